@@ -1,0 +1,66 @@
+# Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
+# python3-venv, make and git.
+.DEFAULT_GOAL := help
+.PHONY: help eval dataset pictures test check lint types tests format clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXPERIMENT ?= experiments/default.yaml
+# Workers of the test run: one for each core.
+WORKERS ?= auto
+
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: experiments/default.yaml)
+	$(BIN)/fusion-bench eval $(EXPERIMENT)
+
+dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
+	$(BIN)/python datasets/attack/rebuild
+
+pictures: eval ## Renew the README's picture from the default experiment
+	mkdir -p reports/pictures
+	cp reports/default/attack-nDCG@10.png reports/pictures/default.png
+
+test: check ## Set up and run everything that CI runs
+
+check: lint types tests ## Lint, types, tests, layers: what CI runs
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+	cd datasets/attack/rebuild && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml \
+		--cache-dir ../../../.mypy_cache .
+
+tests: $(VENV)/.dev
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -n $(WORKERS)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+format: $(VENV)/.dev ## Format the code and fix what a linter can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## Remove everything that these targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
+
+# A stamp for each set of packages, so that a second call starts at once.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.collections: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[collections]'
+	@touch $@ $(VENV)/.run

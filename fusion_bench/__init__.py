@@ -1,0 +1,111 @@
+"""Choose, tune and guard the step that fuses ranked lists and blends in a reranker.
+
+The folder names are the pipeline, and data flows through it one way::
+
+    load → align → normalize → fuse → blend → measure → compare → report
+    files  arrays   per query    (N,)    (N,)   (M, Q)    deltas    pages, numbers
+
+>>> from fusion_bench import Qrels, Run, System, align_runs, evaluate_systems, parse_measure
+>>> qrels = Qrels.from_dict({"q1": {"d1": 1}})
+>>> bm25 = Run.from_dict("bm25", {"q1": {"d2": 9.1, "d1": 7.4}})
+>>> dense = Run.from_dict("dense", {"q1": {"d1": 0.8, "d3": 0.7}})
+>>> runs = align_runs(qrels, [bm25, dense])
+>>> rrf = System(name="rrf", runs=("bm25", "dense"))
+>>> [scores] = evaluate_systems([rrf], runs, [parse_measure("nDCG@10")])
+>>> scores.values.tolist()
+[[1.0]]
+
+Public names are imported when first asked for, so that nobody pays for what is not used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fusion_bench._version import __version__
+    from fusion_bench.align import AlignedRuns
+    from fusion_bench.align import align as align_runs
+    from fusion_bench.compare import Comparison
+    from fusion_bench.compare import compare as compare_systems
+    from fusion_bench.errors import FusionBenchError
+    from fusion_bench.evaluate import Scores, System
+    from fusion_bench.evaluate import evaluate as evaluate_systems
+    from fusion_bench.experiment import Experiment, read_experiment
+    from fusion_bench.load import Dataset, load_dataset, load_qrels, load_run
+    from fusion_bench.measure import Measure, parse_measure
+    from fusion_bench.records import Qrels, Query, Reading, Run
+    from fusion_bench.report import Report, read_report
+    from fusion_bench.run import run as run_experiment
+
+__all__ = [
+    "AlignedRuns",
+    "Comparison",
+    "Dataset",
+    "Experiment",
+    "FusionBenchError",
+    "Measure",
+    "Qrels",
+    "Query",
+    "Reading",
+    "Report",
+    "Run",
+    "Scores",
+    "System",
+    "__version__",
+    "align_runs",
+    "compare_systems",
+    "evaluate_systems",
+    "load_dataset",
+    "load_qrels",
+    "load_run",
+    "parse_measure",
+    "read_experiment",
+    "read_report",
+    "run_experiment",
+]
+
+_HOME = {
+    "AlignedRuns": "align",
+    "Comparison": "compare",
+    "Dataset": "load",
+    "Experiment": "experiment",
+    "FusionBenchError": "errors",
+    "Measure": "measure",
+    "Qrels": "records",
+    "Query": "records",
+    "Reading": "records",
+    "Report": "report",
+    "Run": "records",
+    "Scores": "evaluate",
+    "System": "evaluate",
+    "__version__": "_version",
+    "align_runs": "align",
+    "compare_systems": "compare",
+    "evaluate_systems": "evaluate",
+    "load_dataset": "load",
+    "load_qrels": "load",
+    "load_run": "load",
+    "parse_measure": "measure",
+    "read_experiment": "experiment",
+    "read_report": "report",
+    "run_experiment": "run",
+}
+#: A function named as its module is public under a longer name: the module would hide it.
+_INNER = {
+    "align_runs": "align",
+    "compare_systems": "compare",
+    "evaluate_systems": "evaluate",
+    "run_experiment": "run",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}")
+    return getattr(import_module(f"fusion_bench.{_HOME[name]}"), _INNER.get(name, name))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,340 @@
+"""Align once: runs, rerank lists and judgements on one read-only set of candidate arrays.
+
+The candidates of query q are ``offsets[q]:offsets[q+1]``: every document that at least one source
+returned for it, stored in the order of the tie rule, so that a stable sort by score settles ties.
+Everything downstream is a pure function of these arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.columns import query_of_rows, slices, to_offsets
+from fusion_bench.errors import AlignmentError, UnknownNameError
+from fusion_bench.order import FloatArray, IntArray, freeze
+from fusion_bench.records import Qrels, Query, Run
+
+__all__ = ["AlignedRuns", "Ties", "align"]
+
+Ties: TypeAlias = Literal["trec", "first_seen"]
+BoolArray: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedRuns:
+    """S sources and R rerank lists over the N candidates of Q judged queries.
+
+    Attributes:
+        sources: Names, (S,).
+        roles: Roles of each source, (S,).
+        queries: Query ids, (Q,).
+        types: Query type or None, (Q,).
+        confidences: How sure the classification is, None = not stated, (Q,).
+        groups: Group of each query, its own id where the dataset declares none, (Q,).
+        offsets: (Q+1,).
+        vocabulary: Document ids, sorted by bytes.
+        documents: (N,) codes into ``vocabulary``.
+        ranks: (S, N), 1-based; 0 = not retrieved by that source.
+        scores: (S, N); NaN = not retrieved.
+        grades: (N,); 0 where unjudged.
+        judged: (N,).
+        rerankers: Names, (R,).
+        rerank: (R, N) raw rerank scores; NaN = not scored.
+        rerank_ranks: (R, N) 1-based place in the rerank list; 0 = not scored.
+        ideal_offsets: (Q+1,).
+        ideal_grades: Positive grades of each query's judgements, greatest first.
+        ties: Tie rule: ``trec`` = greater document id first; ``first_seen`` = order of first
+            appearance over the sources.
+    """
+
+    sources: tuple[str, ...]
+    roles: tuple[frozenset[str], ...]
+    queries: tuple[str, ...]
+    types: tuple[str | None, ...]
+    confidences: tuple[float | None, ...]
+    groups: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: tuple[str, ...]
+    documents: IntArray
+    ranks: IntArray
+    scores: FloatArray
+    grades: IntArray
+    judged: BoolArray
+    rerankers: tuple[str, ...]
+    rerank: FloatArray
+    rerank_ranks: IntArray
+    ideal_offsets: IntArray
+    ideal_grades: IntArray
+    ties: Ties = "trec"
+    _memo: dict[tuple[object, ...], object] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                freeze(value)
+
+    @cached_property
+    def query_index(self) -> IntArray:
+        """(N,): the query that owns each candidate."""
+        owner = query_of_rows(self.offsets)
+        freeze(owner)
+        return owner
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """(S, Q): how many documents each source returned for each query."""
+        counts = [
+            np.bincount(self.query_index[ranks > 0], minlength=len(self.queries))
+            for ranks in self.ranks
+        ]
+        lengths = np.array(counts, dtype=np.int64).reshape(len(self.sources), len(self.queries))
+        freeze(lengths)
+        return lengths
+
+    def memo(self, key: tuple[object, ...], compute: Callable[[], T], keep: int | None = None) -> T:
+        """What ``compute`` returned when first asked under ``key``: derived arrays, made once.
+
+        Args:
+            key: Its first part names the kind.
+            compute: Makes it.
+            keep: Forget the oldest of the same kind beyond so many; None = keep all.
+        """
+        if key not in self._memo:
+            self._memo[key] = compute()
+            kin = [other for other in self._memo if other[0] == key[0]]
+            for other in kin[: max(len(kin) - keep, 0)] if keep is not None else ():
+                del self._memo[other]
+        return cast("T", self._memo[key])
+
+    def restrict(
+        self, sources: Sequence[str], depth: Mapping[str, int | None] | None = None
+    ) -> AlignedRuns:
+        """The same queries with only these sources, each cut at its depth.
+
+        Candidates that no remaining source returned disappear. The view is made once.
+
+        Args:
+            sources: Names, in the order that ``first_seen`` ties go by.
+            depth: Greatest rank to keep, by source; None or absent = all.
+
+        Raises:
+            UnknownNameError: A source that is not aligned here.
+        """
+        cuts = tuple((depth or {}).get(name) for name in sources)
+        key = ("restrict", tuple(sources), cuts)
+        return self.memo(key, lambda: self._restricted(tuple(sources), cuts))
+
+    def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
+        for name in sources:
+            if name not in self.sources:
+                raise UnknownNameError("run", name, self.sources)
+        index = [self.sources.index(name) for name in sources]
+        ranks = self.ranks[index]
+        for row, cut in zip(ranks, cuts, strict=True):
+            if cut is not None:
+                row[row > cut] = 0
+        scores = np.where(ranks > 0, self.scores[index], np.nan)
+        kept = np.flatnonzero((ranks > 0).any(axis=0))
+        if self.ties == "first_seen":
+            kept = kept[_first_seen(ranks[:, kept], self.query_index[kept])]
+        counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
+        return replace(
+            self,
+            sources=sources,
+            roles=tuple(self.roles[i] for i in index),
+            offsets=to_offsets(counts),
+            documents=self.documents[kept],
+            ranks=ranks[:, kept],
+            scores=scores[:, kept],
+            grades=self.grades[kept],
+            judged=self.judged[kept],
+            rerank=self.rerank[:, kept],
+            rerank_ranks=self.rerank_ranks[:, kept],
+            _memo={},
+        )
+
+    def subset(self, keep: BoolArray) -> AlignedRuns:
+        """Only the queries where ``keep``, shape (Q,), is true.
+
+        Raises:
+            AlignmentError: No query is left.
+        """
+        if not keep.any():
+            raise AlignmentError("no query is left: an empty selection has no mean")
+        index = np.flatnonzero(keep)
+        kept = np.flatnonzero(keep[self.query_index])
+        ideal = np.flatnonzero(keep[query_of_rows(self.ideal_offsets)])
+        return replace(
+            self,
+            queries=tuple(self.queries[q] for q in index),
+            types=tuple(self.types[q] for q in index),
+            confidences=tuple(self.confidences[q] for q in index),
+            groups=tuple(self.groups[q] for q in index),
+            offsets=to_offsets(np.diff(self.offsets)[index]),
+            documents=self.documents[kept],
+            ranks=self.ranks[:, kept],
+            scores=self.scores[:, kept],
+            grades=self.grades[kept],
+            judged=self.judged[kept],
+            rerank=self.rerank[:, kept],
+            rerank_ranks=self.rerank_ranks[:, kept],
+            ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
+            ideal_grades=self.ideal_grades[ideal],
+            _memo={},
+        )
+
+
+def align(
+    qrels: Qrels,
+    runs: Sequence[Run],
+    *,
+    rerankers: Sequence[Run] = (),
+    queries: Mapping[str, Query] | None = None,
+    ties: Ties = "trec",
+    complete: bool = False,
+) -> AlignedRuns:
+    """Put runs, rerank lists and judgements on one set of candidates.
+
+    Every judged query is kept, returned or not; queries that are not judged are left out.
+
+    Args:
+        qrels: The judgements.
+        runs: The sources; at least one.
+        rerankers: Rerank lists; what they score beyond the candidates is left out.
+        queries: Types and groups, by query id.
+        ties: The tie rule.
+        complete: The judgements are complete: a document that is not listed is judged 0.
+
+    Raises:
+        AlignmentError: No run, two of one name, or a run or rerank list that shares no query with
+            the judgements.
+    """
+    if not runs:
+        raise AlignmentError("no run to align: at least one is needed")
+    for kind, tables in (("run", runs), ("rerank list", rerankers)):
+        _require_own_names(kind, tables)
+        for table in tables:
+            _require_common_query(kind, table, qrels)
+    vocabulary = tuple(sorted(set(qrels.vocabulary).union(*(run.vocabulary for run in runs))))
+    coder = _Coder(qrels.queries, vocabulary)
+    run_keys = [coder.keys(run) for run in runs]
+    # Unique keys are sorted by query, then by document from the greatest id down: the trec rule.
+    candidates = np.unique(np.concatenate([keys[keys >= 0] for keys in run_keys]))
+    ranks, scores = _spread(candidates, run_keys, runs)
+    rerank_ranks, rerank = _spread(candidates, [coder.keys(r) for r in rerankers], rerankers)
+    query = candidates // len(vocabulary)
+    judged, grades = _judgements(candidates, coder.keys(qrels), qrels)
+    ideal_offsets, ideal_grades = _ideal(qrels)
+    known = [(queries or {}).get(query) or Query(query) for query in qrels.queries]
+    aligned = AlignedRuns(
+        sources=tuple(run.name for run in runs),
+        roles=tuple(run.roles for run in runs),
+        queries=qrels.queries,
+        types=tuple(query.type for query in known),
+        confidences=tuple(query.confidence for query in known),
+        groups=tuple(query.group or query.id for query in known),
+        offsets=to_offsets(np.bincount(query, minlength=len(qrels.queries))),
+        vocabulary=vocabulary,
+        documents=len(vocabulary) - 1 - candidates % len(vocabulary),
+        ranks=ranks,
+        scores=scores,
+        grades=grades,
+        judged=judged | complete,
+        rerankers=tuple(run.name for run in rerankers),
+        rerank=rerank,
+        rerank_ranks=rerank_ranks,
+        ideal_offsets=ideal_offsets,
+        ideal_grades=ideal_grades,
+        ties=ties,
+    )
+    return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
+
+
+def _require_own_names(kind: str, tables: Sequence[Run]) -> None:
+    names = [table.name for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise AlignmentError(f"two {kind}s are named {name!r}: give each its own name")
+
+
+def _require_common_query(kind: str, run: Run, qrels: Qrels) -> None:
+    answered = [query for query, rows in slices(run.queries, run.offsets) if rows.stop > rows.start]
+    if not set(answered) & set(qrels.queries):
+        example = repr(answered[0]) if answered else "nothing, every row being dropped,"
+        raise AlignmentError(
+            f"{kind} {run.name!r} and the qrels have no query in common "
+            f"(for example {example} in the {kind}, {qrels.queries[0]!r} in the qrels): "
+            "check that both use the same query ids"
+        )
+
+
+class _Coder:
+    """Packs (query, document) into one integer that sorts by query, then by id from above."""
+
+    def __init__(self, queries: tuple[str, ...], vocabulary: tuple[str, ...]) -> None:
+        self.queries = {query: q for q, query in enumerate(queries)}
+        self.codes = {document: code for code, document in enumerate(vocabulary)}
+
+    def keys(self, table: Run | Qrels) -> IntArray:
+        """(rows,): the key of each row; -1 where the query or document is not known here."""
+        size = len(self.codes)
+        query = np.array([self.queries.get(q, -1) for q in table.queries], dtype=np.int64)
+        code = np.array([self.codes.get(d, -1) for d in table.vocabulary], dtype=np.int64)
+        rows = query[query_of_rows(table.offsets)]
+        documents = code[table.documents]
+        return np.where((rows < 0) | (documents < 0), -1, rows * size + (size - 1 - documents))
+
+
+def _spread(
+    candidates: IntArray, keys: Sequence[IntArray], runs: Sequence[Run]
+) -> tuple[IntArray, FloatArray]:
+    """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
+    ranks = np.zeros((len(runs), len(candidates)), dtype=np.int64)
+    scores = np.full((len(runs), len(candidates)), np.nan)
+    for s, (run, key) in enumerate(zip(runs, keys, strict=True)):
+        at, found = _locate(candidates, key)
+        ranks[s, at], scores[s, at] = run.ranks[found], run.scores[found]
+    return ranks, scores
+
+
+def _locate(candidates: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Where each key stands among the sorted candidates, and which keys are there at all."""
+    if len(candidates) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    at = np.minimum(np.searchsorted(candidates, keys), len(candidates) - 1)
+    found = np.flatnonzero(candidates[at] == keys)
+    return at[found], found
+
+
+def _judgements(
+    candidates: IntArray, keys: IntArray, qrels: Qrels
+) -> tuple[NDArray[np.bool_], IntArray]:
+    """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
+    at, found = _locate(candidates, keys)
+    judged = np.zeros(len(candidates), dtype=bool)
+    grades = np.zeros(len(candidates), dtype=np.int64)
+    judged[at], grades[at] = True, qrels.grades[found]
+    return judged, grades
+
+
+def _ideal(qrels: Qrels) -> tuple[IntArray, IntArray]:
+    """Positive grades of every query, greatest first, with their offsets."""
+    query = query_of_rows(qrels.offsets)
+    positive = np.flatnonzero(qrels.grades > 0)
+    order = positive[np.lexsort((-qrels.grades[positive], query[positive]))]
+    counts = np.bincount(query[positive], minlength=len(qrels.queries))
+    return to_offsets(counts), qrels.grades[order]
+
+
+def _first_seen(ranks: IntArray, query: IntArray) -> IntArray:
+    """Order of first appearance: by query, then by first source that has it, then by its rank."""
+    first = np.argmax(ranks > 0, axis=0)
+    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
+    return np.lexsort((rank, first, query))

@@ -1,0 +1,138 @@
+"""Rows grouped by query and encoded: what every table of this package is made of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence, Sized
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.errors import DataError
+from fusion_bench.order import IntArray
+
+__all__ = [
+    "Grouped",
+    "counting",
+    "digest",
+    "factorize",
+    "group",
+    "query_of_rows",
+    "refuse_duplicates",
+    "refuse_ragged",
+    "repeats",
+    "slices",
+    "to_offsets",
+]
+
+
+class Grouped(NamedTuple):
+    """Rows grouped by query, in order of first appearance."""
+
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: tuple[str, ...]
+    documents: IntArray
+    rows: IntArray  # original row of each grouped row
+
+
+def group(queries: Sequence[str], documents: Sequence[str], kind: str) -> Grouped:
+    """Group rows by query, keeping file order inside a query, and encode the document ids."""
+    if len(queries) == 0:
+        raise DataError(f"no {kind} in it: at least one row is needed")
+    query_codes, query_names = factorize(queries)
+    codes, names = factorize(documents)
+    for what, column, found in (("query", queries, query_names), ("document", documents, names)):
+        if "" in found:
+            raise DataError(f"empty {what} id", row=list(column).index(""))
+    rows = np.argsort(query_codes, kind="stable")
+    by_bytes = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+    recode = np.empty(len(names), dtype=np.int64)
+    recode[by_bytes] = np.arange(len(names))
+    return Grouped(
+        query_names,
+        to_offsets(np.bincount(query_codes, minlength=len(query_names))),
+        tuple(names[i] for i in by_bytes),
+        recode[codes][rows],
+        rows,
+    )
+
+
+def refuse_ragged(**columns: Sized | None) -> None:
+    """Raise where parallel columns are not equally long; None = no such column."""
+    sizes = {name: len(column) for name, column in columns.items() if column is not None}
+    if len(set(sizes.values())) > 1:
+        given = ", ".join(f"{size} {name}" for name, size in sizes.items())
+        raise DataError(f"the columns must be equally long, given {given}")
+
+
+def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes in order of first appearance, and what they stand for."""
+    table: dict[str, int] = {}
+    codes = [table.setdefault(value, len(table)) for value in values]
+    return np.array(codes, dtype=np.int64), tuple(table)
+
+
+def repeats(grouped: Grouped, order: IntArray) -> NDArray[np.bool_]:
+    """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
+    query = query_of_rows(grouped.offsets)[order]
+    pair = query * len(grouped.vocabulary) + grouped.documents[order]
+    first = np.zeros(len(order), dtype=bool)
+    first[np.unique(pair, return_index=True)[1]] = True
+    return ~first
+
+
+def refuse_duplicates(grouped: Grouped) -> None:
+    """Raise for the first row that repeats a (query, document) pair."""
+    again = repeats(grouped, np.arange(len(grouped.rows)))
+    if again.any():
+        at = int(np.flatnonzero(again)[0])
+        query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
+        raise DataError(
+            f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
+            f"{grouped.queries[query]!r}",
+            row=int(grouped.rows[at]),
+        )
+
+
+def to_offsets(counts: IntArray) -> IntArray:
+    """Offsets of shape (Q+1,) from row counts of shape (Q,)."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def query_of_rows(offsets: IntArray) -> IntArray:
+    """Index of the query that owns each row, shape (N,)."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def counting(offsets: IntArray) -> IntArray:
+    """1, 2, 3 … inside each query, shape (N,)."""
+    return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def slices(queries: tuple[str, ...], offsets: IntArray) -> Iterator[tuple[str, slice]]:
+    """Each query with the slice of its rows."""
+    for q, query in enumerate(queries):
+        yield query, slice(int(offsets[q]), int(offsets[q + 1]))
+
+
+def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
+    """SHA-256 over a table, the same for every order of its queries.
+
+    Args:
+        queries: Query ids.
+        offsets: Shape (Q+1,).
+        parts: Arrays of shape (N,), permuted along with the queries, or tuples of strings.
+    """
+    order = sorted(range(len(queries)), key=queries.__getitem__)
+    rows = np.concatenate([np.arange(offsets[q], offsets[q + 1]) for q in order])
+    sha = hashlib.sha256("\0".join(queries[q] for q in order).encode())
+    sha.update(np.diff(offsets)[order].astype("<i8").tobytes())
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            kind = "<f8" if part.dtype.kind == "f" else "<i8"
+            sha.update(part[rows].astype(kind).tobytes())
+        elif isinstance(part, tuple):
+            sha.update("\0".join(part).encode())
+    return sha.hexdigest()

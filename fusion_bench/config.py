@@ -1,0 +1,211 @@
+"""Strict models and one-line errors: what every piece of configuration is made of.
+
+A key that a model does not know is an error that lists the known ones; an error names the file,
+the line and the path of the offending value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from fusion_bench.errors import ConfigError
+
+__all__ = ["Source", "StrictModel", "Weight", "is_text", "read_yaml", "validated"]
+
+Location: TypeAlias = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+#: A finite weight; 0 switches off what it weighs.
+Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+#: What pydantic says in words of Python, in words of YAML.
+NEEDED = {
+    "dict_type": "a mapping of keys to values is needed",
+    "model_type": "a mapping of keys to values is needed",
+    "string_type": "text is needed (numbers, dates, yes and on need quotes)",
+    "tuple_type": "a list is needed, such as [a, b]",
+}
+
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses keys it does not know, by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        if isinstance(data, Mapping):
+            for key in data:
+                if key not in cls.model_fields:
+                    raise PydanticCustomError(
+                        "unknown_key", "{text}", {"text": _unknown(key, cls), "key": key}
+                    )
+        return data
+
+
+def _unknown(key: object, model: type[BaseModel]) -> str:
+    known = list(model.model_fields)
+    close = difflib.get_close_matches(str(key), known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Parsed YAML and where each of its values stands.
+
+    Attributes:
+        path: The file.
+        data: What it says.
+        lines: 1-based line of each key or item, by its path.
+    """
+
+    path: Path
+    data: Any
+    lines: Mapping[Location, int] = field(default_factory=dict)
+
+    def where(self, location: Location) -> str:
+        """``file:line: path`` of a value, by the deepest known part of its path."""
+        known = [location[:n] for n in range(len(location), 0, -1) if location[:n] in self.lines]
+        line = f":{self.lines[known[0]]}" if known else ""
+        path = ".".join(str(part) for part in location)
+        return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
+
+
+def read_yaml(path: Path) -> Source:
+    """Read a YAML file safely.
+
+    Raises:
+        ConfigError: No such file, not YAML, a repeated key, or not a mapping at the top.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file: check the path") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: a folder, and a YAML file is needed") from None
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null byte
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines: dict[Location, int] = {}
+        if node is not None:
+            _collect_lines(node, (), lines, path)
+        data = yaml.safe_load(text)
+    except RecursionError:
+        raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
+        raise ConfigError(
+            f"{path}{_yaml_line(error)}: not valid YAML: {_first_line(error)}"
+        ) from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: a mapping of keys to values is needed, found {_kind(data)}")
+    return Source(path, data, lines)
+
+
+def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConfigError(f"{path}:{line}: a key must be plain text, not a list or mapping")
+            place = (*at, key.value)
+            if place in lines:
+                dotted = ".".join(str(part) for part in place)
+                raise ConfigError(
+                    f"{path}:{line}: {dotted}: the key stands twice "
+                    f"(first on line {lines[place]}): keep one"
+                )
+            lines[place] = line
+            _collect_lines(value, place, lines, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            lines[(*at, index)] = value.start_mark.line + 1
+            _collect_lines(value, (*at, index), lines, path)
+    elif not is_text(node.value):
+        line = node.start_mark.line + 1
+        raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
+
+
+def is_text(value: str) -> bool:
+    """Whether a string can be written to a file: an escape may leave half a surrogate pair."""
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _yaml_line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}" if mark is not None else ""
+
+
+def _first_line(error: Exception) -> str:
+    return str(getattr(error, "problem", None) or str(error).splitlines()[0])
+
+
+def _kind(data: object) -> str:
+    return "nothing" if data is None else f"a {type(data).__name__}"
+
+
+def validated(
+    model: type[Model], data: object, where: Callable[[Location], str] | None = None
+) -> Model:
+    """Build ``model`` from ``data``; the first thing wrong becomes a one-line error.
+
+    Args:
+        model: A strict model.
+        data: What was read.
+        where: Turns the path of a value into the prefix of the message.
+
+    Raises:
+        ConfigError: Says where, what rule, what was given, what is allowed.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        place, first = _first(error, data)
+        prefix = where(place) if where else ".".join(str(part) for part in place)
+        raise ConfigError(f"{prefix}: {_message(first)}" if prefix else _message(first)) from None
+
+
+def _first(error: ValidationError, data: object) -> tuple[Location, Any]:
+    """Path and details of the first error."""
+    errors: list[Any] = list(error.errors(include_url=False))
+    places = [_within(one, data) for one in errors]
+    # Of the kinds that a value may be of, the one whose error lies deepest was meant.
+    tried = [n for n, place in enumerate(places) if place[: len(places[0])] == places[0]]
+    chosen = max(tried, key=lambda n: len(places[n]))
+    return places[chosen], errors[chosen]
+
+
+def _within(error: Any, data: object) -> Location:  # noqa: ANN401 - as above
+    """The path of an error through the data: pydantic adds names of the types it tried."""
+    place: Location = ()
+    for part in error["loc"]:
+        if isinstance(data, Mapping):
+            given = {str(key): value for key, value in data.items()}
+            if str(part) in given or error["type"] == "missing":
+                place, data = (*place, part), given.get(str(part))
+        elif isinstance(data, list | tuple) and isinstance(part, int):
+            place, data = (*place, part), data[part]
+        elif error["type"] == "missing":  # of a method that is given by its name alone
+            place = (*place, part)
+    key = (error.get("ctx") or {}).get("key")
+    return place if key is None else (*place, key)
+
+
+def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails is a TypedDict
+    text = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in {"unknown_key", "value_error"}:
+        return text
+    if error["type"] == "missing":
+        return "is required"
+    text = NEEDED.get(error["type"], text)
+    return f"{text[0].lower()}{text[1:]}, given {error['input']!r}"

@@ -1,0 +1,88 @@
+"""Every error that this package raises on purpose.
+
+::
+
+    FusionBenchError            could not do what was asked (exit code 2)
+    ├── DataError               a file or a table breaks a rule
+    ├── ConfigError             an experiment, a dataset.yaml or an option breaks a rule
+    │   └── UnknownNameError    a name that nothing answers to; lists the known ones
+    ├── AlignmentError          runs and judgements that do not belong together
+    └── MissingExtraError       an optional dependency is not installed
+
+A message is one line: where, the rule, what was given, what is allowed, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = [
+    "AlignmentError",
+    "ConfigError",
+    "DataError",
+    "FusionBenchError",
+    "MissingExtraError",
+    "UnknownNameError",
+]
+
+
+class FusionBenchError(Exception):
+    """Base of all errors a user can cause; the command line prints it without a traceback."""
+
+
+class DataError(FusionBenchError):
+    """A file or a table breaks a rule.
+
+    Attributes:
+        row: Index of the offending row in the table that was handed in, when there is one. A
+            reader turns it into a line number.
+    """
+
+    def __init__(self, message: str, *, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class ConfigError(FusionBenchError):
+    """An experiment, a ``dataset.yaml`` or a command-line option breaks a rule."""
+
+
+class UnknownNameError(ConfigError):
+    """A name that nothing answers to.
+
+    Args:
+        kind: What was looked up, such as ``"fusion method"``.
+        name: What was given.
+        known: What would have been found.
+        where: Prefix that says where the name stands, such as ``"experiments/a.yaml: systems.x"``.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+        import difflib  # not needed until something goes wrong
+
+        names = sorted(known)
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        listed = ", ".join(names) if names else "none"
+        prefix = f"{where}: " if where else ""
+        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} (known: {listed})")
+
+
+class AlignmentError(FusionBenchError):
+    """Runs and judgements that do not belong together."""
+
+
+class MissingExtraError(FusionBenchError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: The import that failed.
+        extra: The extra of this distribution that brings it.
+        purpose: What needs it.
+    """
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed: "
+            f"pip install 'rank-fusion-bench[{extra}]'"
+        )

@@ -1,0 +1,19 @@
+"""Files to records and datasets: one reader a format."""
+
+from fusion_bench.load import json_lines, parquet, tables, trec
+from fusion_bench.load.dataset import Dataset, find_dataset, list_datasets, load_dataset
+from fusion_bench.load.files import load_qrels, load_queries, load_run
+
+__all__ = [
+    "Dataset",
+    "find_dataset",
+    "json_lines",
+    "list_datasets",
+    "load_dataset",
+    "load_qrels",
+    "load_queries",
+    "load_run",
+    "parquet",
+    "tables",
+    "trec",
+]

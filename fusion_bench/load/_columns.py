@@ -1,0 +1,42 @@
+"""Column names that tables use for the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusion_bench.errors import DataError
+from fusion_bench.load._rows import Kind
+
+__all__ = ["NAMES", "find_columns"]
+
+NAMES = {
+    "query": ("query", "query_id", "query-id", "qid", "q_id", "topic"),
+    "document": ("document", "doc_id", "doc-id", "docid", "docno", "corpus-id", "corpus_id", "doc"),
+    "score": ("score", "value", "sim"),
+    "grade": ("grade", "relevance", "rel", "score", "label"),
+    "rank": ("rank",),
+}
+
+
+def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]:
+    """The file's own name of each column that a kind needs, and of ``rank`` if it is there.
+
+    Raises:
+        DataError: A needed column is not there, or two have one name.
+    """
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if list(names).count(name) > 1)
+        raise DataError(f"{where}: two columns are named {repeated!r}: keep one")
+    value = "score" if kind == "run" else "grade"
+    by_lower = {name.strip().lower(): name for name in names}
+    found = {}
+    for role in ("query", "document", value, "rank"):
+        match = next((by_lower[name] for name in NAMES[role] if name in by_lower), None)
+        if match is not None:
+            found["value" if role == value else role] = match
+        elif role != "rank":
+            raise DataError(
+                f"{where}: no column for the {role} (found: {', '.join(names)}; allowed names: "
+                f"{', '.join(NAMES[role])})"
+            )
+    return found

@@ -1,0 +1,96 @@
+"""What every reader returns: columns, and the line that each row stood on."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from fusion_bench.errors import DataError, UnknownNameError
+
+__all__ = ["Kind", "Rows", "read_rows", "read_text", "reader", "suffix_of"]
+
+Kind: TypeAlias = Literal["run", "qrels"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One file's rows, unparsed numbers included.
+
+    Attributes:
+        queries: Query ids.
+        documents: Document ids.
+        values: Scores or grades, as text or numbers.
+        ranks: The rank column, if the file has one.
+        lines: 1-based line (or record) of each row.
+    """
+
+    queries: Sequence[str]
+    documents: Sequence[str]
+    values: Sequence[str | float]
+    ranks: Sequence[str | int] | None
+    lines: Sequence[int]
+
+
+Reader: TypeAlias = Callable[[Path, Kind], Rows]
+_readers: dict[str, Reader] = {}
+
+
+def reader(*suffixes: str) -> Callable[[Reader], Reader]:
+    """Decorator: read files with these suffixes (``.gz`` apart) by this function."""
+
+    def register(function: Reader) -> Reader:
+        for suffix in suffixes:
+            _readers[suffix] = function
+        return function
+
+    return register
+
+
+def read_rows(path: Path, kind: Kind) -> Rows:
+    """Read a run or qrels file in the format that its suffix names.
+
+    Raises:
+        DataError: No such file, an unknown suffix, an empty file, or a malformed line.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _readers:
+        raise UnknownNameError("file suffix", suffix, _readers, where=str(path))
+    rows = _readers[suffix](path, kind)
+    if len(rows.queries) == 0:
+        raise DataError(f"{path}: the file is empty: at least one row is needed")
+    return rows
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that names the format, in small letters; ``.gz`` names none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes else ""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, plain or gzip, by its first bytes and not by its name.
+
+    Raises:
+        DataError: It cannot be opened, unpacked or decoded.
+    """
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file: check the path") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: a folder, and a file is needed") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: not UTF-8 text (byte {error.start}): a plain or gzip text file is needed"
+        ) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise DataError(f"{path}: cannot be read: {error}") from None

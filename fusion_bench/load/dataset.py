@@ -1,0 +1,240 @@
+"""``dataset.yaml``: what belongs together, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fusion_bench.config import Source, StrictModel, read_yaml, validated
+from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.load.files import load_qrels, load_queries, load_run
+from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
+
+__all__ = ["Dataset", "DatasetSpec", "find_dataset", "list_datasets", "load_dataset", "read_spec"]
+
+FILE = "dataset.yaml"
+
+
+class RunSpec(StrictModel):
+    """One run of a ``dataset.yaml``: its file, its roles, and how it is read (see ``Reading``)."""
+
+    path: str
+    roles: tuple[str, ...] = ()
+    rank_from: Literal["score", "column"] = "score"
+    source_ties: Literal["trec", "file"] = "trec"
+    on_duplicate: Literal["error", "best_rank"] = "error"
+    drop_zero_scores: bool = False
+
+    @property
+    def reading(self) -> Reading:
+        """The options that decide its ranks."""
+        return Reading(self.rank_from, self.source_ties, self.on_duplicate, self.drop_zero_scores)
+
+
+class RerankSpec(RunSpec):
+    """One rerank list: as a run, plus what its numbers mean."""
+
+    score_space: ScoreSpace
+
+
+class DatasetSpec(StrictModel):
+    """What a ``dataset.yaml`` says.
+
+    Attributes:
+        name: The dataset's name.
+        version: Raised by its owner when the contents change.
+        description: One line for ``dataset list``.
+        licence: Terms of the data.
+        qrels: File of judgements.
+        queries: JSON Lines of queries: text, type, intent, confidence, group, split.
+        documents: JSON Lines of documents: id, text.
+        judgments: How the judgements came about; says what an unjudged document means.
+        runs: Run files by name.
+        rerank: Rerank lists by name.
+        binary_relevance: Grade from which binary measures count a document as relevant.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+    version: str = "1"
+    description: str = ""
+    licence: str = ""
+    qrels: str
+    queries: str | None = None
+    documents: str | None = None
+    judgments: Literal["pooled", "sparse", "complete"] = "pooled"
+    runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
+    rerank: dict[str, RerankSpec] = Field(default_factory=dict)
+    binary_relevance: Annotated[int, Field(ge=1)] = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A judged collection with its frozen lists.
+
+    Attributes:
+        spec: What its ``dataset.yaml`` says.
+        qrels: The judgements.
+        runs: The runs that were asked for, by name.
+        rerankers: The rerank lists that were asked for, by name.
+        queries: What is known of the queries, by id.
+    """
+
+    spec: DatasetSpec
+    qrels: Qrels
+    runs: Mapping[str, Run]
+    rerankers: Mapping[str, Run]
+    queries: Mapping[str, Query]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.spec.name
+
+    @property
+    def spaces(self) -> dict[str, ScoreSpace]:
+        """Score space of each rerank list."""
+        return {name: spec.score_space for name, spec in self.spec.rerank.items()}
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits that judged queries belong to."""
+        found = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
+        return tuple(sorted(split for split in found if split))
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each loaded part."""
+        queries = repr(
+            sorted((q.id, q.type, q.confidence, q.group, q.split) for q in self.queries.values())
+        )
+        parts = {
+            "qrels": self.qrels.digest(),
+            "queries": hashlib.sha256(queries.encode()).hexdigest(),
+        }
+        parts |= {f"runs/{name}": run.digest() for name, run in self.runs.items()}
+        return parts | {f"rerank/{name}": run.digest() for name, run in self.rerankers.items()}
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the contents of everything loaded."""
+        return hashlib.sha256(repr(sorted(self.digests().items())).encode()).hexdigest()
+
+
+def find_dataset(name: str, folders: Collection[Path], *, where: str = "") -> Path:
+    """The ``dataset.yaml`` that a name or a path stands for.
+
+    Args:
+        name: A dataset's name, a folder, or a ``.yaml`` file.
+        folders: Where named datasets live, in order.
+        where: Prefix of the message that says where the name stands.
+
+    Raises:
+        UnknownNameError: There is none; lists the names that there are, and where they live.
+    """
+    given = Path(name)
+    if given.suffix in {".yaml", ".yml"}:
+        return given
+    if (given / FILE).is_file() and (given.is_absolute() or len(given.parts) > 1):
+        return given / FILE
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+        for folder in folders:
+            if (folder / name / FILE).is_file():
+                return folder / name / FILE
+    known = {path.parent.name for folder in folders for path in list_datasets(folder)}
+    looked = ", ".join(str(folder) for folder in folders)
+    raise UnknownNameError("dataset", name, known, where=f"{where}: in {looked}".lstrip(": "))
+
+
+def list_datasets(folder: Path) -> list[Path]:
+    """Every ``dataset.yaml`` one level below ``folder``."""
+    return sorted(folder.glob(f"*/{FILE}"))
+
+
+def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
+    """What a ``dataset.yaml`` says, and where it says it."""
+    source = read_yaml(path)
+    return validated(DatasetSpec, source.data, source.where), source
+
+
+def load_dataset(
+    path: Path, *, runs: Collection[str] | None = None, rerankers: Collection[str] | None = None
+) -> Dataset:
+    """Read a dataset and check it.
+
+    Args:
+        path: Its ``dataset.yaml``.
+        runs: Names of the runs to read; all by default.
+        rerankers: Names of the rerank lists to read; all by default.
+
+    Raises:
+        ConfigError: The ``dataset.yaml`` breaks a rule.
+        DataError: One of its files does.
+        AlignmentError: Its queries are not those of its judgements.
+    """
+    spec, source = read_spec(path)
+    inside = _Inside(source)
+    if spec.documents is not None:
+        inside(spec.documents, "documents")
+    qrels = load_qrels(inside(spec.qrels, "qrels"))
+    return Dataset(
+        spec=spec,
+        qrels=qrels,
+        runs={
+            name: load_run(
+                inside(run.path, "runs", name, "path"),
+                name=name,
+                roles=frozenset(run.roles),
+                reading=run.reading,
+            )
+            for name, run in spec.runs.items()
+            if runs is None or name in runs
+        },
+        rerankers={
+            name: load_run(
+                inside(rerank.path, "rerank", name, "path"),
+                name=name,
+                reading=rerank.reading,
+                score_space=rerank.score_space,
+            )
+            for name, rerank in spec.rerank.items()
+            if rerankers is None or name in rerankers
+        },
+        queries={} if spec.queries is None else _queries(inside(spec.queries, "queries"), qrels),
+    )
+
+
+def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:
+    """The queries; ids of another kind would silently cost their groups, types and splits."""
+    queries = load_queries(path)
+    if not set(queries) & set(qrels.queries):
+        raise AlignmentError(
+            f"{path}: the queries and the qrels have no query in common (for example "
+            f"{next(iter(queries))!r} here, {qrels.queries[0]!r} in the qrels): check that both "
+            "use the same query ids"
+        )
+    return queries
+
+
+class _Inside:
+    """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.folder = source.path.parent.resolve()
+
+    def __call__(self, given: str, *location: str) -> Path:
+        try:
+            path = (self.folder / given).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
+            raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
+        if not path.is_relative_to(self.folder):
+            raise ConfigError(
+                f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
+                "copy the file into it"
+            )
+        return self.source.path.parent / given

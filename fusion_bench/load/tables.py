@@ -1,0 +1,69 @@
+"""Tab- or comma-separated files, with a header or in the columns of a TREC file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from fusion_bench.errors import DataError
+from fusion_bench.load._columns import NAMES, find_columns
+from fusion_bench.load._rows import Kind, Rows, read_text, reader, suffix_of
+from fusion_bench.load.trec import COLUMNS, rows_of_lines
+
+DELIMITERS = {".tsv": "\t", ".csv": ","}
+
+
+@reader(*DELIMITERS)
+def read(path: Path, kind: Kind) -> Rows:
+    """Read a table whose first line names its columns; BEIR's qrels are one.
+
+    A file without a header is read as TREC columns.
+    """
+    text = read_text(path)
+    delimiter = DELIMITERS[suffix_of(path)]
+    lines = list(_lines(path, text, delimiter))
+    if not lines:
+        return Rows([], [], [], None, [])
+    (first, header), *rows = lines
+    if len(header) == len(COLUMNS[kind].split()) and not _names_columns(header):
+        return rows_of_lines(path, kind, text.replace(delimiter, " "))
+    found = find_columns(header, kind, f"{path}:{first}")
+    index = {role: header.index(name) for role, name in found.items()}
+    for number, row in rows:
+        if len(row) != len(header):
+            raise DataError(
+                f"{path}:{number}: {len(row)} columns, and the header names {len(header)}: "
+                f"{', '.join(header)}"
+            )
+    return Rows(
+        queries=[row[index["query"]] for _, row in rows],
+        documents=[row[index["document"]] for _, row in rows],
+        values=[row[index["value"]] for _, row in rows],
+        ranks=[row[index["rank"]] for _, row in rows] if "rank" in index else None,
+        lines=[number for number, _ in rows],
+    )
+
+
+def _lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Each line that is not blank: its number and its cells, without blanks around them."""
+    table = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    before = 0
+    try:
+        for row in table:
+            number, before = before + 1, table.line_num
+            if table.line_num > number:
+                raise DataError(
+                    f"{path}:{number}: a quoted cell runs on to line {table.line_num}: end it with "
+                    'a quotation mark, and write one that belongs to it twice, as in """a"""'
+                )
+            cells = [cell.strip() for cell in row]
+            if len(cells) > 1 or any(cells):
+                yield number, cells
+    except csv.Error as error:
+        raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
+
+
+def _names_columns(header: list[str]) -> bool:
+    return any(name.lower() in NAMES["query"] for name in header)

@@ -1,0 +1,211 @@
+"""The only sort and the only tie rule of the project.
+
+A score is compared by its *key*: the score rounded to 12 significant decimal digits, exactly as
+``'%.11e'`` prints it. Equal keys tie, and a tie rule decides. Sums of terms are correctly rounded
+(the result of :func:`math.fsum`), so that the order of the terms never decides a comparison.
+
+The functions here are vectorised; whatever falls inside their error bound is recomputed exactly,
+one value at a time, and the tests hold them to the one-value-at-a-time definition.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FloatArray", "IntArray", "freeze", "positions", "score_keys", "sum_terms", "tie_firsts"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+#: Significant decimal digits of a key.
+DIGITS = 12
+#: Powers of ten up to this one are exact in float64, so scaling by them rounds only once.
+MAX_EXACT_POWER = 22
+#: Those powers, from text: numpy's own ``10.0 ** n`` may miss them by a unit on some processors.
+POWERS = np.array([float(f"1e{n}") for n in range(MAX_EXACT_POWER + 1)])
+#: Scaling to 12 integer digits errs by at most 10^12 · 2^-52 ≈ 0.0003 units; a fraction that is
+#: nearer than this to one half is rounded again from the exact decimal expansion.
+ROUNDING_DOUBT = 1e-3
+
+
+def freeze(array: NDArray[np.generic]) -> None:
+    """Make ``array`` read-only, in place: what is shared between systems must not change."""
+    array.setflags(write=False)
+
+
+def sum_terms(terms: FloatArray) -> FloatArray:
+    """Correctly rounded sum over the first axis.
+
+    Args:
+        terms: Array of shape (S, ...); finite.
+
+    Returns:
+        Array of shape (...): for each column the result of :func:`math.fsum`, to the last bit,
+        hence the same for every order of the S terms. Zero when S is 0.
+    """
+    if len(terms) == 0:
+        return np.zeros(terms.shape[1:])
+    total: FloatArray = terms[0].astype(np.float64)
+    if len(terms) == 1:
+        return total
+    if len(terms) == 2:
+        return np.asarray(total + terms[1], dtype=np.float64)  # one addition rounds once
+    error = np.zeros_like(total)
+    lost = np.zeros_like(total)
+    for term in terms[1:]:
+        total, rest = _two_sum(total, term)
+        error, gone = _two_sum(error, rest)
+        lost += np.abs(gone)
+    result, residue = _two_sum(total, error)
+    # `total + error` is the exact sum but for `lost`. Rounding it is right unless the residue
+    # comes so near to half a unit in the last place that `lost` could tip it.
+    half = np.spacing(np.abs(result)) / 2
+    doubt = (lost > 0) & (np.abs(np.abs(residue) - half) <= 4 * lost + half * 1e-9)
+    # At a power of two the unit below is half as large, so a smaller residue can tip it too.
+    doubt |= (lost > 0) & (np.abs(np.abs(residue) - half / 2) <= 4 * lost + half * 1e-9)
+    doubt |= ~np.isfinite(result)
+    if doubt.any():
+        columns = terms.reshape(len(terms), -1)
+        exact = [math.fsum(columns[:, n].tolist()) for n in np.flatnonzero(doubt)]
+        result = np.asarray(result)  # one column alone came out as a scalar
+        result[doubt] = exact
+    return result
+
+
+def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sum and its exact rounding error (Knuth, TAOCP 2, 4.2.2, theorem B)."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def score_keys(scores: FloatArray) -> FloatArray:
+    """Keys that compare as the scores do when rounded to 12 significant decimal digits.
+
+    Args:
+        scores: Array of any shape. NaN stays NaN: it marks what is not a candidate.
+
+    Returns:
+        Array of the same shape: ``float('%.11e' % score)``, never a negative zero.
+    """
+    flat = np.asarray(scores, dtype=np.float64).ravel()
+    keys = np.where(np.isnan(flat), np.nan, 0.0)
+    live = np.flatnonzero(np.isfinite(flat) & (flat != 0))
+    size = np.abs(flat[live])
+    exponent = np.floor(np.log10(size)).astype(np.int64)
+    power = DIGITS - 1 - exponent
+    in_range = np.abs(power) < MAX_EXACT_POWER  # one to spare for the correction below
+    doubtful = ~in_range
+    near, power = live[in_range], power[in_range]
+    digits, doubt = _scaled(np.abs(flat[near]), power)
+    # log10 may err by one step next to a power of ten, and rounding may carry into a new digit.
+    step = (digits < 10.0 ** (DIGITS - 1)).astype(np.int64) - (digits >= 10.0**DIGITS)
+    if step.any():
+        power = power + step
+        digits, _ = _scaled(np.abs(flat[near]), power)  # the first doubt stands: it made the carry
+        digits, power = _carried(digits, power)
+    keys[near] = np.copysign(_unscaled(digits, power), flat[near])
+    for index in np.concatenate([live[doubtful], near[doubt]]):
+        keys[index] = _exact_key(float(flat[index]))
+    keys[np.isposinf(flat)], keys[np.isneginf(flat)] = np.inf, -np.inf
+    return keys.reshape(np.shape(scores))
+
+
+def _scaled(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Size times 10^power, rounded to an integer, and whether that rounding is in doubt."""
+    scale = POWERS[np.abs(power)]
+    scaled = np.where(power >= 0, size * scale, size / scale)
+    digits = np.rint(scaled)
+    return digits, np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < ROUNDING_DOUBT
+
+
+def _carried(digits: FloatArray, power: IntArray) -> tuple[FloatArray, IntArray]:
+    """The same number with exactly 12 digits where rounding made it 10^12."""
+    carry = digits >= 10.0**DIGITS
+    return np.where(carry, digits / 10, digits), power - carry
+
+
+def _unscaled(digits: FloatArray, power: IntArray) -> FloatArray:
+    """The number that 12 digits and a power of ten stand for; it is rounded once, hence right."""
+    scale = POWERS[np.abs(power)]
+    return np.asarray(np.where(power >= 0, digits / scale, digits * scale))
+
+
+def _exact_key(score: float) -> float:
+    """The key by its definition: what the correctly rounded 12-digit decimal reads back as."""
+    return float(f"{score:.{DIGITS - 1}e}")
+
+
+def positions(
+    scores: FloatArray,
+    offsets: IntArray,
+    *,
+    tiers: NDArray[np.int8] | None = None,
+    tie_order: IntArray | None = None,
+) -> IntArray:
+    """Place every candidate of every query: the one function that orders documents.
+
+    Args:
+        scores: Shape (N,), higher is better; NaN = not a candidate.
+        offsets: Shape (Q+1,): query q owns the candidates ``offsets[q]:offsets[q+1]``.
+        tiers: Shape (N,): a lower tier stands wholly above a higher one; negative = not a
+            candidate. All zero when not given.
+        tie_order: Shape (N,): among equal keys of a tier the lower value stands first. Storage
+            order when not given (aligned runs are stored in the order of their tie rule).
+
+    Returns:
+        Shape (N,): 1-based position inside the query, 0 = not a candidate.
+    """
+    keep = ~np.isnan(scores)
+    if tiers is not None:
+        keep &= tiers >= 0
+    index = np.flatnonzero(keep)
+    query = np.searchsorted(offsets, index, side="right") - 1
+    columns: list[NDArray[np.generic]] = [-score_keys(scores[index])]
+    if tie_order is not None:
+        columns.insert(0, tie_order[index])
+    if tiers is not None:
+        columns.append(tiers[index])
+    columns.append(query)
+    ordered = np.lexsort(columns)  # stable: what no column separates stays in storage order
+    starts = np.searchsorted(query, query)  # index of each candidate's first sibling
+    placed = np.zeros(len(scores), dtype=np.int64)
+    placed[index[ordered]] = np.arange(1, len(index) + 1) - starts
+    return placed
+
+
+def tie_firsts(
+    placed: IntArray,
+    scores: FloatArray,
+    offsets: IntArray,
+    *,
+    tiers: NDArray[np.int8] | None = None,
+) -> IntArray:
+    """Where each candidate's group of ties begins.
+
+    Args:
+        placed: Shape (N,): what :func:`positions` returned for the other arguments.
+        scores: Shape (N,).
+        offsets: Shape (Q+1,).
+        tiers: Shape (N,), or None.
+
+    Returns:
+        Shape (N,): the position of the first candidate with the same key (and tier) in the same
+        query; its own position where it ties with nobody; 0 = not a candidate.
+    """
+    index = np.flatnonzero(placed > 0)
+    query = np.searchsorted(offsets, index, side="right") - 1
+    ordered = index[np.lexsort((placed[index], query))]
+    keys = score_keys(scores[ordered])
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (placed[ordered][1:] == 1)
+    if tiers is not None:
+        new[1:] |= tiers[ordered][1:] != tiers[ordered][:-1]
+    firsts = np.zeros(len(placed), dtype=np.int64)
+    group_head = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
+    firsts[ordered] = placed[ordered][group_head]
+    return firsts

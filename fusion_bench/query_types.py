@@ -1,0 +1,66 @@
+"""Weights by query type.
+
+Source: CONV-03-05: keyword/semantic/graph weights by query type; a classification that is not
+sure enough, or absent, counts as ``hybrid``; a strategy that is off weighs 0 (BR-011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, TypeAlias
+
+from pydantic import RootModel, model_validator
+
+from fusion_bench.config import Weight
+
+__all__ = ["CONV_03_05", "TypeWeights", "type_of"]
+
+ByRole: TypeAlias = dict[str, Weight]
+
+#: Below this a classification counts as none.
+MIN_CONFIDENCE = 0.7
+#: The type of queries without a sure classification.
+UNSURE = "hybrid"
+#: How far the weights of one type may be from adding up to 1.
+SUM_TOLERANCE = 0.01
+
+CONV_03_05: dict[str, ByRole] = {
+    "local": {"keyword": 0.35, "semantic": 0.35, "graph": 0.30},
+    "global": {"keyword": 0.20, "semantic": 0.30, "graph": 0.50},
+    "relationship": {"keyword": 0.20, "semantic": 0.20, "graph": 0.60},
+    "hybrid": {"keyword": 0.33, "semantic": 0.34, "graph": 0.33},
+}
+
+
+class TypeWeights(RootModel[dict[str, ByRole]]):
+    """Query type → source name or role → weight; ``conv-03-05`` names the published table.
+
+    Without a type for ``hybrid`` there is nothing for unsure queries, so it must be there.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        return CONV_03_05 if data == "conv-03-05" else data
+
+    @model_validator(mode="after")
+    def _complete(self) -> TypeWeights:
+        if UNSURE not in self.root:
+            raise ValueError(f"weights for type {UNSURE!r} are required: unsure queries use them")
+        for query_type, weights in self.root.items():
+            total = sum(weights.values())
+            if abs(total - 1) > SUM_TOLERANCE + 1e-9:
+                raise ValueError(
+                    f"{query_type}: the weights add up to {total:g}, and must add up to 1 ± "
+                    f"{SUM_TOLERANCE}"
+                )
+        return self
+
+
+def type_of(query_type: str | None, confidence: float | None, known: Collection[str]) -> str:
+    """The type whose weights a query gets.
+
+    A type without a confidence was not guessed but given, and is believed.
+    """
+    unsure = confidence is not None and confidence < MIN_CONFIDENCE
+    return UNSURE if query_type is None or unsure or query_type not in known else query_type

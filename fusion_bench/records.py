@@ -1,0 +1,294 @@
+"""What comes in: judgements, ranked lists, queries. Checked on entry, frozen afterwards.
+
+Both tables are stored by columns: rows are grouped by query, ``offsets[q]:offsets[q+1]`` are the
+rows of query q, and ``documents`` holds codes into ``vocabulary``, which is sorted by bytes, so
+that a greater code is a greater document id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Self, TypeAlias
+
+import numpy as np
+
+from fusion_bench.columns import (
+    Grouped,
+    counting,
+    digest,
+    group,
+    query_of_rows,
+    refuse_duplicates,
+    refuse_ragged,
+    repeats,
+    slices,
+    to_offsets,
+)
+from fusion_bench.errors import DataError
+from fusion_bench.order import FloatArray, IntArray, freeze, positions
+
+__all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
+
+#: What the numbers of a rerank list mean; ``order`` = only which is greater.
+ScoreSpace: TypeAlias = Literal["unit", "logit", "log_prob", "unbounded", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is known of one query beside its judgements; every field but the id may be absent."""
+
+    id: str
+    text: str | None = None
+    type: str | None = None
+    intent: str | None = None
+    confidence: float | None = None
+    group: str | None = None
+    split: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document; only explanations and judging read the text."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a run's rows become ranks: the options that can change a ranking before any fusion.
+
+    Attributes:
+        rank_from: ``score`` = position after sorting by score; ``column`` = the file's own ranks.
+        source_ties: Who stands first among equal scores: ``trec`` = greater document id by bytes,
+            ``file`` = the earlier row.
+        on_duplicate: A document listed twice for a query is an error, or keeps its best rank.
+        drop_zero_scores: Drop rows whose score is exactly 0 (padding of BM25 implementations).
+    """
+
+    rank_from: Literal["score", "column"] = "score"
+    source_ties: Literal["trec", "file"] = "trec"
+    on_duplicate: Literal["error", "best_rank"] = "error"
+    drop_zero_scores: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgements: query → document → grade. Grade 0 = judged not relevant, absent = unjudged.
+
+    Attributes:
+        queries: The Q judged queries.
+        offsets: Shape (Q+1,).
+        vocabulary: Distinct document ids, sorted by bytes.
+        documents: Shape (J,): codes into ``vocabulary``.
+        grades: Shape (J,): integer grades; negative counts as not relevant.
+    """
+
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: tuple[str, ...]
+    documents: IntArray
+    grades: IntArray
+
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.documents, self.grades):
+            freeze(array)
+
+    @classmethod
+    def from_rows(
+        cls, queries: Sequence[str], documents: Sequence[str], grades: Sequence[int] | IntArray
+    ) -> Self:
+        """Build from parallel columns, one judgement a row.
+
+        Raises:
+            DataError: Columns of different lengths, no row, an empty id, or a pair judged twice;
+                names the row.
+        """
+        refuse_ragged(queries=queries, documents=documents, grades=grades)
+        grouped = group(queries, documents, "judgement")
+        refuse_duplicates(grouped)
+        values = np.asarray(grades, dtype=np.int64)[grouped.rows]
+        by_document = np.lexsort((grouped.documents, query_of_rows(grouped.offsets)))
+        return cls(
+            grouped.queries,
+            grouped.offsets,
+            grouped.vocabulary,
+            grouped.documents[by_document],
+            values[by_document],
+        )
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[str, Mapping[str, int]]) -> Self:
+        """Build from query → document → grade."""
+        rows = [(q, d, g) for q, docs in judgements.items() for d, g in docs.items()]
+        queries, documents, grades = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls.from_rows(queries, documents, grades)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Query → document → grade, as other libraries take it."""
+        return {
+            query: {
+                self.vocabulary[d]: int(g)
+                for d, g in zip(self.documents[rows], self.grades[rows], strict=True)
+            }
+            for query, rows in slices(self.queries, self.offsets)
+        }
+
+    def digest(self) -> str:
+        """SHA-256 over the contents, the same for any file format and row order of queries."""
+        return digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One ranked list a query: what a retriever returned, best first.
+
+    Attributes:
+        name: The source's name.
+        roles: What it was asked with and how it found, such as ``question``, ``semantic``.
+        queries: The queries it answered.
+        offsets: Shape (Q+1,).
+        vocabulary: Distinct document ids, sorted by bytes.
+        documents: Shape (N,): codes into ``vocabulary``, in rank order inside each query.
+        scores: Shape (N,): finite.
+        ranks: Shape (N,): 1-based; 1, 2, 3 … unless read from a column with gaps.
+        reading: The options it was read with.
+        duplicates: Rows dropped under ``on_duplicate: best_rank``.
+        zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
+    """
+
+    name: str
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: tuple[str, ...]
+    documents: IntArray
+    scores: FloatArray
+    ranks: IntArray
+    roles: frozenset[str] = frozenset()
+    reading: Reading = field(default_factory=Reading)
+    duplicates: int = 0
+    zero_scores: int = 0
+
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.documents, self.scores, self.ranks):
+            freeze(array)
+
+    @classmethod
+    def from_rows(
+        cls,
+        name: str,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        scores: Sequence[float] | FloatArray,
+        *,
+        ranks: Sequence[int] | IntArray | None = None,
+        roles: frozenset[str] = frozenset(),
+        reading: Reading | None = None,
+    ) -> Self:
+        """Build from parallel columns, one retrieved document a row, in file order.
+
+        Raises:
+            DataError: Columns of different lengths, no row, an empty id, a score that is not
+                finite, a document listed twice, a rank below 0 or repeated; names the row.
+        """
+        reading = reading or Reading()
+        refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
+        values = np.asarray(scores, dtype=np.float64)
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DataError(f"score {values[row]} is not a finite number", row=row)
+        grouped = group(queries, documents, "ranked document")
+        values = values[grouped.rows]
+        place = _places(grouped, values, ranks, reading)
+        order = np.lexsort((place, query_of_rows(grouped.offsets)))
+        zeros = values == 0
+        kept = order[~zeros[order]] if reading.drop_zero_scores else order
+        duplicates = 0
+        if reading.on_duplicate == "best_rank":
+            again = repeats(grouped, kept)
+            duplicates = int(again.sum())
+            kept = kept[~again]
+        else:
+            refuse_duplicates(grouped)
+        owner = query_of_rows(grouped.offsets)[kept]
+        offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
+        final = place[kept] if reading.rank_from == "column" else counting(offsets)
+        return cls(
+            name,
+            grouped.queries,
+            offsets,
+            grouped.vocabulary,
+            grouped.documents[kept],
+            values[kept],
+            final,
+            roles,
+            reading,
+            duplicates,
+            int(zeros.sum()),
+        )
+
+    @classmethod
+    def from_dict(
+        cls,
+        name: str,
+        ranked: Mapping[str, Mapping[str, float]],
+        *,
+        roles: frozenset[str] = frozenset(),
+        reading: Reading | None = None,
+    ) -> Self:
+        """Build from query → document → score; the mapping's order is the file order."""
+        rows = [(q, d, s) for q, docs in ranked.items() for d, s in docs.items()]
+        queries, documents, scores = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls.from_rows(name, queries, documents, scores, roles=roles, reading=reading)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Query → document → score, best first."""
+        return {
+            query: {
+                self.vocabulary[d]: float(s)
+                for d, s in zip(self.documents[rows], self.scores[rows], strict=True)
+            }
+            for query, rows in slices(self.queries, self.offsets)
+        }
+
+    def digest(self) -> str:
+        """SHA-256 over ranks and scores, the same for any file format and order of queries."""
+        return digest(
+            self.queries, self.offsets, self.documents, self.ranks, self.scores, self.vocabulary
+        )
+
+
+def _places(
+    grouped: Grouped, scores: FloatArray, ranks: Sequence[int] | IntArray | None, reading: Reading
+) -> IntArray:
+    """The place of every grouped row inside its query, by score or by the file's rank column."""
+    if reading.rank_from == "column":
+        return _column_ranks(grouped, ranks)
+    if reading.source_ties == "file":
+        return positions(scores, grouped.offsets)
+    # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
+    return positions(scores, grouped.offsets, tie_order=-grouped.documents)
+
+
+def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:
+    """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
+    if ranks is None:
+        raise DataError("rank_from: column was asked for, but there is no rank column")
+    column = np.asarray(ranks, dtype=np.int64)[grouped.rows]
+    if (column < 0).any():
+        first = int(np.flatnonzero(column < 0)[0])
+        raise DataError(
+            f"rank {column[first]} is negative; ranks start at 0 or 1", row=int(grouped.rows[first])
+        )
+    column = column + int(column.min() == 0)
+    query = query_of_rows(grouped.offsets)
+    order = np.lexsort((column, query))
+    same = (np.diff(query[order]) == 0) & (np.diff(column[order]) == 0)
+    if same.any():
+        again = order[np.flatnonzero(same)[0] + 1]
+        raise DataError(
+            f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
+            row=int(grouped.rows[again]),
+        )
+    return column

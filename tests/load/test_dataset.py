@@ -1,0 +1,200 @@
+"""dataset.yaml: what belongs together."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
+from fusion_bench.load import find_dataset, list_datasets, load_dataset
+from fusion_bench.load.dataset import read_spec
+from tests import tiny
+from tests.tiny import DATASET, edit
+
+ATTACK = Path(__file__).parents[2] / "datasets/attack/dataset.yaml"
+
+
+def test_everything_is_there(tmp_path: Path) -> None:
+    dataset = load_dataset(tiny.make(tmp_path) / DATASET)
+    assert dataset.name == "tiny"
+    assert dataset.qrels.to_dict()["q1"] == {"d1": 1, "d2": 0}
+    assert {name: run.roles for name, run in dataset.runs.items()} == {
+        "a": {"keyword"},
+        "b": {"question", "semantic"},
+    }
+    assert dataset.spaces == {"r": "unit"}
+    assert dataset.splits == ("dev", "test")
+    assert dataset.queries["q3"].group == "g2"
+    assert set(dataset.digests()) == {"qrels", "queries", "runs/a", "runs/b", "rerank/r"}
+
+
+def test_only_the_lists_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    for name in ("a", "r"):
+        (root / f"datasets/tiny/{name}.trec").write_text("broken\n", encoding="utf-8")
+    dataset = load_dataset(root / DATASET, runs={"b"}, rerankers={""})
+    assert set(dataset.runs) == {"b"}
+    assert dataset.rerankers == {}
+    assert set(dataset.digests()) == {"qrels", "queries", "runs/b"}
+    with pytest.raises(DataError, match=r"a\.trec:1: 1 columns"):
+        load_dataset(root / DATASET, rerankers=())
+    with pytest.raises(DataError, match=r"r\.trec:1: 1 columns"):
+        load_dataset(root / DATASET, runs=())
+
+
+def test_options_of_a_run_are_followed(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "roles: [keyword]", "rank_from: column, on_duplicate: best_rank")
+    edit(root, "datasets/tiny/a.trec", "q1 Q0 d2 1 9 a", "q1 Q0 d2 3 9 a\nq1 Q0 d2 4 9 a")
+    run = load_dataset(root / DATASET).runs["a"]
+    assert list(run.to_dict()["q1"]) == ["d1", "d2"]
+    assert run.duplicates == 1
+    assert run.roles == frozenset()
+
+
+def test_without_queries_there_are_no_splits(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "queries: queries.jsonl\n", "")
+    dataset = load_dataset(root / DATASET)
+    assert dataset.queries == {}
+    assert dataset.splits == ()
+
+
+def fingerprint(root: Path) -> str:
+    return load_dataset(root / DATASET).fingerprint
+
+
+def test_a_fingerprint_is_of_the_contents(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    first = fingerprint(root)
+    for name in ("a.trec", "b.trec", "r.trec", "qrels.txt", "queries.jsonl"):
+        path = root / "datasets/tiny" / name
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_bytes(gzip.compress("".join(reversed(lines)).encode()))
+        assert fingerprint(root) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("a.trec", "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 8.5 a"),
+        ("r.trec", "q1 Q0 d1 1 0.9 r", "q1 Q0 d1 1 0.91 r"),
+        ("qrels.txt", "q2 0 d3 2", "q2 0 d3 1"),
+        ("queries.jsonl", '"split": "dev"', '"split": "train"'),
+        ("queries.jsonl", '"group": "g2"', '"group": "g1"'),
+    ],
+)
+def test_a_fingerprint_tells_any_change(name: str, old: str, new: str, tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    first = fingerprint(root)
+    edit(root, f"datasets/tiny/{name}", old, new)
+    assert fingerprint(root) != first
+
+
+@pytest.mark.parametrize(
+    "given", ["../qrels.txt", "/etc/passwd.txt", "x/../../qrels.txt", "..", "a/../../tiny2/q.txt"]
+)
+def test_a_path_that_leaves_the_folder_is_refused(given: str, tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "qrels: qrels.txt", f"qrels: {given}")
+    with pytest.raises(
+        ConfigError, match=r"dataset\.yaml:2: qrels: .* leaves the dataset's folder"
+    ):
+        load_dataset(root / DATASET)
+
+
+def test_a_link_may_stay_inside_and_may_not_leave(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    folder = root / "datasets/tiny"
+    (folder / "qrels.txt").rename(folder / "real.txt")
+    (folder / "qrels.txt").symlink_to("real.txt")
+    assert len(load_dataset(root / DATASET).qrels.queries) == 4
+    (folder / "real.txt").rename(root / "outside.txt")
+    (folder / "qrels.txt").unlink()
+    (folder / "qrels.txt").symlink_to(root / "outside.txt")
+    with pytest.raises(ConfigError, match="leaves the dataset's folder: copy the file into it"):
+        load_dataset(root / DATASET)
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    path = root / "datasets/tiny/qrels.txt"
+    path.unlink()
+    path.symlink_to("qrels.txt")
+    with pytest.raises((ConfigError, DataError), match=r"qrels"):
+        load_dataset(root / DATASET)
+
+
+def test_a_linked_folder_is_the_dataset_s_own_folder(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    (root / "link").symlink_to(root / "datasets/tiny")
+    assert load_dataset(root / "link/dataset.yaml").name == "tiny"
+
+
+def test_queries_of_another_dataset_are_refused(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    (root / "datasets/tiny/queries.jsonl").write_text('{"id": "Q1"}\n', encoding="utf-8")
+    with pytest.raises(AlignmentError, match=r"no query in common .for example 'Q1' here, 'q1' in"):
+        load_dataset(root / DATASET)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("name: tiny", "name: ../tiny", ":1: name: string should match pattern"),
+        ("name: tiny", "name: .hidden", ":1: name: string should match pattern"),
+        ("name: tiny", "version: '2'", ": name: is required"),
+        ("unit}", "units}", ":8: rerank.r.score_space: input should be 'unit', 'logit'"),
+        (", score_space: unit", "", ":8: rerank.r.score_space: is required"),
+        ("name: tiny", "name: tiny\nbinary_relevance: 0", ":2: binary_relevance: input should"),
+        ("name: tiny", "name: tiny\nversion: 2", ":2: version: text is needed .*quotes.*given 2"),
+        ("name: tiny", "name: tiny\njudgments: all", ":2: judgments: input should be 'pooled'"),
+        ("[keyword]", "keyword", ":5: runs.a.roles: a list is needed"),
+        ("{path: a.trec, roles: [keyword]}", "a.trec", ":5: runs.a: a mapping of keys"),
+    ],
+)
+def test_what_breaks_a_rule_is_said_with_its_line(
+    old: str, new: str, problem: str, tmp_path: Path
+) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, old, new)
+    with pytest.raises(ConfigError, match=rf"dataset\.yaml{problem}"):
+        read_spec(root / DATASET)
+
+
+def test_a_name_is_looked_for_in_the_folders_in_their_order(tmp_path: Path) -> None:
+    first, second = tiny.make(tmp_path / "1"), tiny.make(tmp_path / "2")
+    folders = [first / "datasets", second / "datasets"]
+    assert find_dataset("tiny", folders) == first / DATASET
+    assert find_dataset("tiny", folders[::-1]) == second / DATASET
+    assert find_dataset(str(second / "datasets/tiny"), []) == second / DATASET
+    assert find_dataset("where/ever.yaml", folders) == Path("where/ever.yaml")
+    assert list_datasets(folders[0]) == [first / DATASET]
+
+
+@pytest.mark.parametrize("name", ["../tiny", "x/../tiny", "tiny/", "", ".", "..", "a\0b", "tinny"])
+def test_a_name_does_not_leave_the_folders(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tiny.make(tmp_path)
+    (root / "datasets/x").mkdir()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    with pytest.raises(UnknownNameError, match=r"e\.yaml:1: dataset: in .*known: tiny"):
+        find_dataset(name, [root / "datasets"], where="e.yaml:1: dataset")
+
+
+def test_the_message_names_the_folders_that_were_looked_in(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        find_dataset("x", [tmp_path, tmp_path / "b"])
+    said = f"in {tmp_path}, {tmp_path / 'b'}: unknown dataset 'x' (known: none)"
+    assert str(caught.value) == said
+
+
+def test_the_built_in_dataset_keeps_its_rules() -> None:
+    dataset = load_dataset(ATTACK, runs=(), rerankers=())
+    assert set(dataset.spec.runs) == {"bm25", "dense", "graph"}
+    assert {"dev", "test"} <= set(dataset.splits)

@@ -1,0 +1,130 @@
+"""JSON Lines: runs, qrels and queries."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import DataError
+from fusion_bench.load import load_qrels, load_queries, load_run
+from fusion_bench.records import Query, Reading
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+RUN = (
+    '{"query": "q1", "document": "d1", "score": 0.5, "rank": 1}\n'
+    '{"qid": "q1", "docid": "d2", "score": "0.75", "rank": 2, "more": null}\n'
+)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz"])
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\n\n"])
+def test_a_run(name: str, zipped: bool, ending: str, tmp_path: Path) -> None:
+    data = RUN.replace("\n", ending).encode()
+    path = written(tmp_path / name, gzip.compress(data) if zipped else b"\xef\xbb\xbf" + data)
+    assert load_run(path).to_dict() == {"q1": {"d2": 0.75, "d1": 0.5}}
+    by_column = load_run(path, reading=Reading(rank_from="column"))
+    assert list(by_column.to_dict()["q1"]) == ["d1", "d2"]
+
+
+def test_a_rank_that_is_missing_somewhere_is_no_column(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", RUN.replace(', "rank": 2', ""))
+    with pytest.raises(DataError, match="there is no rank column"):
+        load_run(path, reading=Reading(rank_from="column"))
+
+
+def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "q.jsonl", '{"query_id": 7, "doc_id": "ü", "relevance": 2}\n')
+    assert load_qrels(path).to_dict() == {"7": {"ü": 2}}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "not JSON: "),
+        ("[1]", r"a JSON object is needed, found \[1\]"),
+        ("[" * 100_000, "not JSON: "),
+        ('{"query": "q", "document": "d", "score": ' + "1" * 5000 + "}", "not JSON: "),
+        ('{"query": "q", "score": 1}', "no column for the document"),
+        ('{"query": null, "document": "d", "score": 1}', "query must be text, given null"),
+        ('{"query": "q", "document": ["d"], "score": 1}', r'document must be text, given \["d"\]'),
+        ('{"query": "q", "document": true, "score": 1}', "document must be text, given true"),
+        ('{"query": "q", "document": 1.5, "score": 1}', "document must be text, given 1.5"),
+        ('{"query": "q", "document": "\\ud800", "score": 1}', "document must be text, given"),
+        ('{"query": "q", "document": "", "score": 1}', "empty document id"),
+        ('{"query": "q", "document": "d", "score": null}', "score None is not a number"),
+        ('{"query": "q", "document": "d", "score": [1]}', r"score \[1\] is not a number"),
+        ('{"query": "q", "document": "d", "score": true}', "score True is not a number"),
+        ('{"query": "q", "document": "d", "score": NaN}', "score nan is not a finite number"),
+        ('{"query": "q", "document": "d", "score": 1e999}', "score inf is not a finite number"),
+        (
+            '{"query": "q", "document": "d", "score": 1' + "0" * 400 + "}",
+            "score 10* is not a number",
+        ),
+    ],
+    ids=lambda value: value[:50],
+)
+def test_a_line_that_cannot_be_read_is_named(line: str, problem: str, tmp_path: Path) -> None:
+    good = '{"query": "q", "document": "good", "score": 1}'
+    path = written(tmp_path / "a.jsonl", f"{good}\n{line}\n")
+    with pytest.raises(DataError, match=rf"a\.jsonl:2: {problem}"):
+        load_run(path)
+
+
+@pytest.mark.parametrize("grade", ["true", "1.5", "null", '"x"', "NaN"])
+def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.jsonl", f'{{"qid": "q", "docid": "d", "rel": {grade}}}\n')
+    with pytest.raises(DataError, match=r"q\.jsonl:1: grade .* is not a (whole )?number"):
+        load_qrels(path)
+
+
+def test_queries_with_and_without_what_may_be_known(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "q.jsonl",
+        '{"_id": "q1", "text": "who?", "metadata": {}}\n\n'
+        '{"id": 2, "type": "local", "intent": "find", '
+        '"confidence": 0, "group": 7, "split": "dev"}\n'
+        '{"id": "q3", "confidence": 1, "type": null}\n',
+    )
+    assert load_queries(path) == {
+        "q1": Query("q1", text="who?"),
+        "2": Query("2", None, "local", "find", 0, "7", "dev"),
+        "q3": Query("q3", confidence=1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"text": "no id"}', r"a query needs an 'id' \(found: text\)"),
+        ("{}", r"a query needs an 'id' \(found: nothing\)"),
+        ('{"id": ""}', "a query needs an 'id'"),
+        ('{"id": null}', "a query needs an 'id'"),
+        ('{"id": "q1"}', "query 'q1' stands twice: keep one"),
+        ('{"id": ["q"]}', r'id must be text, given \["q"\]'),
+        ('{"id": "q", "group": ["g"]}', r'group must be text, given \["g"\]'),
+        ('{"id": "q", "type": false}', "type must be text, given false"),
+        ('{"id": "q", "split": {"a": 1}}', "split must be text"),
+        ('{"id": "q", "text": "\\udc00"}', "text must be text"),
+        ('{"id": "q", "confidence": -0.1}', "confidence must be between 0 and 1, given -0.1"),
+        ('{"id": "q", "confidence": NaN}', "confidence must be between 0 and 1, given nan"),
+        ('{"id": "q", "confidence": "1"}', "confidence must be between 0 and 1, given '1'"),
+        ('{"id": "q", "confidence": true}', "confidence must be between 0 and 1, given True"),
+    ],
+)
+def test_a_query_that_breaks_a_rule_is_named(line: str, problem: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.jsonl", '{"id": "q1"}\n' + line)
+    with pytest.raises(DataError, match=rf"q\.jsonl:2: {problem}"):
+        load_queries(path)
+
+
+def test_a_file_without_a_query_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the file is empty: at least one query"):
+        load_queries(written(tmp_path / "q.jsonl", "\n \n"))

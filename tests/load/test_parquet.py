@@ -1,0 +1,92 @@
+"""Parquet tables, and what happens without the package that reads them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.errors import DataError, MissingExtraError
+from fusion_bench.load import load_qrels, load_run
+from fusion_bench.records import Reading
+
+
+def table(path: Path, **columns: list[Any]) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_run(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "a.parquet",
+        qid=["q1", "q1"],
+        docno=["d1", "ü"],
+        score=[0.5, 0.75],
+        rank=[0, 1],
+    )
+    assert load_run(path).to_dict() == {"q1": {"ü": 0.75, "d1": 0.5}}
+    assert load_run(path).name == "a"
+    by_column = load_run(path, reading=Reading(rank_from="column"))
+    assert by_column.ranks.tolist() == [1, 2]
+    assert list(by_column.to_dict()["q1"]) == ["d1", "ü"]
+
+
+def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:
+    path = table(tmp_path / "q.parquet", query_id=[1, 1], doc_id=[10, 20], relevance=[2, 0])
+    assert load_qrels(path).to_dict() == {"1": {"10": 2, "20": 0}}
+
+
+def test_grades_that_are_whole_floats_are_grades(tmp_path: Path) -> None:
+    path = table(tmp_path / "q.parquet", qid=["q"], docid=["d"], rel=[2.0])
+    assert load_qrels(path).to_dict() == {"q": {"d": 2}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"qid": ["q"], "docid": ["d"]}, ": no column for the grade"),
+        ({"qid": ["q", None], "docid": ["d", "e"], "rel": [1, 1]}, ":2: the query id is null"),
+        ({"qid": ["q", "q"], "docid": [None, "e"], "rel": [1, 1]}, ":1: the document id is null"),
+        ({"qid": ["q", "q"], "docid": ["d", "e"], "rel": [1, 1.5]}, ":2: grade 1.5 is not a whole"),
+        ({"qid": ["q"], "docid": ["d"], "rel": [None]}, ":1: grade None is not a whole number"),
+        ({"qid": [], "docid": [], "rel": []}, ": the file is empty"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_record(
+    columns: dict[str, list[Any]], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=rf"q\.parquet{problem}"):
+        load_qrels(table(tmp_path / "q.parquet", **columns))
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    columns = [pa.array(["q"]), pa.array(["d"]), pa.array([1]), pa.array([2])]
+    path = tmp_path / "q.parquet"
+    pq.write_table(pa.Table.from_arrays(columns, names=["qid", "docid", "rel", "rel"]), path)
+    with pytest.raises(DataError, match=r"q\.parquet: .*(two columns|Multiple matches)"):
+        load_qrels(path)
+
+
+def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    path.write_text("q1 Q0 d1 1 1 t\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.parquet: not a Parquet table"):
+        load_run(path)
+
+
+def test_without_pyarrow_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "a.parquet"
+    path.touch()
+    with pytest.raises(MissingExtraError, match=r"pip install 'rank-fusion-bench\[parquet\]'"):
+        load_run(path)

@@ -1,0 +1,207 @@
+"""TREC files: columns between blanks."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.load import load_qrels, load_run
+from fusion_bench.records import Reading
+
+RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
+FOUND = {"q1": {"d2": 0.9, "d1": 0.5}, "q2": {"d3": 7.0}}
+QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
+GRADES = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": -1}}
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+SPELLINGS: dict[str, Callable[[str], bytes]] = {
+    "plain": lambda text: text.encode(),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "two gzip members": lambda text: gzip.compress(text[:20].encode())
+    + gzip.compress(text[20:].encode()),
+    "tabs": lambda text: text.replace(" ", "\t").encode(),
+    "repeated blanks": lambda text: text.replace(" ", " \t  ").encode(),
+    "blanks at both ends": lambda text: text.replace("\n", "  \n ").encode(),
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+    "BOM": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "no newline at the end": lambda text: text.rstrip("\n").encode(),
+    "blank lines": lambda text: ("\n \n" + text.replace("\n", "\n\n\t\n")).encode(),
+}
+
+
+@pytest.mark.parametrize("suffix", [".trec", ".txt", ".run", ".res", ".trec.gz", ".TXT.GZ"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_run_reads_the_same_in_every_spelling(spelling: str, suffix: str, tmp_path: Path) -> None:
+    path = written(tmp_path / f"run{suffix}", SPELLINGS[spelling](RUN))
+    run = load_run(path)
+    assert run.to_dict() == FOUND
+    assert run.ranks.tolist() == [1, 2, 1]
+    assert run.name == "run"
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".qrels", ".test", ".qrels.gz"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_qrels_read_the_same_in_every_spelling(spelling: str, suffix: str, tmp_path: Path) -> None:
+    path = written(tmp_path / f"qrels{suffix}", SPELLINGS[spelling](QRELS))
+    assert load_qrels(path).to_dict() == GRADES
+
+
+def test_ids_may_be_of_any_script(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "fråga-1 Q0 文書🙂 1 0.5 t\nfråga-1 Q0 é 2 0.25 t\n")
+    assert load_run(path).to_dict() == {"fråga-1": {"文書🙂": 0.5, "é": 0.25}}
+
+
+def test_an_error_counts_blank_lines_too(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "\n\nq1 Q0 d1 1 0.5 t\n\nq1 Q0 d2 2 x t\n")
+    with pytest.raises(DataError, match=r"a\.trec:5: score 'x' is not a number"):
+        load_run(path)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+def test_a_score_must_be_finite(number: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", f"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 {number} t\n")
+    with pytest.raises(DataError, match=r"a\.trec:2: score -?(nan|inf) is not a finite number"):
+        load_run(path)
+
+
+@pytest.mark.parametrize("columns", ["q1 Q0 d1 1 0.5", "q1 Q0 d1 1 0.5 t extra", "q1"])
+def test_columns_are_counted(columns: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", f"q1 Q0 d0 1 0.6 t\n{columns}\n")
+    with pytest.raises(DataError, match=rf"a\.trec:2: {len(columns.split())} columns"):
+        load_run(path)
+
+
+def test_scores_decide_and_not_the_rank_column(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "q1 Q0 low 1 0.5 t\nq1 Q0 high 2 0.9 t\n")
+    assert list(load_run(path).to_dict()["q1"]) == ["high", "low"]
+    by_column = load_run(path, reading=Reading(rank_from="column"))
+    assert list(by_column.to_dict()["q1"]) == ["low", "high"]
+
+
+def test_ties_go_by_document_from_above_or_by_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "q1 Q0 b 1 1 t\nq1 Q0 c 2 1 t\nq1 Q0 a 3 1 t\n")
+    assert list(load_run(path).to_dict()["q1"]) == ["c", "b", "a"]
+    by_file = load_run(path, reading=Reading(source_ties="file"))
+    assert list(by_file.to_dict()["q1"]) == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("column", "ranks"), [([0, 1, 2], [1, 2, 3]), ([1, 2, 3], [1, 2, 3]), ([1, 5, 9], [1, 5, 9])]
+)
+def test_ranks_of_the_column_start_at_0_or_1_and_may_have_gaps(
+    column: list[int], ranks: list[int], tmp_path: Path
+) -> None:
+    rows = (f"q1 Q0 d{rank} {rank} {9 - rank} t\n" for rank in column)
+    path = written(tmp_path / "a.trec", "".join(rows))
+    assert load_run(path, reading=Reading(rank_from="column")).ranks.tolist() == ranks
+
+
+@pytest.mark.parametrize(
+    ("rank", "problem"),
+    [
+        ("1", "rank 1 is given twice for query 'q1'"),
+        ("-1", "rank -1 is negative; ranks start at 0 or 1"),
+        ("1.5", "rank '1.5' is not a whole number"),
+    ],
+)
+def test_ranks_that_cannot_be(rank: str, problem: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", f"q1 Q0 d1 1 9 t\nq1 Q0 d2 {rank} 8 t\n")
+    with pytest.raises(DataError) as caught:
+        load_run(path, reading=Reading(rank_from="column"))
+    assert str(caught.value) == f"{path}:2: {problem}"
+    assert load_run(path).ranks.tolist() == [1, 2]  # nobody asked for the column
+
+
+def test_a_duplicate_is_an_error_or_keeps_its_best_rank(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 2 t\nq1 Q0 e 3 4 t\n")
+    with pytest.raises(DataError, match=r"a\.trec:3: document 'e' stands twice for query 'q1'"):
+        load_run(path)
+    run = load_run(path, reading=Reading(on_duplicate="best_rank"))
+    assert run.to_dict() == {"q1": {"e": 4.0, "d": 3.0}}
+    assert run.duplicates == 1
+
+
+def test_zero_scores_are_counted_and_dropped_on_request(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 0 t\nq1 Q0 f 3 -0.0 t\n")
+    assert load_run(path).zero_scores == 2
+    assert len(load_run(path).to_dict()["q1"]) == 3
+    run = load_run(path, reading=Reading(drop_zero_scores=True))
+    assert run.to_dict() == {"q1": {"d": 3.0}}
+    assert run.zero_scores == 2
+
+
+@pytest.mark.parametrize("grade", ["1.0", "one", "1e0", ""])
+def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.txt", f"q1 0 d1 1\nq1 0 d2 {grade or 'x'}\n")
+    with pytest.raises(DataError, match=r"q\.txt:2: grade '.*' is not a whole number"):
+        load_qrels(path)
+
+
+def test_a_grade_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "q.txt", f"q1 0 d1 {10**30}\n")
+    with pytest.raises(FusionBenchError, match=r"q\.txt:1: grade"):
+        load_qrels(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (gzip.compress(RUN.encode())[:-9], "damaged gzip file"),
+        (gzip.compress(RUN.encode())[:5] + b"x" * 40, "damaged gzip file"),
+        (b"\x1f\x8b\x08", "damaged gzip file"),
+        (gzip.compress(b"\xff\xfe"), "not UTF-8 text"),
+        (b"q1 Q0 d\xe9 1 2 t\n", "not UTF-8 text .byte 7."),
+        (b"", "the file is empty: at least one row is needed"),
+        (gzip.compress(b"\n"), "the file is empty"),
+    ],
+    ids=["cut", "spoilt", "header", "zipped bytes", "bytes", "empty", "zipped blank"],
+)
+def test_what_is_no_text_is_refused(content: bytes, problem: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", content)
+    with pytest.raises(DataError, match=problem) as caught:
+        load_run(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("name", ["a.trec", "a.jsonl", "a.csv", "a.parquet"])
+def test_a_missing_file_and_a_folder_are_told_apart(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file: check the path"):
+        load_run(tmp_path / name)
+    (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match="a folder, and a file is needed"):
+        load_qrels(tmp_path / name)
+
+
+def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(FusionBenchError, match=r"file suffix '.tsvx'; did you mean '.tsv'.*known"):
+        load_run(tmp_path / "a.tsvx")
+    with pytest.raises(FusionBenchError, match="unknown file suffix ''"):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("bm25.trec", "bm25"),
+        ("bm25.v1.trec.gz", "bm25.v1"),
+        ("bm25.v2.trec", "bm25.v2"),
+        ("run.TXT", "run"),
+    ],
+)
+def test_a_run_is_named_as_its_file_without_suffixes(file: str, name: str, tmp_path: Path) -> None:
+    assert load_run(written(tmp_path / file, RUN)).name == name
+    assert load_run(tmp_path / file, name="other").name == "other"
+
+
+def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot be read: .*(name|null)"):
+        load_run(tmp_path / f"{'x' * 5000}.trec")

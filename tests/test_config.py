@@ -1,0 +1,109 @@
+"""Strict models, and messages that lead to the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+from fusion_bench.config import Source, StrictModel, is_text, read_yaml, validated
+from fusion_bench.errors import ConfigError
+
+
+class Inner(StrictModel):
+    size: int | dict[str, int] = 1
+    items: tuple[int, ...] = ()
+
+
+class Outer(StrictModel):
+    inner: Inner = Inner()
+    names: dict[int, float] = Field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"iner": {}}, "iner: unknown key 'iner'; did you mean 'inner'? (known: inner, names)"),
+        ({"inner": {"zzz": 1}}, "inner.zzz: unknown key 'zzz' (known: size, items)"),
+        ({1: 2}, "1: unknown key '1' (known: inner, names)"),
+        ({"inner": {"size": "x"}}, "inner.size: input should be a valid integer, unable to parse"),
+        ({"inner": {"size": {"a": "x"}}}, "inner.size.a: input should be a valid integer"),
+        ({"inner": {"items": [1, "x"]}}, "inner.items.1: input should be a valid integer"),
+        ({"inner": 3}, "inner: a mapping of keys to values is needed, given 3"),
+        ({"names": {1: "x"}}, "names.1: input should be a valid number"),
+        ({"names": {"x": 1}}, "names.x: input should be a valid integer"),
+        ([], "a mapping of keys to values is needed, given []"),
+    ],
+)
+def test_the_message_names_the_place_and_the_rule(data: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        validated(Outer, data)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_model_is_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(Inner(), "size", 3)  # noqa: B010 - a type checker refuses the plain assignment
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_where_falls_back_on_the_deepest_known_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a:\n  b:\n    - c: 1\n    - d: 2\n")
+    source = read_yaml(path)
+    assert source.data == {"a": {"b": [{"c": 1}, {"d": 2}]}}
+    assert source.where(("a", "b", 1, "d")) == f"{path}:4: a.b.1.d"
+    assert source.where(("a", "b", 1, "e", "f")) == f"{path}:4: a.b.1.e.f"
+    assert source.where(("x",)) == f"{path}: x"
+    assert source.where(()) == str(path)
+    assert Source(path, {}).where(("a",)) == f"{path}: a"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", ":3: a: the key stands twice (first on line 1): keep one"),
+        ("a:\n  b: 1\n  b: 1\n", ":3: a.b: the key stands twice (first on line 2): keep one"),
+        ("? [x]\n: 1\n", ":1: a key must be plain text"),
+        ("a: [1\n", ":2: not valid YAML: "),
+        ("a: 2026-13-45\n", ": not valid YAML: month must be in 1..12"),
+        ("a: !!python/object:os.system x\n", ":1: not valid YAML: could not determine"),
+        ("", ": a mapping of keys to values is needed, found nothing"),
+        ("7\n", ": a mapping of keys to values is needed, found a int"),
+        ("a: &x [*x]\n", ": nests too deeply, or an alias contains itself"),
+        ("a: " + "[" * 700 + "]" * 700, ": nests too deeply"),
+        ('a: "\\ud800"\n', ":1: '\\ud800' holds half a character"),
+    ],
+)
+def test_yaml_that_cannot_be_meant(text: str, message: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_yaml(path)
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_an_alias_is_what_it_stands_for(tmp_path: Path) -> None:
+    source = read_yaml(written(tmp_path, "a: &x {k: 1}\nb: *x\n"))
+    assert source.data == {"a": {"k": 1}, "b": {"k": 1}}
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    assert is_text("plain")
+    assert is_text("🙂 ü")
+    assert not is_text("a\udc00")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.yaml: no such file: check the path"):
+        read_yaml(tmp_path / "absent.yaml")
+    with pytest.raises(ConfigError, match="a folder, and a YAML file is needed"):
+        read_yaml(tmp_path)
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes("name: é".encode("latin-1"))
+    with pytest.raises(ConfigError, match="cannot be read as UTF-8 text"):
+        read_yaml(latin)

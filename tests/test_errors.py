@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from fusion_bench import errors
+from fusion_bench.errors import (
+    AlignmentError,
+    ConfigError,
+    DataError,
+    FusionBenchError,
+    MissingExtraError,
+    UnknownNameError,
+)
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_error_is_one_of_ours_and_drawn_in_the_tree(name: str) -> None:
+    assert issubclass(getattr(errors, name), FusionBenchError)
+    assert name in (errors.__doc__ or "")
+
+
+def test_a_name_nearly_right_is_suggested() -> None:
+    error = UnknownNameError("run", "bm52", ["dense", "bm25"], where="a.yaml: systems.x")
+    assert isinstance(error, ConfigError)
+    assert str(error) == (
+        "a.yaml: systems.x: unknown run 'bm52'; did you mean 'bm25'? (known: bm25, dense)"
+    )
+
+
+def test_a_name_far_off_is_not() -> None:
+    assert str(UnknownNameError("run", "x", ["bm25"])) == "unknown run 'x' (known: bm25)"
+    assert str(UnknownNameError("run", "x", [])) == "unknown run 'x' (known: none)"
+
+
+def test_data_errors_carry_their_row() -> None:
+    assert DataError("text", row=3).row == 3
+    assert DataError("text").row is None
+    assert str(DataError("text", row=3)) == "text"
+
+
+def test_a_missing_extra_says_how_to_get_it() -> None:
+    assert str(MissingExtraError("pyarrow", extra="parquet", purpose="reading a.parquet")) == (
+        "reading a.parquet needs the package 'pyarrow', which is not installed: "
+        "pip install 'rank-fusion-bench[parquet]'"
+    )
+
+
+def test_alignment_errors_are_no_config_errors() -> None:
+    assert not issubclass(AlignmentError, ConfigError)

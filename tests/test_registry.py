@@ -1,0 +1,58 @@
+"""Methods by name: a new method is one file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from fusion_bench.config import StrictModel
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.fuse import fusions
+from fusion_bench.fuse.rrf import RRF
+from fusion_bench.registry import Registry
+
+
+def test_a_method_is_built_from_its_name_or_a_mapping() -> None:
+    assert fusions.build("rrf") == RRF()
+    assert fusions.build({"method": "rrf", "k": 20}) == RRF(k=20)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ("rff", UnknownNameError, "unknown fusion method 'rff'; did you mean 'rrf'?"),
+        ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method \"['rrf']\""),
+        ({"k": 1}, ConfigError, "'method' is required (known: rrf, rrf_v2, weighted_score)"),
+        ({}, ConfigError, "'method' is required"),
+        (None, ConfigError, "a fusion method is a name or a mapping with 'method', given None"),
+        ({"method": "rrf", "k": -1}, ConfigError, "k: input should be greater than or equal to 0"),
+        ({"method": "rrf", "kk": 1}, ConfigError, "kk: unknown key 'kk'"),
+    ],
+)
+def test_what_nothing_can_be_built_from(data: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        fusions.build(data)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_field_takes_a_built_model_as_it_is() -> None:
+    model = RRF(k=3)
+    assert fusions.validator()(model) is model
+
+
+def test_methods_are_known_by_what_their_method_defaults_to() -> None:
+    registry: Registry[StrictModel] = Registry("thing", "tests.load")
+
+    @registry.register
+    class Thing(StrictModel):
+        method: Literal["b-thing"] = "b-thing"
+
+    @registry.register
+    class Other(StrictModel):
+        method: Literal["a-thing"] = "a-thing"
+
+    registry._complete = True  # there is no folder to look through
+    assert list(registry.all()) == ["a-thing", "b-thing"]
+    assert registry.build("b-thing") == Thing()
+    assert isinstance(registry.build("a-thing"), Other)
