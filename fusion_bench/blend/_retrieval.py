@@ -1,0 +1,54 @@
+"""The retrieval term of a blend, in its four readings."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend._base import Fused, RerankBlend
+from fusion_bench.blend._scores import min_max_within
+from fusion_bench.errors import AlignmentError
+from fusion_bench.order import FloatArray
+
+__all__ = ["Retrieval", "RetrievalBlend"]
+
+Retrieval: TypeAlias = Literal["fused", "fused_max_possible", "fused_min_max", "reciprocal_rank"]
+
+
+class RetrievalBlend(RerankBlend):
+    """A blend that weighs the rerank score against a retrieval term.
+
+    Attributes:
+        retrieval: ``fused`` = the fused score (a raw RRF score is at most about 0.12, so that it
+            hardly weighs); ``fused_max_possible`` = divided by the greatest score possible;
+            ``fused_min_max`` = min-max over the ``depth`` candidates; ``reciprocal_rank`` =
+            1 / fused rank, as qmd has it.
+    """
+
+    retrieval: Retrieval = "fused"
+
+    def retrieval_term(
+        self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]
+    ) -> FloatArray:
+        """(N,): the retrieval term of every candidate.
+
+        Raises:
+            AlignmentError: ``fused_max_possible`` where the greatest possible score is not
+                above 0.
+        """
+        if self.retrieval == "reciprocal_rank":
+            return 1 / np.maximum(fused.positions, 1)
+        if self.retrieval == "fused_min_max":
+            return min_max_within(runs, np.where(candidates, fused.scores, np.nan))
+        if self.retrieval == "fused_max_possible":
+            top = fused.max_possible[runs.query_index]
+            if (top[candidates] <= 0).any():
+                raise AlignmentError(
+                    "retrieval: fused_max_possible divides by the greatest possible fused score, "
+                    f"which is {np.min(top[candidates]):g} for a query: say fused_min_max"
+                )
+            return fused.scores / np.where(candidates, top, 1.0)
+        return fused.scores

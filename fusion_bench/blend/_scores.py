@@ -1,0 +1,68 @@
+"""Score spaces: what a rerank list's numbers mean, and how they come onto the unit scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.normalize.squash import sigmoid
+from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.records import ScoreSpace
+
+__all__ = ["min_max_within", "on_unit_scale"]
+
+
+def on_unit_scale(
+    runs: AlignedRuns, reranker: int, candidates: NDArray[np.bool_], space: ScoreSpace
+) -> FloatArray:
+    """Rerank scores of the candidates, in [0, 1].
+
+    Args:
+        runs: Aligned runs with the rerank lists.
+        reranker: Row of the rerank list.
+        candidates: Shape (N,): the documents inside the depth.
+        space: ``unit`` = as they are; ``logit`` = sigmoid; ``log_prob`` = exp; ``unbounded`` =
+            min-max over the candidates; ``order`` = the i-th of n scored candidates gets
+            (n+1−i)/n.
+
+    Returns:
+        Shape (N,): NaN where there is no score or no candidate.
+    """
+    raw = np.where(candidates, runs.rerank[reranker], np.nan)
+    if space == "logit":
+        return sigmoid(raw)
+    if space == "log_prob":
+        return np.exp(raw)
+    if space == "unbounded":
+        return min_max_within(runs, raw)
+    if space == "order":
+        return _by_order(runs, runs.rerank_ranks[reranker], ~np.isnan(raw))
+    return raw
+
+
+def min_max_within(runs: AlignedRuns, values: FloatArray) -> FloatArray:
+    """Min-max of ``values``, shape (N,), over each query's values that are not NaN.
+
+    Where all of a query's values are equal they become 1, as in a normalised list.
+    """
+    low = np.full(len(runs.queries), np.inf)
+    high = np.full(len(runs.queries), -np.inf)
+    np.fmin.at(low, runs.query_index, values)
+    np.fmax.at(high, runs.query_index, values)
+    low, high = low[runs.query_index], high[runs.query_index]
+    out = np.where(np.isnan(values), np.nan, 1.0)
+    np.divide(values - low, high - low, out=out, where=~np.isnan(values) & (high > low))
+    return out
+
+
+def _by_order(runs: AlignedRuns, ranks: IntArray, scored: NDArray[np.bool_]) -> FloatArray:
+    """(n+1−i)/n for the i-th of the n scored candidates of each query, by the list's order."""
+    out = np.full(len(ranks), np.nan)
+    rows = np.flatnonzero(scored)
+    query = runs.query_index[rows]
+    rows = rows[np.lexsort((ranks[rows], query))]
+    place = np.arange(len(rows)) - np.searchsorted(query, query) + 1
+    size = np.bincount(query, minlength=len(runs.queries))[query]
+    out[rows] = (size + 1 - place) / size
+    return out

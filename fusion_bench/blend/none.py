@@ -1,0 +1,32 @@
+"""No reranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend._base import BLENDED, DROPPED, Blend, Blended, Fused, blends
+from fusion_bench.records import ScoreSpace
+
+
+@blends.register
+class NoBlend(Blend):
+    """``none``: the fused list as it is."""
+
+    formula: ClassVar[str] = "fused"
+    source: ClassVar[str] = "CONV-07-05 NoOpReranker"
+
+    method: Literal["none"] = "none"
+
+    def blend(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - part of the contract
+        fused: Fused,
+        spaces: Mapping[str, ScoreSpace],  # noqa: ARG002 - part of the contract
+    ) -> Blended:
+        """Fused scores, one tier."""
+        tiers = np.where(fused.positions > 0, BLENDED, DROPPED).astype(np.int8)
+        return Blended(fused.scores, tiers, fused.deciding)

@@ -1,0 +1,63 @@
+"""The retrieval's share by fused rank."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
+from fusion_bench.blend._retrieval import RetrievalBlend
+from fusion_bench.blend.replace import Replace
+from fusion_bench.order import FloatArray, sum_terms
+
+__all__ = ["PositionAware"]
+
+Rank = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@blends.register
+class PositionAware(RetrievalBlend):
+    """``position_aware``: w·retrieval + (1 − w)·rerank, w by fused rank.
+
+    Source: ADR-005 (0-based there: ≤ 2, ≤ 9), after qmd.
+
+    Attributes:
+        tiers: Fused rank up to which → w: ``{3: 0.75, 10: 0.60}``.
+        rest: w beyond the last tier.
+    """
+
+    formula: ClassVar[str] = "w·retrieval + (1−w)·rerank, w by fused rank"
+    source: ClassVar[str] = "ADR-005; tobi/qmd"
+
+    method: Literal["position_aware"] = "position_aware"
+    tiers: dict[Rank, Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})
+    rest: Share = 0.40
+
+    @field_validator("tiers")
+    @classmethod
+    def _by_rank(cls, value: dict[int, float]) -> dict[int, float]:
+        return dict(sorted(value.items()))
+
+    def combine(
+        self,
+        runs: AlignedRuns,
+        fused: Fused,
+        rerank: FloatArray,
+        candidates: NDArray[np.bool_],
+    ) -> FloatArray:
+        """(N,): the weighted mean with each rank's own weight."""
+        limits = np.array(list(self.tiers), dtype=np.int64)
+        shares = np.array([*self.tiers.values(), self.rest])
+        weight = shares[np.searchsorted(limits, fused.positions)]
+        retrieval = self.retrieval_term(runs, fused, candidates)
+        return sum_terms(np.stack([weight * retrieval, (1 - weight) * rerank]))
+
+    def without_v2(self) -> Blend:
+        """``replace``: v1 overwrote the score."""
+        shared = self.model_dump(include=set(RerankBlend.model_fields) - {"method"})
+        return Replace(**shared)

@@ -1,0 +1,34 @@
+"""The reranker decides alone."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend._base import Fused, RerankBlend, blends
+from fusion_bench.order import FloatArray
+
+__all__ = ["Replace"]
+
+
+@blends.register
+class Replace(RerankBlend):
+    """``replace``: the rerank score; equals ``linear`` with β = 1."""
+
+    formula: ClassVar[str] = "rerank"
+    source: ClassVar[str] = "CONV-07-05"
+
+    method: Literal["replace"] = "replace"
+
+    def combine(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - part of the contract
+        fused: Fused,  # noqa: ARG002 - part of the contract
+        rerank: FloatArray,
+        candidates: NDArray[np.bool_],  # noqa: ARG002 - part of the contract
+    ) -> FloatArray:
+        """(N,): the rerank scores."""
+        return rerank

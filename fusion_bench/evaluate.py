@@ -1,0 +1,284 @@
+"""A system is a fusion and a blend over named runs; evaluating it is a pure function of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator
+
+from fusion_bench import measure
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend import Blend, Fused, blends
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.config import StrictModel
+from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.fuse.rrf import RRF
+from fusion_bench.measure import Measure
+from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
+from fusion_bench.query_types import TypeWeights, type_of
+from fusion_bench.records import Qrels, ScoreSpace
+
+__all__ = ["Ranking", "Scores", "System", "evaluate", "rank", "rankings"]
+
+#: Fused lists that a view remembers, for systems that differ only in their blend.
+FUSED_KEPT = 4
+
+Depth = Annotated[int, Field(ge=1)]
+Location = tuple[str | int, ...]
+
+
+class System(StrictModel):
+    """What is compared: which runs, how they are fused, how a reranker is blended in.
+
+    Attributes:
+        name: Its name in tables.
+        runs: Names of the sources, in the order that ``first_seen`` ties go by.
+        fusion: How they become one list; ``rrf`` where a single run needs none.
+        blend: How a rerank list changes that list.
+        depth: Cut each source (or the named ones) at this rank before fusion; all by default.
+        weights_by_type: Weights by query type, instead of the fusion's own.
+        min_relevance: Drop documents whose final score is below this (BR-007).
+        top_k: Cut the final list at this rank, last of all.
+    """
+
+    name: str
+    runs: Annotated[tuple[str, ...], Field(min_length=1)]
+    fusion: Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validator())] = RRF()
+    blend: Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validator())] = NoBlend()
+    depth: Depth | dict[str, Depth] | None = None
+    weights_by_type: TypeWeights | None = None
+    min_relevance: float | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = None
+
+    @field_validator("runs")
+    @classmethod
+    def _no_repeats(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if value.count(name) > 1:
+                raise ValueError(f"run {name!r} is listed twice: keep one")
+        return value
+
+    def problems(
+        self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
+    ) -> Iterator[tuple[Location, Exception]]:
+        """What does not fit a dataset, each with the path of the offending value.
+
+        Args:
+            roles: Roles by name of every run of the dataset.
+            rerankers: Names of its rerank lists.
+        """
+        unknown = [(i, name) for i, name in enumerate(self.runs) if name not in roles]
+        for i, name in unknown:
+            yield ("runs", i), UnknownNameError("run", name, roles)
+        if isinstance(self.depth, dict):
+            for name in self.depth:
+                if name not in self.runs:
+                    yield ("depth", name), UnknownNameError("run", name, self.runs)
+        reranker = self.blend.reranker_name
+        if reranker is not None and reranker not in rerankers:
+            yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
+        if not unknown:
+            yield from self._weight_problems([roles[name] for name in self.runs])
+
+    def _weight_problems(
+        self, roles: Sequence[frozenset[str]]
+    ) -> Iterator[tuple[Location, Exception]]:
+        """What does not fit in the weights of the fusion, or of each query type."""
+        places: list[tuple[Location, str]] = [(("fusion",), "")]
+        if self.weights_by_type is not None:
+            places = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
+        for location, query_type in places:
+            try:
+                self.of_type(query_type).fusion.source_weights(self.runs, roles)
+            except ConfigError as error:
+                yield location, error
+
+    def of_type(self, query_type: str) -> System:
+        """The plain system that queries of this type are answered by."""
+        if self.weights_by_type is None:
+            return self
+        if "weights" not in type(self.fusion).model_fields:
+            raise ConfigError(
+                f"system {self.name!r}: weights_by_type needs a fusion with weights, "
+                f"and {self.fusion.method!r} has none"
+            )
+        weights = self.weights_by_type.root[query_type]
+        fusion = self.fusion.model_copy(update={"weights": weights})
+        return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
+
+    def without_v2(self) -> System:
+        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
+        return self.model_copy(
+            update={"fusion": self.fusion.without_v2(), "blend": self.blend.without_v2()}
+        )
+
+    def view(self, runs: AlignedRuns) -> AlignedRuns:
+        """The sources that take part, each cut at its depth."""
+        view = runs.restrict(self.runs)
+        weights = self.fusion.source_weights(view.sources, view.roles)
+        active = [name for name, weight in zip(self.runs, weights, strict=True) if weight > 0]
+        depth = self.depth if isinstance(self.depth, dict) else dict.fromkeys(active, self.depth)
+        return runs.restrict(active, depth)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One plain system's final list for every query of ``runs``.
+
+    Attributes:
+        runs: The view that was ranked; its N candidates are the rows below.
+        scores: Shape (N,): final scores.
+        tiers: Shape (N,): see ``Blended``.
+        deciding: Shape (N,): what the order was decided on, see ``Blended``.
+        placed: Shape (N,): 1-based position before ``top_k`` cuts; 0 = dropped.
+        top_k: Where the list is cut; None = nowhere.
+    """
+
+    runs: AlignedRuns
+    scores: FloatArray
+    tiers: np.typing.NDArray[np.int8]
+    deciding: FloatArray
+    placed: IntArray
+    top_k: int | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.scores, self.tiers, self.deciding, self.placed):
+            freeze(array)
+
+    @cached_property
+    def positions(self) -> IntArray:
+        """(N,): 1-based position in the list that is returned; 0 = not returned."""
+        if self.top_k is None:
+            return self.placed
+        return np.where(self.placed > self.top_k, 0, self.placed)
+
+    @cached_property
+    def firsts(self) -> IntArray:
+        """(N,): position of the first member of each candidate's group of ties."""
+        return tie_firsts(self.placed, self.deciding, self.runs.offsets, tiers=self.tiers)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Per-query values of one system.
+
+    Attributes:
+        system: Its name.
+        measures: The M measures.
+        queries: The Q query ids.
+        values: Shape (M, Q).
+    """
+
+    system: str
+    measures: tuple[Measure, ...]
+    queries: tuple[str, ...]
+    values: FloatArray
+
+
+def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> Ranking:
+    """Order the candidates of every query as a plain system does.
+
+    Args:
+        system: Without weights by type; :func:`rankings` resolves those.
+        runs: All sources of the dataset.
+        spaces: Score space of each rerank list.
+    """
+    with _named(system):
+        view = system.view(runs)
+        key = ("fused", type(system.fusion).__name__, system.fusion.model_dump_json())
+        fused = view.memo(key, lambda: _fuse(system.fusion, view), keep=FUSED_KEPT)
+        scores, tiers, deciding = system.blend.blend(view, fused, spaces)
+    if system.min_relevance is not None:
+        tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
+    if isinstance(system.blend, NoBlend) and system.min_relevance is None:
+        placed = fused.positions
+    else:
+        tie_order = fused.positions if view.ties == "first_seen" else None
+        placed = positions(deciding, view.offsets, tiers=tiers, tie_order=tie_order)
+    return Ranking(view, scores, tiers, deciding, placed, system.top_k)
+
+
+def _fuse(fusion: Fusion, view: AlignedRuns) -> Fused:
+    scores = fusion.fuse(view)
+    fused = Fused(
+        fusion.reported(scores), positions(scores, view.offsets), fusion.max_possible(view), scores
+    )
+    for array in fused:
+        freeze(array)
+    return fused
+
+
+@contextmanager
+def _named(system: System) -> Iterator[None]:
+    """Say which system an error is about."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"system {system.name!r}: {error}") from None
+    except AlignmentError as error:
+        raise AlignmentError(f"system {system.name!r}: {error}") from None
+
+
+def rankings(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> Iterator[tuple[IntArray, Ranking]]:
+    """The rankings that together cover every query, each with the indices of its queries."""
+    if system.weights_by_type is None:
+        yield np.arange(len(runs.queries)), rank(system, runs, spaces)
+        return
+    known = system.weights_by_type.root
+    types = np.array(
+        [
+            type_of(query_type, confidence, known)
+            for query_type, confidence in zip(runs.types, runs.confidences, strict=True)
+        ]
+    )
+    for query_type in sorted(set(types.tolist())):
+        chosen = types == query_type
+        part = runs.memo(("types", query_type, tuple(known)), partial(runs.subset, chosen))
+        yield np.flatnonzero(chosen), rank(system.of_type(query_type), part, spaces)
+
+
+def evaluate(
+    systems: Sequence[System],
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    spaces: Mapping[str, ScoreSpace] | None = None,
+    qrels: Qrels | None = None,
+) -> tuple[Scores, ...]:
+    """Evaluate any number of systems on the same aligned runs.
+
+    Systems that share a fusion share its fused list.
+
+    Args:
+        systems: T systems; one is the plain case.
+        runs: Aligned runs.
+        measures: M measures.
+        spaces: Score space of each rerank list.
+        qrels: The judgements; only measures that ir_measures computes need them.
+
+    Returns:
+        One ``Scores`` a system, in their order.
+    """
+    results = []
+    for system in systems:
+        values = np.zeros((len(measures), len(runs.queries)))
+        for index, ranking in rankings(system, runs, spaces or {}):
+            values[:, index] = measure.evaluate(
+                measures, ranking.runs, ranking.positions, qrels=qrels
+            )
+        freeze(values)
+        results.append(Scores(system.name, tuple(measures), runs.queries, values))
+    return tuple(results)
+
+
+def described(system: System) -> dict[str, Any]:
+    """The system with every default spelled out, as it goes into a report."""
+    return system.model_dump(mode="json", exclude={"name"})

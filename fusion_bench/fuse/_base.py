@@ -1,0 +1,118 @@
+"""The contract of a fusion method."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.config import StrictModel, Weight
+from fusion_bench.errors import ConfigError
+from fusion_bench.order import FloatArray
+from fusion_bench.registry import Registry
+
+__all__ = ["Fusion", "WeightedFusion", "fusions"]
+
+
+class Fusion(StrictModel):
+    """Gives every candidate of every query one score; higher is better.
+
+    Attributes:
+        method: Its name.
+        formula: What it computes, in one line, for the table of methods.
+        source: Where the formula comes from.
+    """
+
+    formula: ClassVar[str]
+    source: ClassVar[str]
+
+    method: str
+
+    @abstractmethod
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the score that decides the order.
+
+        Args:
+            runs: Only sources that take part (:meth:`source_weights` above 0), so that every
+                candidate was returned by at least one of them.
+        """
+
+    @abstractmethod
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): no document can score higher, whatever place the lists give it."""
+
+    def source_weights(
+        self,
+        sources: Sequence[str],
+        roles: Sequence[frozenset[str]],  # noqa: ARG002 - weighted methods read it
+    ) -> FloatArray:
+        """(S,): the weight of each source; one of weight 0 takes no part at all.
+
+        Raises:
+            ConfigError: The sources do not fit the method.
+        """
+        return np.ones(len(sources))
+
+    def reported(self, scores: FloatArray) -> FloatArray:
+        """(N,): what is shown and blended; the order was decided on ``scores``."""
+        return scores
+
+    def without_v2(self) -> Fusion:
+        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
+        return self
+
+    @property
+    def scale_free(self) -> bool:
+        """Whether scaling all weights by one factor changes no rank."""
+        return True
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """Whether a single list, ranked by its scores, comes out in its own order."""
+        return True
+
+
+class WeightedFusion(Fusion):
+    """A fusion whose sources have weights.
+
+    Attributes:
+        weights: By source name or role, never by position; what is not named weighs 1.
+    """
+
+    weights: dict[str, Weight] = Field(default_factory=dict)
+
+    def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
+        """(S,): weights, each source's by its name or by one of its roles.
+
+        Raises:
+            ConfigError: A weight fits no source, two fit one source, or none is above 0.
+        """
+        fits = [
+            [key for key in self.weights if key == name or key in role]
+            for name, role in zip(sources, roles, strict=True)
+        ]
+        for name, keys in zip(sources, fits, strict=True):
+            if len(keys) > 1:
+                raise ConfigError(
+                    f"weights: {' and '.join(map(repr, keys))} both fit source {name!r}: "
+                    "keep the one that is meant"
+                )
+        used = {key for keys in fits for key in keys}
+        for key in self.weights:
+            if key not in used and self.weights[key] > 0:  # a strategy that is off weighs 0
+                known = sorted({*sources, *(role for names in roles for role in names)})
+                raise ConfigError(
+                    f"weights: {key!r} fits no source in use (names and roles in use: "
+                    f"{', '.join(known)})"
+                )
+        weights = np.array([self.weights[keys[0]] if keys else 1.0 for keys in fits])
+        if not (weights > 0).any():
+            raise ConfigError("weights: every source weighs 0: at least one must weigh more")
+        return weights
+
+
+fusions: Registry[Fusion] = Registry("fusion method", "fusion_bench.fuse")

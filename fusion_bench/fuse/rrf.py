@@ -1,0 +1,69 @@
+"""Reciprocal rank fusion, v1."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.fuse._base import WeightedFusion, fusions
+from fusion_bench.order import FloatArray, sum_terms
+
+__all__ = ["RRF"]
+
+
+@fusions.register
+class RRF(WeightedFusion):
+    """``rrf``: Σ_s w_s / (k + r_s), over the sources that returned the document.
+
+    Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and
+    individual rank learning methods", SIGIR 2009; weights as in CONV-07-05.
+
+    Attributes:
+        k: Flattens the difference between neighbouring ranks.
+        normalize: ``none``; ``max_possible`` = divide by the score of a document that is first
+            everywhere; ``three_lists`` = divide by 3/(k+1) whatever the number of lists and clamp
+            to 1, the order being decided before the clamp (CONV-07-05 ``normalizeScore``).
+    """
+
+    formula: ClassVar[str] = "Σ w/(k + rank)"
+    source: ClassVar[str] = "Cormack, Clarke, Büttcher 2009; CONV-07-05"
+
+    method: Literal["rrf"] = "rrf"
+    k: Annotated[float, Field(ge=0, le=1000)] = 60
+    normalize: Literal["none", "max_possible", "three_lists"] = "none"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the sum of the terms, divided as ``normalize`` says, not clamped."""
+        return sum_terms(self.terms(runs)) / self._divisor(runs)
+
+    def terms(self, runs: AlignedRuns) -> FloatArray:
+        """(T, N): what is summed; 0 where a source did not return the document."""
+        weights = self.source_weights(runs.sources, runs.roles)[:, None]
+        out: FloatArray = np.zeros(runs.ranks.shape)
+        np.divide(weights, self.k + runs.ranks, out=out, where=runs.ranks > 0)
+        return out
+
+    def reported(self, scores: FloatArray) -> FloatArray:
+        """(N,): clamped to 1 under ``three_lists``."""
+        return np.minimum(scores, 1.0) if self.normalize == "three_lists" else scores
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the score of a document that every source puts first."""
+        top = float(self.reported(np.array([self._first(runs) / self._divisor(runs)]))[0])
+        return np.full(len(runs.queries), top)
+
+    def _divisor(self, runs: AlignedRuns) -> float:
+        if self.normalize == "max_possible":
+            return self._first(runs)
+        return 3 / (self.k + 1) if self.normalize == "three_lists" else 1.0
+
+    def _first(self, runs: AlignedRuns) -> float:
+        """Undivided score of a document that is first everywhere."""
+        return float(sum_terms(self._first_terms(runs)))
+
+    def _first_terms(self, runs: AlignedRuns) -> FloatArray:
+        """(T,): what is summed for a document that is first everywhere."""
+        return self.source_weights(runs.sources, runs.roles) / (self.k + 1)

@@ -1,0 +1,127 @@
+"""The contract of a normaliser, and the lists it works on."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import field_validator
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.config import StrictModel
+from fusion_bench.order import FloatArray, IntArray, freeze
+from fusion_bench.registry import Registry
+
+__all__ = ["Lists", "Normalizer", "normalizers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """One source's ranked lists over all queries, end to end; a query with an empty list has none.
+
+    Attributes:
+        name: The source.
+        roles: Its roles.
+        scores: Shape (n,): x.
+        ranks: Shape (n,): r.
+        starts: Shape (L,): where each of the L lists begins.
+        owner: Shape (n,): the list each row belongs to.
+        pool: Shape (n,): |C|, the size of the query's candidate union.
+    """
+
+    name: str
+    roles: frozenset[str]
+    scores: FloatArray
+    ranks: IntArray
+    starts: IntArray
+    owner: IntArray
+    pool: IntArray
+
+    def low(self) -> FloatArray:
+        """(n,): the least score of the row's list."""
+        return np.asarray(np.minimum.reduceat(self.scores, self.starts)[self.owner])
+
+    def high(self) -> FloatArray:
+        """(n,): the greatest score of the row's list."""
+        return np.asarray(np.maximum.reduceat(self.scores, self.starts)[self.owner])
+
+    def size(self) -> IntArray:
+        """(n,): n, how many documents the row's list holds."""
+        return np.asarray(np.bincount(self.owner)[self.owner])
+
+    def total(self, values: FloatArray) -> FloatArray:
+        """(n,): correctly rounded sum of ``values`` over the row's list, hence free of order."""
+        parts = np.split(values, self.starts[1:])
+        return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
+
+
+class Normalizer(StrictModel):
+    """Puts the scores of one list of one query on a common scale.
+
+    Attributes:
+        method: Its name.
+        constant: What every document of a list without spread becomes: pyserini and Elasticsearch
+            say 1, ranx says 0.
+        keeps_order: Whether a greater score always stays greater; not where the scale is turned
+            round, clipped, or so flat far out that scores meet.
+    """
+
+    keeps_order: ClassVar[bool] = True
+
+    method: str
+    constant: float = 1
+
+    @field_validator("constant")
+    @classmethod
+    def _one_of_three(cls, value: float) -> float:
+        if value not in (0, 0.5, 1):
+            raise ValueError(f"must be 0, 0.5 or 1, given {value}")
+        return value
+
+    @abstractmethod
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): the scores of ``lists``, list by list, on the new scale; finite."""
+
+    def apply(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): normalised scores; NaN where a source did not return the document."""
+        key = ("normalize", self.model_dump_json())
+        return runs.memo(key, lambda: self._applied(runs))
+
+    def _applied(self, runs: AlignedRuns) -> FloatArray:
+        scaled = np.full(runs.scores.shape, np.nan)
+        pool = np.diff(runs.offsets)
+        for s, name in enumerate(runs.sources):
+            rows = np.flatnonzero(runs.ranks[s] > 0)
+            if not len(rows):
+                continue
+            query = runs.query_index[rows]
+            starts = np.flatnonzero(np.diff(query, prepend=-1))
+            owner = np.cumsum(np.diff(query, prepend=-1) != 0) - 1
+            lists = Lists(
+                name=name,
+                roles=runs.roles[s],
+                scores=runs.scores[s, rows],
+                ranks=runs.ranks[s, rows],
+                starts=starts,
+                owner=owner,
+                pool=pool[query],
+            )
+            scaled[s, rows] = self.scale(lists)
+        freeze(scaled)
+        return scaled
+
+    def ratio(
+        self, above: FloatArray, below: FloatArray, spread: NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """``above / below``, but ``constant`` where ``below`` is 0 or ``spread`` is false."""
+        where = below > 0 if spread is None else spread & (below > 0)
+        out: FloatArray = np.full(above.shape, float(self.constant))
+        np.divide(above, below, out=out, where=where)
+        return out
+
+
+normalizers: Registry[Normalizer] = Registry("normaliser", "fusion_bench.normalize")

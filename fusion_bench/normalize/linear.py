@@ -1,0 +1,107 @@
+"""Scalings that are linear in the score, by the extremes or sums of the list."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.errors import AlignmentError
+from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.order import FloatArray
+
+
+@normalizers.register
+class MinMax(Normalizer):
+    """``min_max``: (x − min) / (max − min)."""
+
+    method: Literal["min_max"] = "min_max"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): in [0, 1], the best document 1."""
+        low = lists.low()
+        return self.ratio(lists.scores - low, lists.high() - low)
+
+
+@normalizers.register
+class MinMaxInverted(Normalizer):
+    """``min_max_inverted``: (max − x) / (max − min), for scores that are distances."""
+
+    keeps_order: ClassVar[bool] = False
+
+    method: Literal["min_max_inverted"] = "min_max_inverted"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): in [0, 1], the lowest score 1."""
+        high = lists.high()
+        return self.ratio(high - lists.scores, high - lists.low())
+
+
+@normalizers.register
+class Max(Normalizer):
+    """``max``: x / max; meaningless, hence refused, where the greatest score is not positive."""
+
+    method: Literal["max"] = "max"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): at most 1."""
+        high = lists.high()
+        if (high <= 0).any():
+            raise AlignmentError(
+                f"normalize: max cannot scale source {lists.name!r}: the greatest score of a list "
+                f"is {high.min():g}, and x / max needs it above 0; use min_max"
+            )
+        return lists.scores / high
+
+
+@normalizers.register
+class Sum(Normalizer):
+    """``sum``: (x − min) / Σ(x − min)."""
+
+    method: Literal["sum"] = "sum"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): not negative, adding up to 1 over the list."""
+        above = lists.scores - lists.low()
+        return self.ratio(above, lists.total(above))
+
+
+@normalizers.register
+class L2(Normalizer):
+    """``l2``: x / ‖x‖₂."""
+
+    method: Literal["l2"] = "l2"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): squares adding up to 1 over the list."""
+        return self.ratio(lists.scores, np.sqrt(lists.total(lists.scores**2)))
+
+
+@normalizers.register
+class TheoreticalMinMax(Normalizer):
+    """``theoretical_min_max``: (x − lo) / (max − lo), lo the least score the source can give.
+
+    Attributes:
+        lo: By source name or role: −1 for a cosine, 0 for BM25.
+    """
+
+    method: Literal["theoretical_min_max"] = "theoretical_min_max"
+    lo: dict[str, float] = Field(min_length=1)
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): in [0, 1], the best document 1."""
+        fitting = sorted(key for key in self.lo if key == lists.name or key in lists.roles)
+        if len(fitting) != 1:
+            problem = "no value fits" if not fitting else f"{', '.join(fitting)} all fit"
+            raise AlignmentError(
+                f"normalize: theoretical_min_max needs exactly one 'lo' for source "
+                f"{lists.name!r}: {problem} (name it by source or by one of its roles)"
+            )
+        lo = self.lo[fitting[0]]
+        if (lists.scores < lo).any():
+            raise AlignmentError(
+                f"normalize: source {lists.name!r} has the score {lists.scores.min():g} below its "
+                f"declared lo {lo:g}: lower 'lo' or use min_max"
+            )
+        return self.ratio(lists.scores - lo, lists.high() - lo)

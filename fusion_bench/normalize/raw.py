@@ -1,0 +1,19 @@
+"""Scores as they are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.order import FloatArray
+
+
+@normalizers.register
+class Raw(Normalizer):
+    """``none``: x."""
+
+    method: Literal["none"] = "none"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): the scores themselves."""
+        return lists.scores

@@ -1,0 +1,44 @@
+"""Fixed curves, the same for every list."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.order import FloatArray
+
+__all__ = ["sigmoid"]
+
+
+def sigmoid(values: FloatArray) -> FloatArray:
+    """1 / (1 + e^−x), without a warning where e^−x overflows and the result is 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-values)))
+
+
+@normalizers.register
+class Sigmoid(Normalizer):
+    """``sigmoid``: 1 / (1 + e^−x)."""
+
+    keeps_order: ClassVar[bool] = False
+
+    method: Literal["sigmoid"] = "sigmoid"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): in [0, 1]."""
+        return sigmoid(lists.scores)
+
+
+@normalizers.register
+class Arctan(Normalizer):
+    """``arctan``: 2/π · atan(x); negative scores stay negative."""
+
+    keeps_order: ClassVar[bool] = False
+
+    method: Literal["arctan"] = "arctan"
+
+    def scale(self, lists: Lists) -> FloatArray:
+        """(n,): in [−1, 1]."""
+        return 2 / np.pi * np.arctan(lists.scores)

@@ -1,0 +1,181 @@
+"""What the contract tests run every registered method on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.blend import blends
+from fusion_bench.config import StrictModel
+from fusion_bench.evaluate import Ranking, System, rank
+from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.normalize import normalizers
+from fusion_bench.records import Qrels, Run, ScoreSpace
+
+SOURCES = ("bm25", "dense", "hyde")
+ROLES = {
+    "bm25": frozenset({"keyword"}),
+    "dense": frozenset({"question", "semantic"}),
+    "hyde": frozenset({"hyde"}),
+}
+QUERIES = ("q1", "q2", "q3")
+DOCUMENTS = ("d1", "d2", "d3", "d4", "d5", "d6")
+SPACES: dict[str, ScoreSpace] = {"reranker": "unbounded"}
+
+#: What a method cannot do without. A new method with a required field needs a line here.
+REQUIRED: dict[str, dict[str, Any]] = {
+    "theoretical_min_max": {"lo": dict.fromkeys(SOURCES, 0.0)},
+    "replace": {"reranker": "reranker"},
+    "linear": {"reranker": "reranker"},
+    "position_aware": {"reranker": "reranker"},
+}
+#: Options that give a method another character, beside its defaults.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "rrf": [
+        {"normalize": "max_possible"},
+        {"normalize": "three_lists", "weights": {"dense": 4.0}},
+        {"k": 1, "weights": {"keyword": 0.2, "hyde": 0.7}},
+    ],
+    "rrf_v2": [
+        {"bonus_scope": "per_source", "normalize": "max_possible"},
+        {"bonus_scope": "question", "bonus_unit": "relative"},
+        {"normalize": "three_lists"},
+        {"bonus": {}},
+        {"bonus": {3: 0.5, 1: 0.0}},
+    ],
+    "weighted_score": [
+        *[
+            {"normalize": {"method": name} | REQUIRED.get(name, {})}
+            for name in sorted(normalizers.all())
+        ],
+        {"normalize": "min_max", "missing": "zero", "weights": {"keyword": 0.4}},
+        {"normalize": "z_score", "missing": "min"},
+    ],
+    "linear": [
+        {"beta": 0.3, "retrieval": retrieval, "missing": "below"}
+        for retrieval in ("fused", "fused_max_possible", "fused_min_max", "reciprocal_rank")
+    ],
+    "position_aware": [{"retrieval": "reciprocal_rank", "missing": "zero", "depth": 3}],
+    "replace": [{"depth": 2, "missing": "below", "min_score": 0.4, "tail": "drop"}],
+}
+
+Dataset = tuple[Mapping[str, Mapping[str, Mapping[str, float]]], Mapping[str, Mapping[str, float]]]
+
+
+def examples(registry: Mapping[str, type[StrictModel]]) -> Iterator[dict[str, Any]]:
+    """Configurations of every method of a registry; fails for one that nobody wrote down."""
+    for name, model in registry.items():
+        required = {
+            key
+            for key, field in model.model_fields.items()
+            if field.is_required() and key != "method"
+        }
+        lacking = required - set(REQUIRED.get(name, {}))
+        assert not lacking, f"contract tests: tell REQUIRED what {name!r} needs: {sorted(lacking)}"
+        for options in [{}, *VARIANTS.get(name, [])]:
+            yield {"method": name} | REQUIRED.get(name, {}) | options
+
+
+def normalizer_examples() -> list[dict[str, Any]]:
+    return list(examples(normalizers.all()))
+
+
+def fusion_examples() -> list[dict[str, Any]]:
+    return list(examples(fusions.all()))
+
+
+def blend_examples() -> list[dict[str, Any]]:
+    return list(examples(blends.all()))
+
+
+def random_dataset(seed: int, *, sources: int = 3) -> Dataset:
+    """Lists full of ties, some of them missing, and a rerank list; scores are small, positive."""
+    random = Random(seed)
+
+    def ranked_list() -> dict[str, float]:
+        found = random.sample(DOCUMENTS, random.randint(1, len(DOCUMENTS)))
+        return {document: float(random.randint(1, 4)) for document in found}
+
+    runs = {
+        name: {query: ranked_list() for query in random.sample(QUERIES, random.randint(1, 3))}
+        for name in SOURCES[:sources]
+    }
+    return runs, {q: {d: float(random.randint(1, 4)) for d in DOCUMENTS} for q in QUERIES}
+
+
+DATASETS = [random_dataset(seed) for seed in range(8)]
+SINGLE_LISTS = [random_dataset(seed, sources=1) for seed in range(8)]
+ORDERS = list(permutations(SOURCES))
+
+
+def aligned(
+    dataset: Dataset, *, queries: tuple[str, ...] = QUERIES, order: tuple[str, ...] | None = None
+) -> AlignedRuns:
+    """The data set on these judged queries, its sources in this order; ties go by document id."""
+    runs, reranks = dataset
+    # Every source answers this one, so that `align` finds it to have a query in common.
+    padded = {name: dict(lists) | {"common": {"d1": 1.0}} for name, lists in runs.items()}
+    judged = {query: {"d1": 1} for query in (*queries, "common")}
+    return align(
+        Qrels.from_dict(judged),
+        [Run.from_dict(n, padded[n], roles=ROLES[n]) for n in order or tuple(padded)],
+        rerankers=[Run.from_dict("reranker", {"common": {"d1": 1.0}} | dict(reranks))],
+    )
+
+
+def ranked(
+    dataset: Dataset,
+    fusion: Mapping[str, Any],
+    blend: Mapping[str, Any] | None = None,
+    *,
+    queries: tuple[str, ...] = QUERIES,
+    order: tuple[str, ...] | None = None,
+) -> Ranking:
+    """A system's lists."""
+    runs = aligned(dataset, queries=queries, order=order)
+    system = System.model_validate(
+        {"name": "s", "runs": runs.sources, "fusion": fusion, "blend": blend or "none"}
+    )
+    return rank(system, runs, SPACES)
+
+
+def per_query(ranking: Ranking) -> dict[str, dict[str, tuple[int, float]]]:
+    """Query → document → position and score, to the last bit."""
+    view = ranking.runs
+    return {
+        query: {
+            view.vocabulary[view.documents[n]]: (
+                int(ranking.positions[n]),
+                float(ranking.scores[n]),
+            )
+            for n in range(view.offsets[q], view.offsets[q + 1])
+        }
+        for q, query in enumerate(view.queries)
+    }
+
+
+def snapshot(runs: AlignedRuns) -> dict[str, bytes]:
+    """The bytes of every array."""
+    arrays = {field.name: getattr(runs, field.name) for field in fields(runs)}
+    return {key: v.tobytes() for key, v in arrays.items() if isinstance(v, np.ndarray)}
+
+
+def equal(one: StrictModel, other: StrictModel) -> bool:
+    """Same class, same values."""
+    return type(one) is type(other) and one == other
+
+
+def with_weights(config: Mapping[str, Any], factor: float) -> dict[str, Any] | None:
+    """The configuration with every source's weight named and multiplied; None = has no weights."""
+    fusion: Fusion = fusions.build(dict(config))
+    if "weights" not in type(fusion).model_fields:
+        return None
+    weights = fusion.source_weights(SOURCES, [ROLES[name] for name in SOURCES])
+    named = {name: factor * float(w) for name, w in zip(SOURCES, weights, strict=True)}
+    return {**config, "weights": named}

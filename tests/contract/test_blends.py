@@ -1,0 +1,88 @@
+"""What every blend promises, whatever its formula."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.blend import blends
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluate import System, rank
+from tests.contract.cases import (
+    DATASETS,
+    ORDERS,
+    QUERIES,
+    SOURCES,
+    SPACES,
+    aligned,
+    blend_examples,
+    equal,
+    per_query,
+    ranked,
+    snapshot,
+)
+
+EVERY = pytest.mark.parametrize("config", blend_examples(), ids=str)
+
+
+@EVERY
+def test_round_trips_through_json(config: dict[str, Any]) -> None:
+    blend = blends.build(config)
+    assert equal(type(blend).model_validate(blend.model_dump(mode="json")), blend)
+    assert equal(blends.build(blend.model_dump(mode="json")), blend)
+
+
+@EVERY
+def test_refuses_unknown_keys(config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="unknown key 'colour'"):
+        blends.build({**config, "colour": 1})
+
+
+@EVERY
+def test_says_what_it_is(config: dict[str, Any]) -> None:
+    blend = blends.build(config)
+    assert blend.method == config["method"]
+    assert blend.formula
+    assert blend.source
+    assert blend.reranker_name == config.get("reranker")
+    assert blend.without_v2().reranker_name == config.get("reranker")
+
+
+@EVERY
+def test_order_of_sources_changes_nothing(config: dict[str, Any]) -> None:
+    for dataset, order in product(DATASETS, ORDERS[1::2]):
+        one, other = (
+            per_query(ranked(dataset, {"method": "rrf_v2"}, config, order=o))
+            for o in (SOURCES, tuple(order))
+        )
+        assert one == other
+
+
+@EVERY
+def test_no_query_depends_on_another(config: dict[str, Any]) -> None:
+    for dataset, query in product(DATASETS, QUERIES):
+        together, alone = (
+            per_query(ranked(dataset, {"method": "rrf"}, config, queries=queries))[query]
+            for queries in (QUERIES, (query,))
+        )
+        assert alone == together
+
+
+@EVERY
+def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> None:
+    for dataset in DATASETS:
+        runs = aligned(dataset)
+        before = snapshot(runs)
+        system = System.model_validate({"name": "s", "runs": SOURCES, "blend": config})
+        ranking = rank(system, runs, SPACES)
+        again = rank(system, runs, SPACES)
+        assert snapshot(runs) == before
+        np.testing.assert_array_equal(ranking.positions, again.positions)
+        assert not ranking.scores.flags.writeable
+        placed = ranking.tiers >= 0
+        assert np.isfinite(ranking.scores[placed]).all()
+        assert (ranking.positions[placed] > 0).all()
+        assert (ranking.positions[~placed] == 0).all()

@@ -1,0 +1,125 @@
+"""What fusion methods refuse and declare; the oracle covers what they compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.errors import ConfigError
+from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.records import Qrels, Run
+
+SOURCES = ("bm25", "dense", "hyde")
+ROLES = [frozenset({"keyword"}), frozenset({"question", "semantic"}), frozenset({"hyde"})]
+
+
+def view(**lists: dict[str, float]) -> AlignedRuns:
+    roles = dict(zip(SOURCES, ROLES, strict=True))
+    runs = [Run.from_dict(name, {"q": docs}, roles=roles[name]) for name, docs in lists.items()]
+    return align(Qrels.from_dict({"q": {"a": 1}, "empty": {"a": 1}}), runs)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ({}, [1, 1, 1]),
+        ({"bm25": 3}, [3, 1, 1]),
+        ({"keyword": 3, "question": 0.5}, [3, 0.5, 1]),
+        ({"hyde": 0, "graph": 0}, [1, 1, 0]),
+    ],
+)
+def test_weights_go_by_name_or_role(weights: dict[str, float], expected: list[float]) -> None:
+    fusion = fusions.build({"method": "rrf", "weights": weights})
+    assert fusion.source_weights(SOURCES, ROLES).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"dense": 1, "question": 2}, "'dense' and 'question' both fit source 'dense': keep"),
+        (
+            {"graph": 1},
+            r"'graph' fits no source in use \(names and roles in use: bm25, dense, hyde, keyword, "
+            r"question, semantic\)",
+        ),
+        ({"bm25": 0, "dense": 0, "hyde": 0}, "every source weighs 0: at least one must weigh more"),
+    ],
+)
+@pytest.mark.parametrize("method", ["rrf", "weighted_score"])
+def test_weights_that_fit_wrongly(method: str, weights: dict[str, float], message: str) -> None:
+    fusion = fusions.build({"method": method, "weights": weights})
+    with pytest.raises(ConfigError, match=f"weights: {message}"):
+        fusion.source_weights(SOURCES, ROLES)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"k": -1}, "k: input should be greater than or equal to 0, given -1"),
+        ({"k": 1001}, "k: input should be less than or equal to 1000, given 1001"),
+        ({"weights": {"a": -1}}, r"weights\.a: input should be greater than or equal to 0"),
+        (
+            {"normalize": "max"},
+            "normalize: input should be 'none', 'max_possible' or 'three",
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["rrf", "rrf_v2"])
+def test_values_that_break_a_rule(method: str, config: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fusions.build({"method": method} | config)
+
+
+@pytest.mark.parametrize("bonus", [{0: 0.1}, {1: -0.1}, {1: float("inf")}])
+def test_bonuses_that_break_a_rule(bonus: dict[int, float]) -> None:
+    with pytest.raises(ConfigError, match=r"bonus\."):
+        fusions.build({"method": "rrf_v2", "bonus": bonus})
+
+
+def test_bonuses_are_kept_by_rank() -> None:
+    fusion = fusions.build({"method": "rrf_v2", "bonus": {10: 0.01, 1: 0.05, 3: 0.02}})
+    assert list(fusion.model_dump()["bonus"]) == [1, 3, 10]
+
+
+def test_rrf_v2_needs_a_question_that_weighs_something() -> None:
+    fusion = fusions.build("rrf_v2")
+    assert fusion.source_weights(SOURCES, ROLES).tolist() == [1, 2, 1]
+    with pytest.raises(ConfigError, match=r"roles in use: hyde, keyword\): declare the role"):
+        fusion.source_weights(("bm25", "hyde"), [ROLES[0], ROLES[2]])
+    with pytest.raises(ConfigError, match=r"\(roles in use: none\)"):
+        fusion.source_weights(("bm25",), [frozenset()])
+    off = fusions.build({"method": "rrf_v2", "weights": {"question": 0}})
+    with pytest.raises(ConfigError, match="role 'question' that weighs more than 0"):
+        off.source_weights(SOURCES, ROLES)
+
+
+def test_greatest_possible_scores() -> None:
+    runs = view(bm25={"a": 4.0, "b": 1.0}, dense={"b": -3.0}, hyde={"c": -5.0})
+    cases: list[tuple[dict[str, object], float]] = [
+        ({"method": "rrf"}, 3 / 61),
+        ({"method": "rrf", "normalize": "max_possible"}, 1.0),
+        ({"method": "rrf", "weights": {"bm25": 9}, "normalize": "three_lists"}, 1.0),
+        ({"method": "rrf_v2"}, 4 / 61 + 0.05),
+        ({"method": "rrf_v2", "bonus": {1: 0.01, 5: 0.04}}, 4 / 61 + 0.04),
+        ({"method": "rrf_v2", "bonus_scope": "per_source"}, 4 / 61 + 0.15),
+        ({"method": "rrf_v2", "bonus": {}}, 4 / 61),
+        ({"method": "weighted_score"}, 4.0),
+        ({"method": "weighted_score", "missing": "zero"}, 4 / 3),
+        ({"method": "weighted_score", "missing": "min"}, -4 / 3),
+    ]
+    for config, expected in cases:
+        assert fusions.build(config).max_possible(runs)[0] == pytest.approx(expected, rel=1e-15)
+
+
+def test_greatest_possible_score_of_a_query_without_candidates() -> None:
+    runs = view(bm25={"a": 4.0})
+    for missing, expected in (("skip", np.nan), ("min", np.nan), ("zero", 0.0)):
+        fusion = fusions.build({"method": "weighted_score", "missing": missing})
+        np.testing.assert_array_equal(fusion.max_possible(runs), [4.0, expected])
+
+
+def test_a_base_fusion_weighs_every_source_alike_and_has_no_v2() -> None:
+    fusion = fusions.build("weighted_score")
+    assert fusion.without_v2() is fusion
+    assert Fusion.source_weights(fusion, SOURCES, ROLES).tolist() == [1, 1, 1]

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.measure.external import _parse  # hides the warnings of newer Pythons
+from tests.measure.cases import COMMON, all_measures
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nDCG@10", Measure("nDCG", 10, 1, "log2", False, "nDCG@10")),
+        ("nDCG", Measure("nDCG", None, 1, "log2", False, "nDCG")),
+        (
+            "nDCG(dcg='exp-log2')@10",
+            Measure("nDCG", 10, 1, "exp-log2", False, "nDCG(dcg='exp-log2')@10"),
+        ),
+        (
+            "nDCG(judged_only=True)@10",
+            Measure("nDCG", 10, 1, "log2", True, "nDCG(judged_only=True)@10"),
+        ),
+        ("RR@10", Measure("RR", 10, 1, "log2", False, "RR@10")),
+        ("RR(rel=2)@10", Measure("RR", 10, 2, "log2", False, "RR(rel=2)@10")),
+        ("R@100", Measure("R", 100, 1, "log2", False, "R@100")),
+        ("AP", Measure("AP", None, 1, "log2", False, "AP")),
+        ("AP(rel=2)", Measure("AP", None, 2, "log2", False, "AP(rel=2)")),
+        ("P@5", Measure("P", 5, 1, "log2", False, "P@5")),
+        ("Success@1", Measure("Success", 1, 1, "log2", False, "Success@1")),
+        ("Judged@10", Measure("Judged", 10, 1, "log2", False, "Judged@10")),
+    ],
+)
+def test_reads_a_name(text: str, expected: Measure) -> None:
+    assert parse_measure(text) == expected
+    assert str(expected) == expected.name == text
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (" RR( judged_only = True , rel = 2 ) @ 10 ", "RR(rel=2,judged_only=True)@10"),
+        ("nDCG(dcg='log2')@10", "nDCG@10"),
+        ('nDCG(dcg="exp-log2",judged_only=False)@3', "nDCG(dcg='exp-log2')@3"),
+        ("RR(rel=1)", "RR"),
+        ("RR()", "RR"),
+        ("AP(cutoff=100)", "AP@100"),
+        ("NDCG@10", "nDCG@10"),
+        ("MRR@10", "RR@10"),
+        ("Recall@10", "R@10"),
+        ("MAP", "AP"),
+        ("Precision@1", "P@1"),
+    ],
+)
+def test_every_spelling_has_one_name(text: str, name: str) -> None:
+    assert parse_measure(text).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("RR@10", "RR(rel=2)@10"),
+        ("AP", "AP(rel=2)"),
+        ("P@5", "P(rel=2)@5"),
+        ("R@5", "R(rel=2)@5"),
+        ("Success@5", "Success(rel=2)@5"),
+        ("RR(rel=3)@10", "RR(rel=3)@10"),
+        ("RR(rel=1)@10", "RR(rel=1)@10"),  # shortened, it would be read as rel=2
+        ("nDCG@10", "nDCG@10"),
+        ("Judged@10", "Judged@10"),
+        ("Bpref", "Bpref(rel=2)"),
+        ("Rprec(rel=1)", "Rprec(rel=1)"),
+        ("NumRet", "NumRet"),  # with a rel it would be another measure
+    ],
+)
+def test_binary_relevance_shows_in_the_names_of_binary_measures(text: str, name: str) -> None:
+    found = parse_measure(text, binary_relevance=2)
+    assert found.name == name
+    assert parse_measure(name, binary_relevance=2) == found
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_agrees_with_ir_measures_on_the_name(name: str) -> None:
+    measure = parse_measure(name)
+    assert str(_parse(name)) == measure.name
+    if measure.kind != "Judged":
+        judged = measure.with_judged_only().name
+        assert str(_parse(judged)) == judged
+
+
+def test_names_of_all_measures_differ_and_read_back() -> None:
+    measures = all_measures()
+    assert len({measure.name for measure in measures}) == len(measures)
+    for measure in measures:
+        assert parse_measure(measure.name) == measure
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("nDCG@10", "nDCG(judged_only=True)@10"),
+        ("RR(rel=2)@10", "RR(rel=2,judged_only=True)@10"),
+        ("AP", "AP(judged_only=True)"),
+        ("Judged@10", "Judged(judged_only=True)@10"),
+        ("Bpref", "Bpref(judged_only=True)"),
+        ("IPrec@0.1", "IPrec(judged_only=True)@0.1"),
+        ("Rprec(rel=2)", "Rprec(rel=2,judged_only=True)"),
+    ],
+)
+def test_judged_only_variant(text: str, name: str) -> None:
+    variant = parse_measure(text).with_judged_only()
+    assert variant.judged_only
+    assert variant.name == name
+    assert variant.with_judged_only() == variant
+    assert parse_measure(name) == variant
+
+
+def test_judged_only_keeps_an_explicit_rel_of_one() -> None:
+    variant = parse_measure("RR(rel=1)@10", binary_relevance=2).with_judged_only()
+    assert variant.name == "RR(rel=1,judged_only=True)@10"
+
+
+def test_which_measures_are_binary() -> None:
+    binary = {m.kind for m in all_measures() if m.binary}
+    assert binary == {"RR", "R", "AP", "P", "Success"}
+    assert not parse_measure("Bpref").binary
+
+
+@pytest.mark.parametrize(
+    "text", ["Bpref", "infAP", "nDCG(gains={0: 0, 1: 3})@10", "SetF(beta=2.0)"]
+)
+def test_other_names_go_to_ir_measures(text: str) -> None:
+    assert parse_measure(text).kind == "external"
+    assert parse_measure(text).name == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nDCG@0", "the cutoff must be a whole number from 1, not 0"),
+        ("nDCG@-1", "the cutoff must be a whole number from 1, not -1"),
+        ("nDCG@2.5", "the cutoff must be a whole number from 1, not 2.5"),
+        ("nDCG@True", "the cutoff must be a whole number from 1, not True"),
+        ("nDCG@ten", "'ten' is neither a number nor a quoted text"),
+        ("RR(cutoff=1)@3", "the cutoff is given twice"),
+        ("R", "R needs a cutoff, such as R@10"),
+        ("P(rel=2)", "P needs a cutoff, such as P@10"),
+        ("Success", "Success needs a cutoff, such as Success@10"),
+        ("RR(rel=2.0)", "rel must be a whole number from 1, not 2.0"),
+        ("RR(rel=True)", "rel must be a whole number from 1, not True"),
+        ("P(rel=0)@5", "rel must be a whole number from 1, not 0"),
+        ("RR(judged_only=1)", "judged_only must be True or False, not 1"),
+        ("nDCG(dcg='ln')", "dcg must be one of 'log2', 'exp-log2', not 'ln'"),
+        ("nDCG(rel=2)@9", "nDCG has no option 'rel' (known: cutoff, dcg, judged_only)"),
+        ("Judged(rel=2)@9", "Judged has no option 'rel' (known: cutoff, judged_only)"),
+        ("RR(2)@10", "options are named, as in (rel=2); given: (2)"),
+        ("RR(rel)(2)@10", "options are named, as in (rel=2); given: (rel)(2)"),
+        ("RR(rel=)@10", "'rel=' is not a list of options such as rel=2"),
+        ("RR(rel=two)@10", "'two' is neither a number nor a quoted text"),
+        ("ndcg@10", "names distinguish capitals: 'nDCG' is meant"),
+    ],
+)
+def test_says_what_is_wrong_with_a_measure_of_ours(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_measure(text, where="a.yaml: measures")
+    assert str(error.value) == f"a.yaml: measures: cannot use measure {text!r}: {message}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "foo@3", "x y z", "RR(rel=2", "Rprec(colour='red')", "Rprec(rel='a')", "Bpref@"]
+)
+def test_says_what_it_knows_of_an_unknown_name(text: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        parse_measure(text, where="a.yaml")
+    assert str(error.value).startswith(f"a.yaml: unknown measure {text!r}")
+    assert "nDCG@10, or any other name that ir_measures can compute" in str(error.value)
+
+
+@pytest.mark.parametrize("grade", [0, -1, True])
+def test_binary_relevance_starts_at_one(grade: int) -> None:
+    with pytest.raises(ConfigError, match=r"^binary_relevance must be at least 1, not"):
+        parse_measure("RR", binary_relevance=grade)
+
+
+@settings(deadline=None)  # the first one may have to import ir_measures
+@given(st.text(max_size=12))
+def test_any_text_is_a_measure_or_a_clear_error(text: str) -> None:
+    for candidate in (text, f"RR({text})@10", f"nDCG@{text}"):
+        with contextlib.suppress(ConfigError):  # anything else would be a traceback for a user
+            assert parse_measure(candidate).name
+
+
+def test_names_of_the_engine_never_import_ir_measures() -> None:
+    code = (
+        "import sys\n"
+        "from fusion_bench.measure import parse_measure\n"
+        "parse_measure('nDCG@10')\n"
+        "sys.exit('ir_measures' in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,100 @@
+"""The slow obvious loop for every measure: one query, one list of ids, one dict of grades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, permutations, product
+
+from fusion_bench.measure import Measure
+
+Judgements = Mapping[str, int]
+
+
+def measure_value(measure: Measure, ranked: Sequence[str], judgements: Judgements) -> float:
+    if measure.judged_only:
+        # As trec_eval -J: a negative grade is "in the pool, but not judged".
+        ranked = [document for document in ranked if judgements.get(document, -1) >= 0]
+    shown = ranked if measure.cutoff is None else ranked[: measure.cutoff]
+    return ORACLES[measure.kind](measure, shown, judgements)
+
+
+def _ndcg(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    def gain(grade: int) -> float:
+        if grade <= 0:
+            return 0.0
+        return float(grade) if measure.dcg == "log2" else 2.0**grade - 1
+
+    def dcg(grades: Sequence[int]) -> float:
+        total = 0.0
+        for position, grade in enumerate(grades, start=1):
+            total += gain(grade) / math.log2(position + 1)
+        return total
+
+    best = sorted(judgements.values(), reverse=True)
+    ideal = dcg(best if measure.cutoff is None else best[: measure.cutoff])
+    return dcg([judgements.get(document, 0) for document in shown]) / ideal if ideal else 0.0
+
+
+def _is_relevant(measure: Measure, document: str, judgements: Judgements) -> bool:
+    return document in judgements and judgements[document] >= measure.rel
+
+
+def _found(measure: Measure, shown: Sequence[str], judgements: Judgements) -> int:
+    return sum(_is_relevant(measure, document, judgements) for document in shown)
+
+
+def _rr(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    for position, document in enumerate(shown, start=1):
+        if _is_relevant(measure, document, judgements):
+            return 1 / position
+    return 0.0
+
+
+def _ap(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    relevant = _found(measure, list(judgements), judgements)
+    total, found = 0.0, 0
+    for position, document in enumerate(shown, start=1):
+        if _is_relevant(measure, document, judgements):
+            found += 1
+            total += found / position
+    return total / relevant if relevant else 0.0
+
+
+def _recall(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    relevant = _found(measure, list(judgements), judgements)
+    return _found(measure, shown, judgements) / relevant if relevant else 0.0
+
+
+def _precision(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    assert measure.cutoff is not None
+    return _found(measure, shown, judgements) / measure.cutoff
+
+
+def _success(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    return float(_found(measure, shown, judgements) > 0)
+
+
+def _judged(_measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+    if not shown:
+        return 0.0
+    return sum(document in judgements for document in shown) / len(shown)
+
+
+ORACLES = {
+    "nDCG": _ndcg,
+    "RR": _rr,
+    "AP": _ap,
+    "R": _recall,
+    "P": _precision,
+    "Success": _success,
+    "Judged": _judged,
+}
+
+
+def orders(scores: Mapping[str, float]) -> Iterator[list[str]]:
+    """Every order of the documents that falls by score."""
+    by_score = sorted(scores, key=lambda document: -scores[document])
+    groups = [list(group) for _, group in groupby(by_score, key=lambda d: scores[d])]
+    for choice in product(*(permutations(group) for group in groups)):
+        yield [document for group in choice for document in group]

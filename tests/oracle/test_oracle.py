@@ -1,0 +1,360 @@
+"""The fast path gives the slow obvious loop's order, and its scores.
+
+Scores are bit-identical, but where a transcendental function takes part (``sigmoid``, ``arctan``,
+``logit``, ``log_prob``): numpy's and the C library's differ in the last place, so 1e-12 relative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from fusion_bench.align import align
+from fusion_bench.blend import blends
+from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.evaluate import System, rank
+from fusion_bench.fuse import fusions
+from fusion_bench.normalize import normalizers
+from fusion_bench.records import Qrels, Reading, Run
+from tests.oracle import ranking as oracle
+
+EXAMPLES = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUERIES = ("q1", "q2", "q3")
+DOCUMENTS = ("d1", "d10", "d9", "D1", "é", "z", "日本", "a b", "𝒳")
+NAMES = ("bm25", "dense", "hyde", "graph")
+ROLES = ("question", "hyde", "keyword", "semantic", "graph-role")
+CURVES = {"sigmoid", "arctan"}
+
+FEW = st.sampled_from([0.0, 1.0, 2.0, 3.0])
+WIDE = st.one_of(
+    FEW,
+    st.sampled_from([1e-9, -1e-9, 1e6, -1e6, 0.1, 0.2, 0.30000000000000004, 0.3, 140_000.0]),
+    st.integers(-5, 5).map(float),
+    st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-9),
+)
+WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.35, 0.5, 1.0, 2.0, 3.0, 7.0])
+SMALL = st.sampled_from([0.0, 0.005, 0.01, 0.02, 0.05, 1.0])
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sources as rows, and a system as plain data."""
+
+    rows: Mapping[str, Sequence[oracle.Row]]
+    roles: Mapping[str, frozenset[str]]
+    reranks: Sequence[oracle.Row]
+    space: str
+    system: dict[str, Any]
+    ties: str
+
+
+@st.composite
+def rows(draw: DrawFn, scores: SearchStrategy[float], *, least: int = 0) -> list[oracle.Row]:
+    """One source's rows: a list a query, any of them empty but not all."""
+    found: list[oracle.Row] = []
+    for query in QUERIES[: draw(st.integers(1, 3))]:
+        names = draw(st.lists(st.sampled_from(DOCUMENTS), unique=True, min_size=least, max_size=9))
+        found += [(query, name, draw(scores), rank) for rank, name in enumerate(names)]
+    return found or [("q1", "d1", draw(scores), 0)]
+
+
+def partial(options: Mapping[str, SearchStrategy[Any]]) -> SearchStrategy[dict[str, Any]]:
+    """Any subset of the options, so that defaults are exercised too."""
+    return st.fixed_dictionaries({}, optional=dict(options))
+
+
+def weights() -> SearchStrategy[dict[str, float]]:
+    return st.dictionaries(st.sampled_from([*NAMES, *ROLES]), WEIGHTS, max_size=2)
+
+
+def bonuses() -> SearchStrategy[dict[int, float]]:
+    return st.dictionaries(st.integers(1, 6), SMALL, max_size=3)
+
+
+SCALES = st.one_of(
+    *[
+        st.fixed_dictionaries(
+            {"method": st.just(name)}, optional={"constant": st.sampled_from([0, 0.5, 1])}
+        )
+        for name in sorted(normalizers.all())
+        if name != "theoretical_min_max"
+    ],
+    st.fixed_dictionaries(
+        {
+            "method": st.just("theoretical_min_max"),
+            "lo": st.sampled_from([dict.fromkeys(NAMES, -1e6), dict.fromkeys(NAMES, 0.0)]),
+        }
+    ),
+)
+RRF = {
+    "k": st.sampled_from([1, 2, 10, 60, 60.5, 1000]),
+    "weights": weights(),
+    "normalize": st.sampled_from(["none", "max_possible", "three_lists"]),
+}
+FUSIONS: dict[str, SearchStrategy[dict[str, Any]]] = {
+    "rrf": partial(RRF),
+    "rrf_v2": partial(
+        RRF
+        | {
+            "bonus": bonuses(),
+            "bonus_scope": st.sampled_from(["best_rank", "per_source", "question"]),
+            "bonus_unit": st.sampled_from(["absolute", "relative"]),
+        }
+    ),
+    "weighted_score": partial(
+        {
+            "weights": weights(),
+            "normalize": SCALES,
+            "missing": st.sampled_from(["skip", "zero", "min"]),
+        }
+    ),
+}
+RERANK = {
+    "depth": st.integers(1, 9),
+    "missing": st.sampled_from(["error", "zero", "below"]),
+    "tail": st.sampled_from(["keep", "drop"]),
+    "min_score": st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    "always_rerank": st.booleans(),
+    "skip_limit": st.integers(0, 6),
+}
+READINGS = {
+    "retrieval": st.sampled_from(
+        ["fused", "fused_max_possible", "fused_min_max", "reciprocal_rank"]
+    )
+}
+BLENDS: dict[str, SearchStrategy[dict[str, Any]]] = {
+    "none": st.just({}),
+    "replace": partial(RERANK),
+    "linear": partial(RERANK | READINGS | {"beta": st.sampled_from([0.0, 0.3, 0.7, 1.0])}),
+    "position_aware": partial(
+        RERANK
+        | READINGS
+        | {
+            "tiers": st.dictionaries(st.integers(1, 9), st.sampled_from([0.0, 0.6, 0.75, 1.0])),
+            "rest": st.sampled_from([0.0, 0.4, 1.0]),
+        }
+    ),
+}
+SPACES: dict[str, SearchStrategy[float]] = {
+    "unit": st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]),
+    "logit": st.sampled_from([-800.0, -2.0, 0.0, 0.5, 3.0, 40.0]),
+    "log_prob": st.sampled_from([-900.0, -2.5, -0.1, 0.0]),
+    "unbounded": WIDE,
+    "order": st.just(1.0),
+}
+
+
+@st.composite
+def cases(
+    draw: DrawFn, *, fusion: str, blend: str = "none", scores: SearchStrategy[float] = WIDE
+) -> Case:
+    """A dataset of one to four sources and a system on it."""
+    names = NAMES[: draw(st.integers(1, 4))]
+    roles = st.lists(st.sampled_from(ROLES), max_size=2).map(frozenset)
+    held = {name: draw(roles) for name in names}
+    if fusion == "rrf_v2":
+        held[names[0]] |= {"question"}
+    space = draw(st.sampled_from(sorted(SPACES)))
+    system: dict[str, Any] = {
+        "fusion": {"method": fusion} | draw(FUSIONS[fusion]),
+        **draw(
+            partial(
+                {
+                    "depth": st.one_of(
+                        st.integers(1, 6),
+                        st.dictionaries(st.sampled_from(names), st.integers(1, 6)),
+                    ),
+                    "top_k": st.integers(1, 9),
+                    "min_relevance": st.sampled_from([-1.0, 0.0, 0.02, 0.3, 1.5]),
+                }
+            )
+        ),
+    }
+    if blend != "none":
+        system["blend"] = {"method": blend, "reranker": "r"} | draw(BLENDS[blend])
+    known = {*names, *(role for name in names for role in held[name])}
+    for where in (system["fusion"].get("weights", {}),):
+        for stranger in set(where) - known:
+            del where[stranger]
+    return Case(
+        {name: draw(rows(scores)) for name in names},
+        held,
+        draw(rows(SPACES[space], least=draw(st.sampled_from([0, 9])))),
+        space,
+        system,
+        draw(st.sampled_from(["trec", "first_seen"])),
+    )
+
+
+def slow(case: Case) -> dict[str, list[tuple[str, float]]]:
+    sources = [
+        oracle.Source(name, case.roles[name], oracle.read(rows)) for name, rows in case.rows.items()
+    ]
+    reranks = oracle.read(case.reranks)
+    return {
+        query: oracle.rank(
+            case.system,
+            sources,
+            query,
+            rerank=reranks.get(query),
+            space=case.space,
+            ties=case.ties,
+        )
+        for query in QUERIES
+    }
+
+
+def fast(case: Case) -> dict[str, list[tuple[str, float]]]:
+    runs = [as_run(name, rows, case.roles[name]) for name, rows in case.rows.items()]
+    aligned = align(
+        Qrels.from_dict({query: {"d1": 1} for query in QUERIES}),
+        runs,
+        rerankers=[as_run("r", case.reranks)],
+        ties="trec" if case.ties == "trec" else "first_seen",
+    )
+    system = System.model_validate({"name": "s", "runs": tuple(case.rows), **case.system})
+    ranking = rank(system, aligned, {"r": case.space})  # type: ignore[dict-item]
+    view = ranking.runs
+    lists: dict[str, list[tuple[str, float]]] = {}
+    for q, query in enumerate(view.queries):
+        mine = [n for n in range(view.offsets[q], view.offsets[q + 1]) if ranking.positions[n]]
+        mine.sort(key=lambda n: int(ranking.positions[n]))
+        assert [int(ranking.positions[n]) for n in mine] == list(range(1, len(mine) + 1))
+        lists[query] = [
+            (view.vocabulary[view.documents[n]], float(ranking.scores[n])) for n in mine
+        ]
+    return lists
+
+
+def as_run(
+    name: str,
+    rows: Sequence[oracle.Row],
+    roles: frozenset[str] = frozenset(),
+    **options: str | bool,
+) -> Run:
+    queries, documents, scores, ranks = zip(*rows, strict=True)
+    return Run.from_rows(
+        name,
+        queries,
+        documents,
+        scores,
+        ranks=ranks,
+        roles=roles,
+        reading=Reading(**options),  # type: ignore[arg-type]
+    )
+
+
+def exact(case: Case) -> bool:
+    scale = case.system["fusion"].get("normalize", "none")
+    curved = isinstance(scale, dict) and scale["method"] in CURVES
+    return not curved and ("blend" not in case.system or case.space not in {"logit", "log_prob"})
+
+
+def assert_same(case: Case) -> None:
+    try:
+        expected = slow(case)
+    except oracle.RefusedError:
+        with pytest.raises(FusionBenchError):
+            fast(case)
+        return
+    found = fast(case)
+    for query, ranked in expected.items():
+        assert [d for d, _ in found[query]] == [d for d, _ in ranked]
+        for (_, mine), (_, theirs) in zip(found[query], ranked, strict=True):
+            if exact(case):
+                assert mine == theirs
+            else:
+                assert math.isclose(mine, theirs, rel_tol=1e-12, abs_tol=1e-300)
+
+
+def test_the_strategies_know_every_method() -> None:
+    assert set(FUSIONS) == set(fusions.all())
+    assert set(BLENDS) == set(blends.all())
+    assert {*oracle.SCALES, "rank", "borda", "theoretical_min_max"} == set(normalizers.all())
+
+
+@EXAMPLES
+@given(cases(fusion="rrf"))
+def test_rrf(case: Case) -> None:
+    assert_same(case)
+
+
+@EXAMPLES
+@given(cases(fusion="rrf_v2"))
+def test_rrf_v2(case: Case) -> None:
+    assert_same(case)
+
+
+@EXAMPLES
+@given(cases(fusion="weighted_score"))
+def test_weighted_score(case: Case) -> None:
+    assert_same(case)
+
+
+@EXAMPLES
+@given(cases(fusion="weighted_score", scores=FEW))
+def test_weighted_score_with_many_ties(case: Case) -> None:
+    assert_same(case)
+
+
+@pytest.mark.parametrize("blend", ["replace", "linear", "position_aware"])
+@pytest.mark.parametrize("fusion", ["rrf", "rrf_v2", "weighted_score"])
+def test_blends(fusion: str, blend: str) -> None:
+    @EXAMPLES
+    @given(cases(fusion=fusion, blend=blend, scores=FEW))
+    def same(case: Case) -> None:
+        assert_same(case)
+
+    same()
+
+
+@EXAMPLES
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["q1", "q2"]), st.sampled_from(DOCUMENTS), WIDE, st.integers(0, 99)
+        ),
+        min_size=1,
+        max_size=20,
+        unique_by=lambda row: (row[0], row[3]),
+    ),
+    st.sampled_from(["score", "column"]),
+    st.sampled_from(["trec", "file"]),
+    st.sampled_from(["error", "best_rank"]),
+    st.booleans(),
+)
+def test_reading_a_run(
+    given_rows: list[oracle.Row], rank_from: str, ties: str, duplicate: str, drop: bool
+) -> None:
+    options: dict[str, Any] = {
+        "rank_from": rank_from,
+        "source_ties": ties,
+        "on_duplicate": duplicate,
+        "drop_zero_scores": drop,
+    }
+    try:
+        expected = oracle.read(given_rows, **options)
+    except oracle.RefusedError:
+        with pytest.raises(DataError, match="stands twice"):
+            as_run("a", given_rows, **options)
+        return
+    run = as_run("a", given_rows, **options)
+    found = {
+        query: {
+            run.vocabulary[run.documents[n]]: oracle.Entry(int(run.ranks[n]), float(run.scores[n]))
+            for n in range(run.offsets[q], run.offsets[q + 1])
+        }
+        for q, query in enumerate(run.queries)
+    }
+    assert found == expected
+    assert [list(ranked) for ranked in found.values()] == [list(r) for r in expected.values()]
+    assert run.zero_scores == sum(row[2] == 0 for row in given_rows)
+    kept = sum(len(ranked) for ranked in expected.values())
+    assert run.duplicates == len(given_rows) - kept - (run.zero_scores if drop else 0)

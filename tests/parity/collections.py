@@ -1,0 +1,42 @@
+"""The real collections of the parity tests, aligned once a session."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.load import load_qrels, load_run
+from fusion_bench.records import Qrels, Reading, Run
+from tests.parity.data import parity_data
+
+#: Collection → two runs of it that are worth fusing.
+PAIRS = {
+    "trec-dl-2019": ("splade", "tas-b"),
+    "codec": ("bm25-rm3", "ance"),
+    "jqara": ("bm25", "bge-m3+dense"),
+    "trec-covid-round2": ("covidex.t5", "covidex.sim"),
+    "nfcorpus": ("bm25", "minilm"),
+}
+COLLECTIONS = tuple(PAIRS)
+
+
+@cache
+def qrels_of(collection: str) -> Qrels:
+    name = "qrels/test.trec" if collection == "nfcorpus" else "qrels.txt"
+    return load_qrels(parity_data(collection) / name)
+
+
+@cache
+def runs_of(collection: str) -> tuple[Run, ...]:
+    """The pair; CODEC's bm25-rm3 lists a few documents twice."""
+    folder = parity_data(collection) / "runs"
+    reading = Reading(on_duplicate="best_rank")
+    return tuple(
+        load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
+        for name in PAIRS[collection]
+    )
+
+
+@cache
+def aligned(collection: str) -> AlignedRuns:
+    return align(qrels_of(collection), runs_of(collection))

@@ -1,0 +1,95 @@
+"""On every real collection every measure equals ir_measures', query by query, given one order.
+
+The order is handed over as strictly decreasing scores: trec_eval compares scores as 32-bit
+floats, and ir_measures' RR and RR@10 break ties in opposite ways.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ir_measures
+import numpy as np
+import pytest
+
+from fusion_bench import measure
+from fusion_bench.evaluate import Ranking, System, rank
+from fusion_bench.measure import parse_measure
+from fusion_bench.order import FloatArray
+from tests.parity.collections import COLLECTIONS, PAIRS, aligned, qrels_of
+
+pytestmark = pytest.mark.parity
+
+MEASURES = [
+    "nDCG",
+    "nDCG@10",
+    "nDCG@1000",
+    "nDCG(dcg='exp-log2')@10",
+    "RR",
+    "RR@10",
+    "RR(rel=2)@10",
+    "R@10",
+    "R@100",
+    "R(rel=2)@100",
+    "AP",
+    "AP@100",
+    "AP(rel=2)",
+    "P@5",
+    "P(rel=2)@10",
+    "Success@1",
+    "Success@10",
+    "Judged@10",
+    "nDCG(judged_only=True)@10",
+    "P(judged_only=True)@10",
+]
+
+
+#: gdeval prints five decimals, so no more can be asked of what goes through it.
+PRINTED = {"nDCG(dcg='exp-log2')@10": 5.1e-6}
+
+
+@cache
+def ranked(collection: str) -> Ranking:
+    return rank(System(name="rrf", runs=PAIRS[collection]), aligned(collection), {})
+
+
+@cache
+def pseudo_scores(collection: str) -> dict[str, dict[str, float]]:
+    """Query number → document → a score above 0 that falls by 1 from place to place.
+
+    Numbers stand for the query ids because gdeval, one of ir_measures' providers, reads no others.
+    """
+    ranking = ranked(collection)
+    runs = ranking.runs
+    scored: dict[str, dict[str, float]] = {str(q): {} for q in range(len(runs.queries))}
+    last = int(ranking.positions.max())
+    for row in np.flatnonzero(ranking.positions > 0):
+        document = runs.vocabulary[runs.documents[row]]
+        place = int(ranking.positions[row])
+        scored[str(runs.query_index[row])][document] = float(last + 1 - place)
+    return scored
+
+
+@cache
+def judged(collection: str) -> dict[str, dict[str, int]]:
+    return {str(q): rows for q, rows in enumerate(qrels_of(collection).to_dict().values())}
+
+
+def theirs(collection: str, name: str) -> FloatArray:
+    asked = ir_measures.parse_measure(name)
+    found = {
+        m.query_id: m.value
+        for m in ir_measures.iter_calc([asked], judged(collection), pseudo_scores(collection))
+    }
+    return np.array([found[query] for query in judged(collection)])
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.filterwarnings("ignore:ast.Num is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:ast.Str is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:ast.NameConstant is deprecated:DeprecationWarning")
+def test_a_measure_equals_ir_measures(collection: str, name: str) -> None:
+    ranking = ranked(collection)
+    [ours] = measure.evaluate([parse_measure(name)], ranking.runs, ranking.positions)
+    assert np.abs(ours - theirs(collection, name)).max() <= PRINTED.get(name, 1e-9)

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.config import validated
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluate import System, described, evaluate, rank, rankings
+from fusion_bench.fuse import Fusion
+from fusion_bench.measure import parse_measure
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Qrels, Query, Run
+
+ROLES = {
+    "bm25": frozenset({"keyword"}),
+    "dense": frozenset({"question", "semantic"}),
+    "kg": frozenset({"graph"}),
+}
+LISTS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
+    "bm25": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 1.0}},
+    "dense": {"q1": {"c": 3.0, "d": 2.0}, "q2": {"b": 1.0, "a": 0.5}},
+    "kg": {"q1": {"e": 1.0}, "q2": {"b": 2.0}},
+}
+NO_LOW = {"method": "theoretical_min_max", "lo": {"x": 0}}
+QRELS = Qrels.from_dict({"q1": {"a": 1, "e": 2}, "q2": {"b": 1}, "q3": {"a": 1}})
+
+
+class Plain(Fusion):
+    """A fusion without weights."""
+
+    formula = "0"
+    source = "here"
+    method: str = "plain"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        return np.zeros(len(runs.documents))
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        return np.ones(len(runs.queries))
+
+
+def runs(queries: Mapping[str, Query] | None = None) -> AlignedRuns:
+    made = [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in LISTS.items()]
+    rerank = Run.from_dict("r", {"q1": {"a": 0.1, "b": 0.9}})
+    return align(QRELS, made, rerankers=[rerank], queries=queries)
+
+
+def system(**options: object) -> System:
+    return validated(System, {"name": "s", "runs": ("bm25", "dense"), **options})
+
+
+def lists(found: System) -> dict[str, list[str]]:
+    out: dict[str, list[str]] = {}
+    for _, ranking in rankings(found, runs(), {"r": "unit"}):
+        view = ranking.runs
+        for q, query in enumerate(view.queries):
+            mine = [n for n in range(view.offsets[q], view.offsets[q + 1]) if ranking.positions[n]]
+            mine.sort(key=lambda n: int(ranking.positions[n]))
+            out[query] = [view.vocabulary[view.documents[n]] for n in mine]
+    return out
+
+
+# What a system may say --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runs": ()}, "runs: tuple should have at least 1 item"),
+        ({"runs": ("a", "b", "a")}, "runs: run 'a' is listed twice: keep one"),
+        ({"depth": 0}, "depth"),
+        ({"depth": {"bm25": 0}}, "depth"),
+        ({"top_k": 0}, "top_k: input should be greater than or equal to 1"),
+        ({"min_relevance": float("nan")}, "min_relevance: input should be a finite number"),
+        ({"fusion": "rff"}, "fusion: unknown fusion method 'rff'; did you mean 'rrf'"),
+        ({"blend": {"method": "replace"}}, r"blend\.reranker: is required"),
+        ({"fuson": "rrf"}, "fuson: unknown key 'fuson'; did you mean 'fusion'"),
+        ({"weights_by_type": {"local": {"a": 1.0}}}, "weights_by_type: weights for type 'hybrid'"),
+    ],
+)
+def test_systems_that_break_a_rule(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        system(**options)
+
+
+def test_a_system_round_trips_through_json_with_every_default() -> None:
+    full = system(
+        fusion={"method": "rrf_v2", "bonus": {1: 0.1}},
+        blend={"method": "position_aware", "reranker": "r"},
+        weights_by_type="conv-03-05",
+        depth={"bm25": 2},
+    )
+    shown = described(full)
+    assert "name" not in shown
+    assert shown["fusion"]["bonus_scope"] == "best_rank"
+    assert shown["blend"]["tiers"] == {"3": 0.75, "10": 0.6}
+    assert validated(System, {"name": "s", **shown}) == full
+
+
+# problems ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, []),
+        ({"runs": ("bm25", "bm52")}, [(("runs", 1), "unknown run 'bm52'; did you mean 'bm25'")]),
+        ({"depth": {"kg": 3}}, [(("depth", "kg"), "unknown run 'kg' (known: bm25, dense)")]),
+        (
+            {"blend": {"method": "replace", "reranker": "x"}},
+            [(("blend", "reranker"), "unknown reranker 'x' (known: r)")],
+        ),
+        (
+            {"fusion": {"method": "rrf", "weights": {"graph": 1}}},
+            [(("fusion",), "weights: 'graph' fits no source")],
+        ),
+        (
+            {"runs": ("bm25",), "fusion": "rrf_v2"},
+            [(("fusion",), "rrf_v2 needs a source of role 'question'")],
+        ),
+        (
+            {"fusion": {"method": "rrf_v2", "weights": {"question": 0}}},
+            [(("fusion",), "rrf_v2 needs a source of role 'question' that weighs more than 0")],
+        ),
+        (
+            {
+                "weights_by_type": {
+                    "hybrid": {"keyword": 0.5, "semantic": 0.5},
+                    "local": {"keyword": 0.5, "graph": 0.5},
+                }
+            },
+            [(("weights_by_type", "local"), "weights: 'graph' fits no source")],
+        ),
+        (
+            {"fusion": Plain(), "weights_by_type": {"hybrid": {"keyword": 1.0}}},
+            [(("weights_by_type", "hybrid"), "system 's': weights_by_type needs a fusion with")],
+        ),
+    ],
+)
+def test_problems_name_the_place(
+    options: dict[str, object], expected: list[tuple[tuple[str, ...], str]]
+) -> None:
+    found = list(system(**options).problems(ROLES, ["r"]))
+    assert [location for location, _ in found] == [location for location, _ in expected]
+    for (_, error), (_, text) in zip(found, expected, strict=True):
+        assert isinstance(error, ConfigError)
+        assert str(error).startswith(text)
+
+
+# Ranking ----------------------------------------------------------------------------------------
+
+
+def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
+    off = system(fusion={"method": "rrf", "weights": {"keyword": 0}})
+    assert lists(off) == lists(system(runs=("dense",)))
+    assert lists(off)["q1"] == ["c", "d"]
+    v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
+    ranking = rank(v2, runs(), {})
+    assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
+
+
+def test_depth_cuts_before_fusion_and_top_k_last() -> None:
+    assert lists(system(depth=1))["q1"] == ["c", "a"]
+    assert lists(system(depth={"bm25": 1}))["q1"] == ["c", "a", "d"]
+    assert lists(system(top_k=2))["q1"] == ["c", "a"]
+    ranking = rank(system(top_k=1), runs(), {})
+    assert sorted(ranking.placed[:4]) == [1, 2, 3, 4]
+    assert sorted(ranking.positions[:4]) == [0, 0, 0, 1]
+
+
+def test_min_relevance_drops_by_the_final_score() -> None:
+    fused = lists(system(min_relevance=1 / 62))
+    assert fused["q1"] == ["c", "a", "d", "b"]
+    assert lists(system(min_relevance=1 / 61))["q1"] == ["c", "a"]
+    blend = {"method": "replace", "reranker": "r", "missing": "below"}
+    assert lists(system(blend=blend, min_relevance=0.05, runs=("bm25",)))["q1"] == ["b", "a"]
+
+
+def test_ties_begin_where_their_group_does() -> None:
+    ranking = rank(system(), runs(), {})
+    mine = slice(0, int(ranking.runs.offsets[1]))
+    names = [ranking.runs.vocabulary[d] for d in ranking.runs.documents[mine]]
+    assert dict(zip(names, ranking.firsts[mine].tolist(), strict=True)) == {
+        "c": 1,
+        "a": 2,
+        "d": 3,
+        "b": 3,
+    }
+
+
+def test_errors_name_the_system() -> None:
+    with pytest.raises(ConfigError, match=r"^system 's': weights: 'x' fits no source in use"):
+        rank(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs(), {})
+    with pytest.raises(AlignmentError, match=r"^system 's': normalize: theoretical_min_max needs"):
+        rank(system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs(), {})
+
+
+def test_weights_by_type_need_weights() -> None:
+    odd = system(fusion=Plain(), weights_by_type={"hybrid": {"keyword": 1.0}})
+    with pytest.raises(ConfigError, match="weights_by_type needs a fusion with weights"):
+        odd.of_type("hybrid")
+    assert system().of_type("hybrid") == system()
+
+
+def test_a_fusion_without_weights_lets_every_source_take_part() -> None:
+    assert lists(system(fusion=Plain()))["q1"] == ["d", "c", "b", "a"]
+    assert Plain().scale_free
+    assert Plain().keeps_single_list
+    assert Plain().without_v2() == Plain()
+
+
+# evaluate ---------------------------------------------------------------------------------------
+
+
+def test_values_are_per_system_measure_and_query() -> None:
+    measures = [parse_measure(name) for name in ("RR@10", "R@1")]
+    found = evaluate([system(), system(name="t", runs=("kg",))], runs(), measures)
+    assert [scores.system for scores in found] == ["s", "t"]
+    assert found[0].queries == ("q1", "q2", "q3")
+    np.testing.assert_allclose(found[0].values, [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(found[1].values, [[1.0, 1.0, 0.0], [0.5, 1.0, 0.0]])
+    assert not found[0].values.flags.writeable
+
+
+def test_values_of_types_land_at_their_queries() -> None:
+    known = {"q1": Query("q1", type="a", confidence=0.9), "q2": Query("q2", type="b")}
+    table = runs(known)
+    by_type = system(
+        runs=("bm25", "kg"),
+        weights_by_type={
+            "hybrid": {"keyword": 1.0, "graph": 0.0},
+            "a": {"keyword": 0.0, "graph": 1.0},
+            "b": {"keyword": 0.0, "graph": 1.0},
+        },
+    )
+    (found,) = evaluate([by_type], table, [parse_measure("RR@10")])
+    assert found.values.tolist() == [[1.0, 1.0, 0.0]]
+    (plain,) = evaluate([by_type], runs(), [parse_measure("RR@10")])  # all hybrid: bm25 alone
+    assert plain.values.tolist() == [[1.0, 0.0, 0.0]]
+    covered = np.concatenate([index for index, _ in rankings(by_type, table, {})])
+    assert sorted(covered) == [0, 1, 2]
+
+
+def test_systems_that_share_a_fusion_share_its_list() -> None:
+    table = runs()
+    one, other = (rank(system(top_k=k), table, {}) for k in (1, 2))
+    assert one.runs is other.runs
+    assert one.scores is other.scores
