@@ -1,0 +1,113 @@
+"""Everything measured of one ranking: values, judged-only values, ties, unjudged documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench import measure
+from fusion_bench.align import AlignedRuns
+from fusion_bench.evaluate import System, rankings
+from fusion_bench.measure import Measure
+from fusion_bench.order import FloatArray, IntArray, freeze, positions
+from fusion_bench.records import Qrels, ScoreSpace
+
+__all__ = ["Assessment", "assess", "best_source_per_query", "perfect_order"]
+
+#: Depth at which the unjudged share is stated.
+TOP = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """One system on Q queries and M measures.
+
+    Attributes:
+        values: Shape (M, Q).
+        judged_only: Shape (Q,): the primary measure over judged documents only.
+        affected: Shape (M,): queries whose value depends on the order of ties.
+        tie_minimum: Shape (M, Q): least value over the orders of ties.
+        tie_maximum: Shape (M, Q).
+        tie_expected: Shape (M, Q); NaN where it is not known.
+        unjudged: Shape (Q,): share of unjudged documents among the first 10 that are returned;
+            0 where nothing is.
+        candidates: Documents returned over all queries.
+    """
+
+    values: FloatArray
+    judged_only: FloatArray
+    affected: IntArray
+    tie_minimum: FloatArray
+    tie_maximum: FloatArray
+    tie_expected: FloatArray
+    unjudged: FloatArray
+    candidates: int
+
+
+def assess(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels,
+) -> Assessment:
+    """Measure everything that a report says of one system.
+
+    Args:
+        system: The system.
+        runs: Aligned runs.
+        measures: M measures, the primary one first.
+        spaces: Score space of each rerank list.
+        qrels: The judgements.
+    """
+    size = (len(measures), len(runs.queries))
+    values, low, high, expected = (np.zeros(size) for _ in range(4))
+    judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
+    affected = np.zeros(size[0], dtype=np.int64)
+    candidates = 0
+    asked = [*measures, measures[0].with_judged_only()]
+    for index, ranking in rankings(system, runs, spaces):
+        found = measure.evaluate(asked, ranking.runs, ranking.positions, qrels=qrels)
+        values[:, index], judged_only[index] = found[:-1], found[-1]
+        ties = measure.tie_sensitivity(
+            measures,
+            ranking.runs,
+            ranking.placed,
+            ranking.firsts,
+            limit=ranking.top_k,
+            qrels=qrels,
+        )
+        low[:, index], high[:, index] = ties.minimum, ties.maximum
+        expected[:, index] = ties.expected
+        affected += ties.affected
+        unjudged[index] = _unjudged_share(ranking.runs, ranking.positions)
+        candidates += int((ranking.positions > 0).sum())
+    return Assessment(values, judged_only, affected, low, high, expected, unjudged, candidates)
+
+
+def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
+    top = (placed >= 1) & (placed <= TOP)
+    shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
+    unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
+    return unknown / np.maximum(shown, 1)
+
+
+def best_source_per_query(values: Sequence[FloatArray]) -> FloatArray:
+    """(M, Q): per measure and query the best of the sources' values, each (M, Q): an oracle."""
+    best = np.max(np.stack(values), axis=0)
+    freeze(best)
+    return np.asarray(best)
+
+
+def perfect_order(runs: AlignedRuns, measures: Sequence[Measure], *, qrels: Qrels) -> FloatArray:
+    """(M, Q): values of the candidate pool in the order of its grades: no fusion can do better."""
+    # Judged documents stand above unjudged ones of the same gain, for measures that ask.
+    placed = positions(
+        np.maximum(runs.grades, 0).astype(np.float64),
+        runs.offsets,
+        tie_order=np.where(runs.judged, 0, 1),
+    )
+    return measure.evaluate(measures, runs, placed, qrels=qrels)

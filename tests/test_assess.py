@@ -1,0 +1,101 @@
+"""Everything measured of one ranking, on numbers made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusion_bench.align import align
+from fusion_bench.assess import Assessment, assess, best_source_per_query, perfect_order
+from fusion_bench.evaluate import System
+from fusion_bench.measure import parse_measure
+from fusion_bench.records import Qrels, Run
+
+QRELS = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d9": 1}, "q3": {"d5": 1}})
+RUN = Run.from_dict(
+    "a", {"q1": {"d4": 4.0, "d3": 3.0, "d2": 2.0, "d1": 1.0}, "q3": {"d5": 1.0}, "q8": {"d1": 1.0}}
+)
+MEASURES = [parse_measure("RR@10"), parse_measure("nDCG@2"), parse_measure("R@3")]
+
+
+def assessed(*, complete: bool = False, **options: object) -> Assessment:
+    runs = align(QRELS, [RUN], complete=complete)
+    system = System.model_validate({"name": "a", "runs": ["a"], **options})
+    return assess(system, runs, MEASURES, spaces={}, qrels=QRELS)
+
+
+def test_values_by_hand() -> None:
+    found = assessed()
+    assert found.values[0].tolist() == pytest.approx([1 / 3, 0, 1])
+    assert found.values[1].tolist() == pytest.approx([0, 0, 1])
+    assert found.values[2].tolist() == pytest.approx([1 / 2, 0, 1])
+    assert found.candidates == 5
+
+
+def test_judged_documents_alone_move_up() -> None:
+    assert assessed().judged_only.tolist() == pytest.approx([1 / 2, 0, 1])
+    assert assessed(complete=True).judged_only.tolist() == pytest.approx([1 / 3, 0, 1])
+
+
+def test_the_unjudged_share_is_of_what_is_returned() -> None:
+    assert assessed().unjudged.tolist() == pytest.approx([1 / 4, 0, 0])
+    assert assessed(top_k=1).unjudged.tolist() == pytest.approx([1, 0, 0])
+    assert assessed(complete=True).unjudged.tolist() == [0, 0, 0]
+    long = Run.from_dict("a", {"q1": {f"x{n:02}": float(-n) for n in range(30)} | {"d1": 99.0}})
+    runs = align(QRELS, [long])
+    system = System(name="a", runs=("a",))
+    found = assess(system, runs, MEASURES, spaces={}, qrels=QRELS)
+    assert found.unjudged[0] == pytest.approx(9 / 10)
+
+
+def test_a_cut_list_has_fewer_candidates() -> None:
+    found = assessed(top_k=2)
+    assert found.candidates == 3
+    assert found.values[2].tolist() == [0, 0, 1]
+
+
+def test_nothing_ties_where_scores_differ() -> None:
+    found = assessed()
+    assert found.affected.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(found.tie_minimum, found.values)
+    np.testing.assert_array_equal(found.tie_maximum, found.values)
+    np.testing.assert_allclose(found.tie_expected, found.values)
+
+
+def test_a_tie_across_the_cut_decides_what_is_returned() -> None:
+    qrels = Qrels.from_dict({"q": {"a": 1}})
+    run = Run.from_dict("r", {"q": {"a": 1.0, "b": 1.0}})
+    system = System.model_validate(
+        {"name": "s", "runs": ["r"], "fusion": "weighted_score", "top_k": 1}
+    )
+    found = assess(system, align(qrels, [run]), MEASURES[2:], spaces={}, qrels=qrels)
+    assert found.affected.tolist() == [1]
+    assert (found.values[0, 0], found.tie_minimum[0, 0], found.tie_maximum[0, 0]) == (0, 0, 1)
+    assert found.tie_expected[0, 0] == pytest.approx(0.5)
+
+
+def test_the_best_source_of_each_query_and_measure() -> None:
+    best = best_source_per_query([np.array([[1, 0.0]]), np.array([[0.5, 0.25]])])
+    assert best.tolist() == [[1, 0.25]]
+    with pytest.raises(ValueError, match="read-only"):
+        best[0, 0] = 7
+
+
+def test_the_perfect_order_of_the_pool() -> None:
+    values = perfect_order(align(QRELS, [RUN]), MEASURES, qrels=QRELS)
+    # q2: the only relevant document is in no list.
+    assert values.tolist() == [[1, 0, 1], [1, 0, 1], [1, 0, 1]]
+
+
+def test_the_perfect_order_puts_judged_documents_first() -> None:
+    qrels = Qrels.from_dict({"q": {"a": 0, "b": 0}})
+    run = Run.from_dict("r", {"q": {"z": 3.0, "b": 2.0, "a": 1.0}})
+    judged = perfect_order(align(qrels, [run]), [parse_measure("Judged@2")], qrels=qrels)
+    assert judged.tolist() == [[1]]
+
+
+def test_the_perfect_order_takes_negative_grades_for_none() -> None:
+    qrels = Qrels.from_dict({"q": {"a": -2, "b": 1}})
+    run = Run.from_dict("r", {"q": {"a": 3.0, "b": 2.0}})
+    best = perfect_order(align(qrels, [run]), [parse_measure("RR")], qrels=qrels)
+    assert best.tolist() == [[1]]
