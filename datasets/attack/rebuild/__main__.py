@@ -1,0 +1,16 @@
+"""``python datasets/attack/rebuild [FOLDER]``: rebuild ``datasets/attack`` from pinned packages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+try:
+    from pipeline import main
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"{missing}; building the collection needs: pip install 'rank-fusion-bench[collections]'"
+    ) from missing
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1])

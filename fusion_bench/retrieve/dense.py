@@ -1,0 +1,159 @@
+"""Dense retrieval: cosine of sentence vectors from an ONNX encoder.
+
+The pipeline of sentence-transformers' MiniLM models: WordPiece tokens, the mean of the token
+vectors, L2 normalisation. Files are checked against their SHA-256 before they are used: another
+model's vectors would look just as plausible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.errors import DataError
+from fusion_bench.order import FloatArray
+from fusion_bench.retrieve.common import require
+
+__all__ = ["DenseIndex", "Encoder"]
+
+#: Below this a vector is taken as zero and not scaled up to length one.
+SMALLEST_NORM = 1e-12
+
+
+class Encoder:
+    """Text → vector, by an ONNX model and its tokenizer on one CPU thread.
+
+    Args:
+        model: The ``.onnx`` file: ``input_ids``, ``attention_mask`` and perhaps
+            ``token_type_ids``, each (batch, tokens), to token vectors (batch, tokens, H).
+        tokenizer: The ``tokenizer.json`` file.
+        model_sha256: Expected digest of the model file, in hexadecimal.
+        tokenizer_sha256: Expected digest of the tokenizer file.
+        max_tokens: Longer texts are cut to so many tokens, special ones included.
+        batch: Texts in one run of the model.
+
+    Raises:
+        DataError: A file is missing, or is not the expected one.
+        MissingExtraError: onnxruntime or tokenizers is not installed.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        tokenizer: Path,
+        *,
+        model_sha256: str,
+        tokenizer_sha256: str,
+        max_tokens: int = 256,
+        batch: int = 32,
+    ) -> None:
+        ort = require("onnxruntime", purpose="dense retrieval")
+        tokenizers = require("tokenizers", purpose="dense retrieval")
+        check_digest(model, model_sha256)
+        check_digest(tokenizer, tokenizer_sha256)
+        self._batch = batch
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
+        self._tokenizer.enable_truncation(max_length=max_tokens)
+        self._tokenizer.no_padding()
+        self._session = _session(ort, model)
+        self._inputs = {node.name for node in self._session.get_inputs()}
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length one.
+
+        Only texts of the same number of tokens share a batch: without padding, no text's vector
+        depends on how long its neighbours are.
+
+        Returns:
+            Shape (N, H); a zero row for a text without tokens.
+        """
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        vectors: dict[int, NDArray[np.float32]] = {}
+        for rows in _equal_lengths([len(ids) for ids in tokens], self._batch):
+            pooled = self._run(np.array([tokens[row] for row in rows], dtype=np.int64))
+            vectors.update(zip(rows, pooled, strict=True))
+        width = len(next(iter(vectors.values()))) if vectors else 0
+        empty = np.zeros(width, dtype=np.float32)
+        return np.array(
+            [vectors.get(row, empty) for row in range(len(tokens))], dtype=np.float32
+        ).reshape(len(tokens), width)
+
+    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Mean token vector of each row of ids (B, T), scaled to length one: (B, H)."""
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        if "token_type_ids" in self._inputs:
+            feeds["token_type_ids"] = np.zeros_like(ids)
+        hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
+        pooled = hidden.mean(axis=1)  # no padding, so the mask is all ones
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        return np.asarray(pooled / np.maximum(norms, SMALLEST_NORM), dtype=np.float32)
+
+
+class DenseIndex:
+    """Exact search over the vectors of a small collection.
+
+    Args:
+        documents: Document id → text; columns of :meth:`scores` follow its order.
+        encoder: Makes the vectors of documents and queries alike.
+    """
+
+    def __init__(self, documents: Mapping[str, str], encoder: Encoder) -> None:
+        self.ids = tuple(documents)
+        self._encoder = encoder
+        self._vectors = encoder.encode(list(documents.values())).astype(np.float64)
+
+    def scores(self, queries: Sequence[str]) -> FloatArray:
+        """Cosine of every document with every query, in [−1, 1]; shape (Q, D)."""
+        return self.cosines(self._encoder.encode(queries))
+
+    def cosines(self, vectors: NDArray[np.float32]) -> FloatArray:
+        """The same for queries that are encoded already: (Q, H) → (Q, D)."""
+        if not vectors.size or not self._vectors.size:  # nothing asked, or nothing but empty texts
+            return np.zeros((len(vectors), len(self.ids)))
+        return np.asarray(vectors.astype(np.float64) @ self._vectors.T, dtype=np.float64)
+
+
+def check_digest(path: Path, expected: str) -> None:
+    """Refuse a file whose SHA-256 is not ``expected``.
+
+    Raises:
+        DataError: The file is missing or another one.
+    """
+    try:
+        given = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    if given != expected:
+        raise DataError(
+            f"{path}: SHA-256 is {given}, expected {expected}; vectors of another file cannot be "
+            "compared with published runs: install the pinned version"
+        )
+
+
+def _session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
+    """An ONNX session that gives the same numbers every time on one processor."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1  # threads would split sums differently from run to run
+    options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3
+    return ort.InferenceSession(
+        str(model), sess_options=options, providers=["CPUExecutionProvider"]
+    )
+
+
+def _equal_lengths(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:
+    """Row numbers in batches of one token count each; rows without tokens are left out."""
+    by_length: dict[int, list[int]] = {}
+    for row, length in enumerate(lengths):
+        if length:
+            by_length.setdefault(length, []).append(row)
+    for _, rows in sorted(by_length.items()):
+        for start in range(0, len(rows), batch):
+            yield rows[start : start + batch]
