@@ -1,0 +1,68 @@
+"""What can be written after ``method:``, read off the registered models themselves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypedDict
+
+from pydantic_core import PydanticUndefined
+
+from fusion_bench.blend import blends
+from fusion_bench.config import StrictModel
+from fusion_bench.fuse import fusions
+from fusion_bench.normalize import normalizers
+from fusion_bench.registry import Registry
+
+__all__ = ["Entry", "catalogue"]
+
+
+class Entry(TypedDict):
+    """One method.
+
+    Attributes:
+        method: Its name.
+        formula: What it computes, in one line.
+        source: Where the formula comes from.
+        parameters: Each parameter's default as JSON, ``required`` where it has none.
+    """
+
+    method: str
+    formula: str
+    source: str
+    parameters: dict[str, str]
+
+
+def catalogue() -> dict[str, list[Entry]]:
+    """Every fusion method, blend and normaliser, by kind."""
+    return {
+        "fusion": _entries(fusions),
+        "blend": _entries(blends),
+        "normalize": _entries(normalizers),
+    }
+
+
+def _entries(registry: Registry[Any]) -> list[Entry]:
+    return [
+        Entry(
+            method=name,
+            formula=str(getattr(model, "formula", "") or _formula_of(model)),
+            source=str(getattr(model, "source", "")),
+            parameters={key: _default(model, key) for key in model.model_fields if key != "method"},
+        )
+        for name, model in registry.all().items()
+    ]
+
+
+def _formula_of(model: type[StrictModel]) -> str:
+    """The first sentence of the docstring after the method's name."""
+    first = (model.__doc__ or "").split("\n\n")[0]
+    return " ".join(first.split(": ", 1)[-1].split()).rstrip(".")
+
+
+def _default(model: type[StrictModel], key: str) -> str:
+    value = model.model_fields[key].get_default(call_default_factory=True)
+    if value is PydanticUndefined:
+        return "required"
+    if isinstance(value, StrictModel):
+        return str(value.model_dump()["method"])
+    return json.dumps(value)

@@ -1,0 +1,46 @@
+"""A progress bar for work that takes long enough to wonder about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fusion_bench.run import Progress
+
+__all__ = ["progress_bar"]
+
+#: Seconds before the bar appears.
+PATIENCE = 2.0
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A callback that draws on standard error once the work has taken two seconds.
+
+    Nothing is drawn where standard error is not a terminal, and nothing stays behind.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,  # else it would leave an empty line behind
+    )
+    task = bar.add_task("", total=None)
+    started = time.monotonic()
+
+    def show(stage: str, done: int, total: int) -> None:
+        bar.update(task, description=stage, completed=done, total=total)
+        if not bar.disable and not bar.live.is_started and time.monotonic() - started > PATIENCE:
+            bar.start()
+
+    try:
+        yield show
+    finally:
+        bar.stop()

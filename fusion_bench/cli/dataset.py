@@ -1,0 +1,99 @@
+"""Look at datasets and check their files."""
+
+from __future__ import annotations
+
+import json as encoder
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fusion_bench.cli._app import (
+    DatasetFolders,
+    JsonFlag,
+    command_app,
+    console,
+    examples,
+    folders_for,
+)
+
+if TYPE_CHECKING:
+    from fusion_bench.load.dataset import DatasetSpec
+
+__all__ = ["check", "command", "list_", "show"]
+
+command = command_app(
+    help="Look at datasets and check their files.",
+    no_args_is_help=True,
+    epilog=examples(
+        "fusion-bench dataset list",
+        "fusion-bench dataset show attack",
+        "fusion-bench dataset check datasets/mine/dataset.yaml",
+    ),
+)
+
+Name = Annotated[str, typer.Argument(help="A dataset's name, its folder or its dataset.yaml.")]
+
+
+@command.command("list", epilog=examples("fusion-bench dataset list --json"))
+def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+    """List the datasets that a name finds."""
+    from fusion_bench.load import list_datasets
+    from fusion_bench.load.dataset import read_spec
+
+    found: dict[str, DatasetSpec] = {}
+    for folder in folders_for(datasets):
+        for path in list_datasets(folder):
+            found.setdefault(path.parent.name, read_spec(path)[0])
+    if json:
+        typer.echo(encoder.dumps({name: spec.model_dump() for name, spec in found.items()}))
+        return
+    if not found:
+        looked = ", ".join(str(folder) for folder in folders_for(datasets))
+        typer.echo(f"no dataset in {looked}: name the folder with --datasets")
+    for name, spec in found.items():
+        lists = f"{len(spec.runs)} runs, {len(spec.rerank)} rerank lists"
+        typer.echo(f"{name}  {lists}  {spec.description}".rstrip())
+
+
+@command.command(epilog=examples("fusion-bench dataset show attack"))
+def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+    """Show what a dataset holds: queries, judgements, lists and their roles."""
+    from fusion_bench.inspect import describe
+    from fusion_bench.load import find_dataset, load_dataset
+
+    facts = describe(load_dataset(find_dataset(name, folders_for(datasets))))
+    if json:
+        typer.echo(encoder.dumps(facts))
+        return
+    _print(facts)
+
+
+@command.command(epilog=examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
+def check(name: Name, datasets: DatasetFolders = None) -> None:
+    """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
+    from fusion_bench.inspect import notices
+    from fusion_bench.load import find_dataset, load_dataset
+
+    path: Path = find_dataset(name, folders_for(datasets))
+    found = notices(load_dataset(path))
+    for notice in found:
+        typer.echo(f"note: {notice}")
+    typer.echo(f"{path}: every rule holds" + (f", {len(found)} things to know" if found else ""))
+
+
+def _print(facts: dict[str, object]) -> None:
+    from rich.table import Table
+
+    for key, value in facts.items():
+        if not isinstance(value, list):
+            typer.echo(f"{key}: {value}")
+            continue
+        if not value:
+            continue
+        table = Table(title=key, title_justify="left")
+        for column in value[0]:
+            table.add_column(column, overflow="fold")
+        for row in value:
+            table.add_row(*(str(cell) for cell in row.values()))
+        console().print(table, markup=False)

@@ -1,0 +1,39 @@
+"""List fusion methods, blends and normalisers."""
+
+from __future__ import annotations
+
+import typer
+
+from fusion_bench.cli._app import JsonFlag, command_app, console, examples
+
+__all__ = ["command", "methods"]
+
+
+command = command_app()
+
+
+@command.command(
+    epilog=examples("fusion-bench methods", "fusion-bench methods --json | jq '.fusion[].method'"),
+)
+def methods(json: JsonFlag = False) -> None:
+    """List fusion methods, blends and normalisers with their parameters and defaults."""
+    from fusion_bench.catalogue import catalogue
+
+    found = catalogue()
+    if json:
+        import json as encoder
+
+        typer.echo(encoder.dumps(found, indent=2))
+        return
+    from rich.table import Table
+
+    for kind, entries in found.items():
+        table = Table(title=kind, title_justify="left", show_lines=True)
+        for heading in ("method", "formula", "parameters (default)", "source"):
+            table.add_column(heading, overflow="fold")
+        for entry in entries:
+            parameters = "\n".join(
+                f"{name} = {value}" for name, value in entry["parameters"].items()
+            )
+            table.add_row(entry["method"], entry["formula"], parameters, entry["source"])
+        console().print(table, markup=False)

@@ -1,0 +1,201 @@
+"""Compare what is at hand: run files without an experiment, or systems of finished reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusion_bench.compare import Comparison, compare
+from fusion_bench.config import Source, validated
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment import Experiment
+from fusion_bench.load import Dataset, load_qrels, load_run
+from fusion_bench.load.dataset import DatasetSpec
+from fusion_bench.order import FloatArray
+from fusion_bench.report import Report
+from fusion_bench.report.model import Collection
+from fusion_bench.run import run_on
+
+__all__ = ["Contrast", "compare_files", "compare_reports"]
+
+
+#: What to do about a report that somebody changed.
+AGAIN = "run the experiment again"
+
+
+class Contrast(NamedTuple):
+    """The comparisons of one collection, the primary measure first.
+
+    Attributes:
+        collection: The dataset.
+        queries: How many.
+        alpha: 1 − coverage of the intervals.
+        comparisons: By measure.
+    """
+
+    collection: str
+    queries: int
+    alpha: float
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_files(
+    qrels: Path,
+    runs: Sequence[Path],
+    *,
+    measures: Sequence[str],
+    binary_relevance: int = 1,
+    seed: int = 7,
+) -> Report:
+    """Compare run files with the first of them.
+
+    Args:
+        qrels: File of judgements.
+        runs: At least two run files; their names without suffix name the systems.
+        measures: Measure names, the primary one first.
+        binary_relevance: Grade from which binary measures count.
+        seed: Of the randomisation test.
+
+    Raises:
+        ConfigError: Two files have the same name.
+        DataError: A file breaks a rule.
+    """
+    loaded = [load_run(path) for path in runs]
+    names = [run.name for run in loaded]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two run files are named {name!r}: rename one of them")
+    spec = DatasetSpec.model_validate(
+        {
+            "name": re.sub(r"[^A-Za-z0-9]+", "-", qrels.stem).strip("-") or "qrels",
+            "qrels": str(qrels),
+            "runs": {name: {"path": str(path)} for name, path in zip(names, runs, strict=True)},
+            "binary_relevance": binary_relevance,
+        }
+    )
+    dataset = Dataset(
+        spec=spec,
+        qrels=load_qrels(qrels),
+        runs=dict(zip(names, loaded, strict=True)),
+        rerankers={},
+        queries={},
+    )
+    data = {
+        "dataset": spec.name,
+        "measures": list(measures),
+        "baseline": names[0],
+        "systems": {name: {"runs": [name]} for name in names},
+        "seed": seed,
+    }
+    source = Source(Path("compare"), data)
+    return run_on(validated(Experiment, data, source.where), source, [dataset])
+
+
+def compare_reports(
+    first: Report, second: Report | None, *, baseline: str | None, candidates: Sequence[str]
+) -> list[Contrast]:
+    """Compare systems of one report, or of two reports on the same queries.
+
+    Args:
+        first: Gives the baseline.
+        second: Gives the candidates; the first itself when None.
+        baseline: Name of the baseline; the first report's own by default.
+        candidates: Names of the candidates; by default all but the baseline, and of a second
+            report all.
+
+    Raises:
+        ConfigError: The reports have no collection in common, or it is not the same data.
+        UnknownNameError: No such system.
+    """
+    other = first if second is None else second
+    shared = {c.name: c for c in other.collections}
+    pairs = [(c, shared[c.name]) for c in first.collections if c.name in shared]
+    if not pairs:
+        raise ConfigError(
+            f"the reports have no collection in common ({_names(first)} against {_names(other)})"
+        )
+    return [_contrast(first, *pair, baseline, candidates, two=second is not None) for pair in pairs]
+
+
+def _names(report: Report) -> str:
+    return ", ".join(c.name for c in report.collections)
+
+
+def _contrast(
+    report: Report,
+    left: Collection,
+    right: Collection,
+    baseline: str | None,
+    candidates: Sequence[str],
+    *,
+    two: bool,
+) -> Contrast:
+    _require_comparable(left, right)
+    chosen = baseline or left.baseline
+    base, known = _systems(left), _systems(right)
+    if chosen not in base:
+        raise UnknownNameError("system", chosen, base, where=left.name)
+    wanted = list(candidates) or [name for name in known if two or name != chosen]
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("system", name, known, where=right.name)
+        if name == chosen and not two:
+            raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
+    if not wanted:
+        raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
+    labels = {name: f"{name} (second)" if two else name for name in wanted}
+    groups = np.unique(left.groups, return_inverse=True)[1].astype(np.int64)
+    settings = _settings(report)
+    comparisons: list[Comparison] = []
+    for m, measure in enumerate(left.measures):
+        values = {chosen: base[chosen][measure]}
+        values |= {labels[name]: known[name][measure] for name in wanted}
+        comparisons += compare(
+            measure,
+            values,
+            chosen,
+            groups=groups,
+            primary=m == 0,
+            **settings,
+        )
+    return Contrast(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
+
+
+def _settings(report: Report) -> dict[str, Any]:
+    """How the report itself was computed."""
+    keys = ("seed", "alpha", "interval", "resamples")
+    damaged = [key for key in keys if key not in report.settings]
+    if damaged:
+        raise ConfigError(f"report {report.name!r}: no setting {damaged[0]!r}: {AGAIN}")
+    return {key: report.settings[key] for key in keys}
+
+
+def _require_comparable(left: Collection, right: Collection) -> None:
+    for what in ("measures", "queries", "groups", "binary_relevance"):
+        if getattr(left, what) != getattr(right, what):
+            raise ConfigError(
+                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
+                "experiments on the same split with the same measures"
+            )
+    if left.digests.get("qrels") != right.digests.get("qrels"):
+        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
+
+
+def _systems(collection: Collection) -> Mapping[str, Mapping[str, FloatArray]]:
+    """Per-query values by system and measure; a missing value stays NaN and is refused later."""
+    for row in collection.systems:
+        for measure in collection.measures:
+            if row.kind == "system" and measure not in row.measures:
+                raise ConfigError(f"{collection.name}: {row.name}: no {measure}: {AGAIN}")
+    return {
+        row.name: {
+            measure: np.array(result.values, dtype=np.float64)
+            for measure, result in row.measures.items()
+        }
+        for row in collection.systems
+        if row.kind == "system"
+    }

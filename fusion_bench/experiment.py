@@ -1,0 +1,133 @@
+"""An experiment file: what is compared on what, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fusion_bench.align import Ties
+from fusion_bench.config import Source, StrictModel, read_yaml, validated
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluate import System
+from fusion_bench.measure import Measure, parse_measure
+
+__all__ = ["Experiment", "read_experiment"]
+
+
+def _with_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """Each system learns its name from its key.
+
+    Raises:
+        ValueError: A system has a name of its own, which would be lost.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    for name, spec in data.items():
+        if isinstance(spec, Mapping) and "name" in spec:
+            raise ValueError(f"{name}: the key is the system's name: remove 'name'")
+    return {
+        name: {**spec, "name": str(name)} if isinstance(spec, Mapping) else spec
+        for name, spec in data.items()
+    }
+
+
+class Experiment(StrictModel):
+    """What an experiment's YAML says, every default spelled out.
+
+    Attributes:
+        description: One line for the report's head.
+        dataset: One dataset, by name or path …
+        datasets: … or several.
+        measures: Names as ir_measures names them; the first is the primary one.
+        baseline: The system that the others are compared with.
+        systems: What is compared, by name.
+        split: Which split to evaluate; by default ``test`` where the dataset has one; ``all``.
+        query_type: Only queries of this type.
+        ties: The tie rule: ``trec`` or ``first_seen``.
+        alpha: Level of intervals and tests.
+        interval: ``t`` or ``bootstrap``.
+        resamples: Of the randomisation test; max(10,000, 200 × comparisons) by default.
+        seed: Of everything random.
+    """
+
+    description: str = ""
+    dataset: str | None = None
+    datasets: tuple[str, ...] = ()
+    measures: Annotated[tuple[str, ...], Field(min_length=1)] = ("nDCG@10", "RR@10", "R@100")
+    baseline: str
+    systems: Annotated[dict[str, System], Field(min_length=1), BeforeValidator(_with_names)]
+    split: str | None = None
+    query_type: str | None = None
+    ties: Ties = "trec"
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    interval: Literal["t", "bootstrap"] = "t"
+    resamples: Annotated[int, Field(ge=10_000)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 7
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Experiment:
+        if (self.dataset is None) == (not self.datasets):
+            given = "neither is given" if self.dataset is None else "both are given"
+            raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
+        for name in self.datasets:
+            if self.datasets.count(name) > 1:
+                raise ValueError(f"dataset {name!r} is listed twice: keep one")
+        return self
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        """The datasets, one or several."""
+        return self.datasets if self.dataset is None else (self.dataset,)
+
+    def parsed_measures(self, binary_relevance: int, source: Source) -> tuple[Measure, ...]:
+        """The measures as one dataset resolves them.
+
+        Raises:
+            UnknownNameError: Nobody computes such a measure.
+            ConfigError: Two names mean the same measure.
+        """
+        measures = tuple(
+            parse_measure(
+                text, binary_relevance=binary_relevance, where=source.where(("measures", i))
+            )
+            for i, text in enumerate(self.measures)
+        )
+        for i, measure in enumerate(measures):
+            if measure in measures[:i]:
+                raise ConfigError(
+                    f"{source.where(('measures', i))}: {measure.name} is listed twice: keep one"
+                )
+        return measures
+
+    def check(
+        self, roles: Mapping[str, frozenset[str]], rerankers: Collection[str], source: Source
+    ) -> None:
+        """Refuse systems that do not fit a dataset.
+
+        Raises:
+            ConfigError: The first misfit, with file, line and path.
+        """
+        for name, system in self.systems.items():
+            for location, problem in system.problems(roles, tuple(rerankers)):
+                raise ConfigError(f"{source.where(('systems', name, *location))}: {problem}")
+
+
+def read_experiment(path: Path) -> tuple[Experiment, Source]:
+    """Read and check an experiment file.
+
+    Returns:
+        The experiment, and where each of its values stands.
+
+    Raises:
+        ConfigError: It breaks a rule; names file, line and path.
+    """
+    source = read_yaml(path)
+    experiment = validated(Experiment, source.data, source.where)
+    if experiment.baseline not in experiment.systems:
+        raise UnknownNameError(
+            "baseline", experiment.baseline, experiment.systems, where=source.where(("baseline",))
+        )
+    return experiment, source

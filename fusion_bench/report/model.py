@@ -1,0 +1,277 @@
+"""The result file: what a run found, query by query, and where it came from.
+
+Everything shown to people is rendered from this record.
+
+Format history:
+    1   first version
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fusion_bench.errors import DataError
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Collection",
+    "ComparisonResult",
+    "MeasureResult",
+    "Provenance",
+    "Report",
+    "RunInfo",
+    "SystemResult",
+    "TieResult",
+    "read_report",
+]
+
+FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
+FORMAT_VERSION = 1
+
+#: A number that may be missing; JSON has no NaN, so it is null there and None here.
+Maybe = float | None
+
+
+class Record(BaseModel):
+    """Frozen; a key it does not know means another format, hence an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class TieResult(Record):
+    """What the order of ties could make of one mean.
+
+    Attributes:
+        affected: Queries whose value depends on it.
+        minimum: Mean of the least values.
+        maximum: Mean of the greatest values.
+        expected: Mean of the expected values; None where it is not known.
+    """
+
+    affected: int
+    minimum: Maybe
+    maximum: Maybe
+    expected: Maybe
+
+
+class MeasureResult(Record):
+    """One system on one measure.
+
+    Attributes:
+        mean: Over all judged queries.
+        low: Lower end of its interval; None where nothing tells the spread.
+        high: Upper end.
+        values: By query, in the collection's order.
+        ties: Tie sensitivity; None for rows that are not a ranking of their own.
+    """
+
+    mean: Maybe
+    low: Maybe
+    high: Maybe
+    values: tuple[Maybe, ...]
+    ties: TieResult | None = None
+
+
+class SystemResult(Record):
+    """One row of the table.
+
+    Attributes:
+        name: Its name.
+        kind: ``system`` was asked for; ``floor`` and ``ceiling`` rows give the scale.
+        note: What a floor or ceiling row is, such as which source was chosen and on what.
+        config: The resolved system; None for floor and ceiling rows.
+        measures: By measure name.
+        judged_only: The primary measure over judged documents only, by query; empty for floor
+            and ceiling rows.
+        unjudged: Mean share of unjudged documents in the top 10.
+        candidates: Documents ranked, over all queries.
+    """
+
+    name: str
+    kind: Literal["system", "floor", "ceiling"]
+    note: str = ""
+    config: dict[str, Any] | None = None
+    measures: dict[str, MeasureResult]
+    judged_only: tuple[Maybe, ...] = ()
+    unjudged: Maybe = None
+    candidates: int = 0
+
+
+class ComparisonResult(Record):
+    """One system against the baseline on one measure; see ``compare.Comparison``.
+
+    Attributes:
+        judged_only_difference: The same difference over judged documents only (primary measure).
+        verdict: What the comparison allows to be said (primary measure).
+    """
+
+    measure: str
+    baseline: str
+    candidate: str
+    difference: float
+    low: Maybe
+    high: Maybe
+    p: float
+    p_holm: Maybe
+    wins: int
+    ties: int
+    losses: int
+    detectable: Maybe
+    judged_only_difference: Maybe = None
+    verdict: str | None = None
+
+
+class RunInfo(Record):
+    """One input list and what was noticed about it.
+
+    Attributes:
+        name: Its name.
+        kind: A source, or a rerank list.
+        roles: Its roles.
+        reading: The resolved options it was read with.
+        score_space: What a rerank list's numbers mean.
+        unanswered: Judged queries it returned nothing for; they score the measure's default.
+        unjudged_queries: Queries it answered that are not judged; ignored.
+        duplicates: Rows dropped under ``on_duplicate: best_rank``.
+        zero_scores: Rows scored exactly 0: padding, more often than not.
+    """
+
+    name: str
+    kind: Literal["run", "rerank"]
+    roles: tuple[str, ...]
+    reading: dict[str, Any]
+    score_space: str | None = None
+    unanswered: int
+    unjudged_queries: int
+    duplicates: int
+    zero_scores: int
+
+
+class Collection(Record):
+    """What was found on one dataset.
+
+    Attributes:
+        name: The dataset.
+        version: Its version.
+        fingerprint: SHA-256 over the contents that were used.
+        digests: SHA-256 of each part.
+        split: Which split was evaluated; None = all judged queries.
+        query_type: Which query type; None = all.
+        tuning_split: Where the best single source was chosen; None = on the evaluated queries.
+        judgments: What an unjudged document means here.
+        binary_relevance: Grade from which binary measures count.
+        measures: Measure names as the dataset resolves them; the first is the primary one.
+        baseline: The system compared with.
+        queries: The Q evaluated query ids.
+        types: Their types.
+        groups: Their groups.
+        knows_not_relevant: Whether any document of these queries is judged not relevant; where
+            none is, judged-only differences are shown but veto no verdict.
+        no_relevant: Queries without a relevant document; they score 0.
+        runs: The input lists.
+        systems: The rows, floor and ceiling rows last.
+        comparisons: By measure, in the order of the systems.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    digests: dict[str, str]
+    split: str | None
+    query_type: str | None
+    tuning_split: str | None
+    judgments: Literal["pooled", "sparse", "complete"]
+    binary_relevance: int
+    measures: tuple[str, ...]
+    baseline: str
+    queries: tuple[str, ...]
+    types: tuple[str | None, ...]
+    groups: tuple[str, ...]
+    knows_not_relevant: bool = True
+    no_relevant: int
+    runs: tuple[RunInfo, ...]
+    systems: tuple[SystemResult, ...]
+    comparisons: tuple[ComparisonResult, ...]
+
+    @property
+    def primary(self) -> str:
+        """The measure that decides."""
+        return self.measures[0]
+
+    def system(self, name: str) -> SystemResult:
+        """The row of that name."""
+        return next(row for row in self.systems if row.name == name)
+
+    def comparison(self, candidate: str, measure: str) -> ComparisonResult | None:
+        """That system against the baseline; None for the baseline and the bounds."""
+        found = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
+        return next(found, None)
+
+
+class Provenance(Record):
+    """Where the numbers come from.
+
+    Attributes:
+        created: When, UTC, ISO 8601.
+        source: The experiment's file name.
+        source_sha256: SHA-256 of what that file says.
+        versions: Of this package, Python and what computes.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 ran as v1.
+    """
+
+    created: str
+    source: str
+    source_sha256: str
+    versions: dict[str, str]
+    v2_enabled: bool
+
+
+class Report(Record):
+    """One run of one experiment.
+
+    Attributes:
+        format: Always ``fusion-bench-report``.
+        format_version: See the history in this module.
+        name: The experiment.
+        settings: The resolved experiment apart from its systems: ties, alpha, seed, …
+        provenance: Where the numbers come from.
+        collections: One per dataset.
+    """
+
+    format: Literal["fusion-bench-report"] = FORMAT
+    format_version: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    name: str
+    settings: dict[str, Any]
+    provenance: Provenance
+    collections: tuple[Collection, ...]
+
+
+def read_report(path: Path) -> Report:
+    """Read a ``report.json``.
+
+    Raises:
+        DataError: No such file, not a report, or a format this version does not know.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a JSON report: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise DataError(f"{path}: not a report of fusion-bench (no 'format': '{FORMAT}')")
+    if data.get("format_version") != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: report format {data.get('format_version')!r}, and this version reads format "
+            f"{FORMAT_VERSION}: run the experiment again"
+        )
+    try:
+        return Report.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {place}: {first['msg']}: run the experiment again") from None

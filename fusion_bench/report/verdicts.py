@@ -1,0 +1,339 @@
+"""What a collection's numbers say, in plain sentences: decided here, drawn elsewhere.
+
+"No difference shown" is not "no difference", and a highest mean is not a proven best: the words
+keep to what was tested. Findings come first, warnings after them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
+from fusion_bench.report.tables import coverage, interval, level, number, p_value, ranked, shown
+from fusion_bench.report.tables import share as percent
+from fusion_bench.statistics import estimate
+
+__all__ = ["Sentence", "sentences"]
+
+#: Warn where more of the top 10 than this is unjudged.
+UNJUDGED = 0.2
+#: Warn where ties decide the value of more of the queries than this.
+TIED = 0.05
+#: Values closer than this are equal.
+NOISE = 1e-12
+#: So many names are listed before "and n more".
+LISTED = 3
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence (or two that belong together), and whether it is a finding or a warning."""
+
+    kind: Literal["finding", "warning"]
+    text: str
+
+
+def sentences(report: Report, collection: Collection) -> tuple[Sentence, ...]:
+    """What to know about a collection: findings, then warnings."""
+    found = [
+        *_decision(report, collection),
+        *_tally(collection),
+        *_fusion_or_single(report, collection),
+        *_power(collection),
+        *_headroom(collection),
+    ]
+    warnings = [
+        *_switch(report),
+        *_inputs(collection),
+        *_unjudged(collection),
+        *_flips(collection),
+        *_tied(collection),
+    ]
+    return (
+        *(Sentence("finding", text) for text in found),
+        *(Sentence("warning", text) for text in warnings),
+    )
+
+
+def _mean(collection: Collection, row: SystemResult) -> float:
+    """The primary mean; without one it is below all others."""
+    mean = row.measures[collection.primary].mean
+    return -np.inf if mean is None else mean
+
+
+def _names(names: Sequence[str]) -> str:
+    listed = [shown(name) for name in names[:LISTED]]
+    if len(names) > LISTED:
+        listed.append(f"{len(names) - LISTED} more")
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _by(found: ComparisonResult, alpha: float) -> str:
+    """How large a difference is and how sure."""
+    return (
+        f"{number(found.difference, signed=True)} {interval(found.low, found.high, signed=True)}, "
+        f"Holm p {p_value(found.p_holm, alpha=alpha)}"
+    )
+
+
+def _decision(report: Report, collection: Collection) -> Iterator[str]:
+    """Whether to leave the baseline, and for what."""
+    order, primary = ranked(collection), collection.primary
+    baseline, top = shown(collection.baseline), order[0]
+    compared = {
+        row.name: found for row in order if (found := collection.comparison(row.name, primary))
+    }
+    if not compared:
+        mean = number(top.measures[primary].mean)
+        yield f"{baseline} is the only system ({primary} {mean}): there is nothing to compare."
+        return
+    alpha = level(report)
+    best = next((row for row in order if _verdict(compared, row) == "better"), None)
+    if best is not None:
+        said = (
+            f"{shown(best.name)} is shown to be better than the baseline {baseline}: {primary} "
+            f"{number(best.measures[primary].mean)}, {_by(compared[best.name], alpha)}."
+        )
+    else:
+        said = f"No system is shown to be better than the baseline {baseline}: keep the default."
+    if top.name == collection.baseline:
+        said += f" It has the highest {primary} as well."
+    elif top is not best:
+        found = compared[top.name]
+        said += f" {_highest(collection, top)} ({_by(found, alpha)}): {_meaning(found)}."
+    yield said
+
+
+def _verdict(compared: Mapping[str, ComparisonResult], row: SystemResult) -> str | None:
+    return compared[row.name].verdict if row.name in compared else None
+
+
+def _highest(collection: Collection, top: SystemResult) -> str:
+    mean = number(top.measures[collection.primary].mean)
+    return f"The highest {collection.primary} is {mean}, of {shown(top.name)}"
+
+
+def _meaning(found: ComparisonResult) -> str:
+    """Why the highest mean is not a proven best."""
+    return {
+        "identical": "no query tells it from the baseline",
+        "no verdict": "over judged documents only the sign is not the same, so no verdict is drawn",
+    }.get(found.verdict or "", "no difference is shown, which is not to say that there is none")
+
+
+def _tally(collection: Collection) -> Iterator[str]:
+    """How the compared systems fared; for one of them the decision has said it."""
+    verdicts = Counter(c.verdict for c in collection.comparisons if c.measure == collection.primary)
+    total = sum(verdicts.values())
+    if total <= 1:
+        return
+    said = {
+        "better": "shown better than the baseline",
+        "worse": "shown worse",
+        "no difference shown": "not shown to differ",
+        "no verdict": "without a verdict",
+        "identical": "identical to it",
+    }
+    parts = [f"{verdicts[key]} {text}" for key, text in said.items() if verdicts[key]]
+    yield f"Of {total:,} systems compared: {', '.join(parts)}."
+
+
+def _is_fusion(row: SystemResult) -> bool:
+    return row.config is not None and len(row.config.get("runs", ())) > 1
+
+
+def _is_plain(row: SystemResult) -> bool:
+    """Not reranked; the floor row, a source as it came, is not."""
+    config = row.config or {}
+    return bool(config.get("blend", {}).get("method", "none") == "none")
+
+
+def _is_single(row: SystemResult) -> bool:
+    """A source alone."""
+    return row.kind != "ceiling" and not _is_fusion(row) and _is_plain(row)
+
+
+def _rivals(
+    collection: Collection,
+) -> tuple[SystemResult, SystemResult, str] | None:
+    """The best fusion and the best source alone, like with like, and what to call the fusions.
+
+    A reranker's merit is not fusion's, so reranked fusions only count where even they lose, or
+    where there are no others.
+    """
+    fusions = [row for row in ranked(collection) if _is_fusion(row)]
+    singles = [row for row in (*ranked(collection), *collection.systems) if _is_single(row)]
+    if not fusions or not singles:
+        return None
+    single = max(singles, key=lambda row: _mean(collection, row))
+    plain = [row for row in fusions if _is_plain(row)]
+    if not plain or plain == fusions or _mean(collection, single) > _mean(collection, fusions[0]):
+        return fusions[0], single, "fusion"
+    return plain[0], single, "fusion without a reranker"
+
+
+def _fusion_or_single(report: Report, collection: Collection) -> Iterator[str]:
+    """Whether fusing pays: the best fusion against the best source alone."""
+    rivals = _rivals(collection)
+    if rivals is None:
+        return
+    fusion, single, kind = rivals
+    name = shown(single.name)
+    if single.kind == "floor":
+        name = f"the {name} ({shown(single.note)})"
+    gain, sure, how = _paired(report, collection, fusion, single)
+    top, alone = (number(_mean(collection, row)) for row in (fusion, single))
+    named = f"the best {kind}, {shown(fusion.name)}, is at {top} ({how})"
+    doubt = "" if sure else "; that may be chance"
+    if abs(gain) <= NOISE:
+        yield f"Fusion gains nothing here: {name} alone is at {alone}, {named}."
+    elif gain < 0:
+        yield f"Fusion loses here: {name} alone ({alone}) beats every {kind}; {named}{doubt}."
+    else:
+        start = "Fusion pays here" if sure else "Fusion is not shown to pay here"
+        yield f"{start}: {name} alone is at {alone}, {named}{doubt}."
+
+
+def _paired(
+    report: Report, collection: Collection, fusion: SystemResult, single: SystemResult
+) -> tuple[float, bool, str]:
+    """Fusion − single source: the mean, whether it is sure, and both in words.
+
+    Where one of the two is the baseline the report's own adjusted test decides.
+    """
+    for row, base, sign in ((fusion, single, 1), (single, fusion, -1)):
+        found = collection.comparison(row.name, collection.primary)
+        if found is not None and base.name == collection.baseline:
+            p = p_value(found.p_holm, alpha=level(report))
+            sure = found.verdict in {"better", "worse"}
+            return sign * found.difference, sure, _signed(sign * found.difference, f"Holm p {p}")
+    values = [
+        np.array(row.measures[collection.primary].values, dtype=np.float64)
+        for row in (fusion, single)
+    ]
+    difference = values[0] - values[1]
+    keep = np.isfinite(difference)
+    if not keep.any():
+        return 0.0, False, "n/a"
+    found_here = estimate(
+        difference[keep],
+        np.unique(collection.groups, return_inverse=True)[1].astype(np.int64)[keep],
+        alpha=level(report),
+        interval=report.settings.get("interval", "t"),
+        seed=int(report.settings.get("seed", 0)),
+    )
+    low, high = found_here.low, found_here.high
+    reach = f"{coverage(report)} interval {interval(low, high, signed=True)}, not adjusted"
+    return found_here.mean, low > 0 or high < 0, _signed(found_here.mean, reach)
+
+
+def _signed(difference: float, reach: str) -> str:
+    return f"{number(difference, signed=True)}, {reach}"
+
+
+def _power(collection: Collection) -> Iterator[str]:
+    """Whether there were enough queries to see what was observed."""
+    primary = collection.primary
+    compared = [c for row in ranked(collection) if (c := collection.comparison(row.name, primary))]
+    if not compared or any(found.verdict == "better" for found in compared):
+        return
+    found = compared[0]
+    if found.verdict != "no difference shown" or found.detectable is None:
+        return
+    if found.detectable > abs(found.difference):
+        groups = len(set(collection.groups))
+        grouped = f" in {groups:,} groups" if groups < len(collection.queries) else ""
+        yield (
+            f"Too few queries to tell {shown(found.candidate)} from the baseline: "
+            f"{len(collection.queries):,} queries{grouped} would show a difference of "
+            f"{number(found.detectable)} or more (power .8), and "
+            f"{number(found.difference, signed=True)} was observed."
+        )
+
+
+def _headroom(collection: Collection) -> Iterator[str]:
+    """How far the best system is from what its candidates allow."""
+    best = _mean(collection, ranked(collection)[0])
+    ceilings = [row for row in collection.systems if row.kind == "ceiling"]
+    if not ceilings:
+        return
+    top = max(ceilings, key=lambda row: _mean(collection, row))
+    mean = _mean(collection, top)
+    yield (
+        f"Headroom: {shown(top.name)} would reach {number(mean)}, "
+        f"{number(mean - best, signed=True)} over the best system ({shown(top.note)})."
+    )
+
+
+def _switch(report: Report) -> Iterator[str]:
+    if not report.provenance.v2_enabled:
+        yield (
+            "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
+            "position_aware as replace."
+        )
+
+
+def _inputs(collection: Collection) -> Iterator[str]:
+    """Lists that lack answers or are padded."""
+    for run in collection.runs:
+        if run.unanswered:
+            effect = (
+                "where it stands alone they score 0"
+                if run.kind == "run"
+                else "their candidates have no rerank score"
+            )
+            yield (
+                f"{shown(run.name)} returned nothing for {run.unanswered:,} judged queries of the "
+                f"dataset: {effect}."
+            )
+    for run in collection.runs:
+        padded = run.kind == "run" and run.zero_scores
+        if padded and not run.reading.get("drop_zero_scores"):
+            yield (
+                f"{shown(run.name)} has {run.zero_scores:,} rows scored exactly 0, most likely "
+                "padding that fusion takes for results: see drop_zero_scores."
+            )
+
+
+def _unjudged(collection: Collection) -> Iterator[str]:
+    """Too many unjudged documents to trust a measure; where all are judged there are none."""
+    if collection.judgments == "complete":
+        return
+    rows = [row for row in ranked(collection) if (row.unjudged or 0) > UNJUDGED]
+    if rows:
+        worst = max(rows, key=lambda row: row.unjudged or 0)
+        names = _names([row.name for row in rows])
+        yield (
+            f"More than {UNJUDGED:.0%} of the top 10 is unjudged for {names} (at most "
+            f"{percent(worst.unjudged)}): good documents may count as bad."
+        )
+
+
+def _flips(collection: Collection) -> Iterator[str]:
+    names = [c.candidate for c in collection.comparisons if c.verdict == "no verdict"]
+    if names:
+        yield (
+            f"Over judged documents only, the difference of {_names(names)} to the baseline does "
+            "not keep its sign: unjudged documents decide, so no verdict is drawn."
+        )
+
+
+def _tied(collection: Collection) -> Iterator[str]:
+    total = len(collection.queries)
+    affected = {
+        row.name: ties.affected
+        for row in ranked(collection)
+        if (ties := row.measures[collection.primary].ties) and ties.affected > TIED * total
+    }
+    if affected:
+        most = max(affected.values())
+        yield (
+            f"The order of tied documents decides {collection.primary} on more than {TIED:.0%} of "
+            f"the queries for {_names(list(affected))} (at most {most:,} of {total:,}): see the "
+            "tie orders."
+        )

@@ -1,0 +1,185 @@
+"""What was measured, as the records of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from fusion_bench.assess import Assessment, best_source_per_query, perfect_order
+from fusion_bench.compare import Comparison, compare, verdict
+from fusion_bench.evaluate import System, described, evaluate
+from fusion_bench.load import Dataset
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Run
+from fusion_bench.report import model
+from fusion_bench.statistics import estimate
+from fusion_bench.task import Task
+
+__all__ = ["bounds", "comparisons", "run_infos", "system_result"]
+
+
+def run_infos(dataset: Dataset) -> list[model.RunInfo]:
+    """What was noticed about each input list, sources first."""
+    judged = set(dataset.qrels.queries)
+
+    def info(name: str, run: Run, space: str | None) -> model.RunInfo:
+        returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        return model.RunInfo(
+            name=name,
+            kind="run" if space is None else "rerank",
+            roles=tuple(sorted(run.roles)),
+            reading=asdict(run.reading),
+            score_space=space,
+            unanswered=len(judged - returned),
+            unjudged_queries=len(returned - judged),
+            duplicates=run.duplicates,
+            zero_scores=run.zero_scores,
+        )
+
+    return [
+        *(info(name, run, None) for name, run in dataset.runs.items()),
+        *(info(name, run, dataset.spaces[name]) for name, run in dataset.rerankers.items()),
+    ]
+
+
+def _measure_result(
+    task: Task, values: FloatArray, ties: model.TieResult | None = None
+) -> model.MeasureResult:
+    settings = task.experiment
+    found = estimate(
+        values,
+        task.groups,
+        alpha=settings.alpha,
+        interval=settings.interval,
+        seed=settings.seed,
+    )
+    return model.MeasureResult(
+        mean=found.mean,
+        low=_maybe(found.low),
+        high=_maybe(found.high),
+        values=tuple(values.tolist()),
+        ties=ties,
+    )
+
+
+def _maybe(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def system_result(task: Task, system: System, found: Assessment) -> model.SystemResult:
+    """The row of one system."""
+    results = {}
+    for m, asked in enumerate(task.measures):
+        ties = model.TieResult(
+            affected=int(found.affected[m]),
+            minimum=float(found.tie_minimum[m].mean()),
+            maximum=float(found.tie_maximum[m].mean()),
+            expected=_maybe(float(found.tie_expected[m].mean())),
+        )
+        results[asked.name] = _measure_result(task, found.values[m], ties)
+    return model.SystemResult(
+        name=system.name,
+        kind="system",
+        config=described(system),
+        measures=results,
+        judged_only=tuple(found.judged_only.tolist()),
+        unjudged=float(found.unjudged.mean()),
+        candidates=found.candidates,
+    )
+
+
+def bounds(task: Task) -> list[model.SystemResult]:
+    """Floor and ceiling rows: best single source, best source per query, perfect order."""
+    # By name: of equally good sources the order of the systems must not choose.
+    alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
+    scores = evaluate(alone, task.runs, task.measures, qrels=task.dataset.qrels)
+    chosen = int(np.argmax(_source_means(task, alone)))
+    where = "this split" if task.tuning is None else f"split {task.tuning_split!r}"
+    pool = perfect_order(task.runs, task.measures, qrels=task.dataset.qrels)
+    rows: Sequence[tuple[str, str, FloatArray]] = (
+        (
+            "best single source",
+            f"{alone[chosen].name}, chosen on {where}",
+            scores[chosen].values,
+        ),
+        (
+            "best source per query",
+            "oracle: knows the best of the sources for each query and measure",
+            best_source_per_query([s.values for s in scores]),
+        ),
+        ("perfect order", "all candidates of all sources in the order of their grades", pool),
+    )
+    return [
+        model.SystemResult(
+            name=name,
+            kind="floor" if i == 0 else "ceiling",
+            note=note,
+            measures={
+                asked.name: _measure_result(task, values[m])
+                for m, asked in enumerate(task.measures)
+            },
+        )
+        for i, (name, note, values) in enumerate(rows)
+    ]
+
+
+def _source_means(task: Task, alone: Sequence[System]) -> list[float]:
+    """Mean of the primary measure of each source, on the queries that choices are made on."""
+    runs = task.runs if task.tuning is None else task.tuning
+    scores = evaluate(alone, runs, task.measures[:1], qrels=task.dataset.qrels)
+    return [float(score.values[0].mean()) for score in scores]
+
+
+def comparisons(task: Task, assessments: dict[str, Assessment]) -> list[model.ComparisonResult]:
+    """Every system against the baseline, measure by measure."""
+    settings = task.experiment
+    results = []
+    for m, asked in enumerate(task.measures):
+        found = compare(
+            asked.name,
+            {name: assessment.values[m] for name, assessment in assessments.items()},
+            settings.baseline,
+            groups=task.groups,
+            primary=m == 0,
+            seed=settings.seed,
+            alpha=settings.alpha,
+            interval=settings.interval,
+            resamples=settings.resamples,
+        )
+        results += [_comparison_result(task, comparison, assessments, m) for comparison in found]
+    return results
+
+
+def _comparison_result(
+    task: Task, comparison: Comparison, assessments: dict[str, Assessment], m: int
+) -> model.ComparisonResult:
+    judged = None
+    if m == 0:
+        sides = [
+            assessments[name].judged_only for name in (comparison.candidate, comparison.baseline)
+        ]
+        judged = float(np.mean(sides[0] - sides[1]))
+    return model.ComparisonResult(
+        measure=comparison.measure,
+        baseline=comparison.baseline,
+        candidate=comparison.candidate,
+        difference=comparison.difference,
+        low=_maybe(comparison.low),
+        high=_maybe(comparison.high),
+        p=comparison.p,
+        p_holm=comparison.p_holm,
+        wins=comparison.wins,
+        ties=comparison.ties,
+        losses=comparison.losses,
+        detectable=comparison.detectable,
+        judged_only_difference=judged,
+        verdict=None if m else _verdict(task, comparison, judged),
+    )
+
+
+def _verdict(task: Task, comparison: Comparison, judged_only_difference: float | None) -> str:
+    """The verdict; judged documents speak against it only where some are not relevant."""
+    against = judged_only_difference if task.knows_not_relevant else None
+    return verdict(comparison, against, alpha=task.experiment.alpha)

@@ -1,0 +1,187 @@
+"""Walks the whole pipe: an experiment in, a report out."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from fusion_bench import measure
+from fusion_bench._version import __version__
+from fusion_bench.assess import Assessment, assess
+from fusion_bench.config import Source
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment import Experiment
+from fusion_bench.load import Dataset, find_dataset, load_dataset
+from fusion_bench.load.dataset import read_spec
+from fusion_bench.report import model
+from fusion_bench.results import bounds, comparisons, run_infos, system_result
+from fusion_bench.task import Task, prepare
+
+__all__ = ["Progress", "run", "run_on"]
+
+#: Called with what is being done, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress."""
+
+
+def run(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    split: str | None = None,
+    query_type: str | None = None,
+    v2_enabled: bool = True,
+    progress: Progress = _silent,
+) -> model.Report:
+    """Run an experiment.
+
+    Args:
+        experiment: What to compare.
+        source: Where it was read from, for messages and provenance.
+        folders: Where named datasets live.
+        split: Instead of the experiment's own.
+        query_type: Instead of the experiment's own.
+        v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: Whatever is wrong with the experiment or its data.
+    """
+    places: list[tuple[str | int, ...]] = [("dataset",)]
+    if experiment.dataset is None:
+        places = [("datasets", i) for i in range(len(experiment.datasets))]
+    paths = [
+        find_dataset(name, folders, where=source.where(place))
+        for name, place in zip(experiment.dataset_names, places, strict=True)
+    ]
+    _check(experiment, source, paths)
+    return run_on(
+        experiment,
+        source,
+        (_load(experiment, path, progress) for path in paths),
+        split=split,
+        query_type=query_type,
+        v2_enabled=v2_enabled,
+        progress=progress,
+    )
+
+
+def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
+    """Check every dataset before the first is computed."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        spec, where = read_spec(path)
+        if spec.name in seen:
+            raise ConfigError(
+                f"{where.where(('name',))}: {seen[spec.name]} is named {spec.name!r} too: give "
+                "each dataset its own name"
+            )
+        seen[spec.name] = path
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        experiment.check(roles, spec.rerank, source)
+        experiment.parsed_measures(spec.binary_relevance, source)
+
+
+def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
+    """Only the lists that some system uses."""
+    progress(f"reading {path.parent.name}", 0, 1)
+    systems = experiment.systems.values()
+    return load_dataset(
+        path,
+        runs={name for system in systems for name in system.runs},
+        rerankers={system.blend.reranker_name or "" for system in systems},
+    )
+
+
+def run_on(
+    experiment: Experiment,
+    source: Source,
+    datasets: Iterable[Dataset],
+    *,
+    split: str | None = None,
+    query_type: str | None = None,
+    v2_enabled: bool = True,
+    progress: Progress = _silent,
+) -> model.Report:
+    """Run an experiment on datasets that are at hand; see :func:`run`."""
+    systems = tuple(
+        system if v2_enabled else system.without_v2() for system in experiment.systems.values()
+    )
+    split, query_type = split or experiment.split, query_type or experiment.query_type
+    collections = []
+    for dataset in datasets:
+        progress(f"{dataset.name}: aligning", 0, 1)
+        task = prepare(experiment, source, systems, dataset, split=split, query_type=query_type)
+        collections.append(_collection(task, progress))
+    return model.Report(
+        name=source.path.stem,
+        settings={
+            **experiment.model_dump(mode="json", exclude={"systems"}),
+            "split": split,
+            "query_type": query_type,
+        },
+        provenance=_provenance(source, v2_enabled=v2_enabled),
+        collections=tuple(collections),
+    )
+
+
+def _collection(task: Task, progress: Progress) -> model.Collection:
+    assessments: dict[str, Assessment] = {}
+    for done, system in enumerate(task.systems):
+        progress(f"{task.dataset.name}: {system.name}", done, len(task.systems))
+        assessments[system.name] = assess(
+            system,
+            task.runs,
+            task.measures,
+            spaces=task.dataset.spaces,
+            qrels=task.dataset.qrels,
+        )
+    progress(f"{task.dataset.name}: comparing", len(task.systems), len(task.systems))
+    spec = task.dataset.spec
+    return model.Collection(
+        name=spec.name,
+        version=spec.version,
+        fingerprint=task.dataset.fingerprint,
+        digests=task.dataset.digests(),
+        split=task.split,
+        query_type=task.query_type,
+        tuning_split=task.tuning_split,
+        judgments=spec.judgments,
+        binary_relevance=spec.binary_relevance,
+        measures=tuple(m.name for m in task.measures),
+        baseline=task.experiment.baseline,
+        queries=task.runs.queries,
+        types=task.runs.types,
+        groups=task.runs.groups,
+        knows_not_relevant=task.knows_not_relevant,
+        no_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
+        runs=tuple(run_infos(task.dataset)),
+        systems=(
+            *(system_result(task, system, assessments[system.name]) for system in task.systems),
+            *bounds(task),
+        ),
+        comparisons=tuple(comparisons(task, assessments)),
+    )
+
+
+def _provenance(source: Source, *, v2_enabled: bool) -> model.Provenance:
+    packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
+    return model.Provenance(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        source=source.path.name,
+        source_sha256=hashlib.sha256(repr(source.data).encode()).hexdigest(),
+        versions={
+            "rank-fusion-bench": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        v2_enabled=v2_enabled,
+    )

@@ -1,0 +1,151 @@
+"""One dataset of an experiment: loaded, aligned once, and cut to the queries that are judged on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.columns import slices
+from fusion_bench.config import Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluate import System
+from fusion_bench.experiment import Experiment
+from fusion_bench.load import Dataset
+from fusion_bench.measure import Measure
+from fusion_bench.order import IntArray
+
+__all__ = ["ALL", "Task", "prepare"]
+
+#: The split that means every judged query.
+ALL = "all"
+#: The split that is evaluated, and the one that choices are made on, where a dataset has them.
+JUDGE_ON, TUNE_ON = "test", "dev"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is needed to compute one collection of a report.
+
+    Attributes:
+        experiment: What is compared.
+        systems: Its systems as they run (v2 switched off or not).
+        dataset: The dataset with the lists that the systems use.
+        runs: Aligned, only the queries that are evaluated.
+        tuning: Aligned, only the queries that choices are made on; None = the evaluated ones.
+        split: Which split is evaluated; None = all judged queries.
+        query_type: Which query type; None = all.
+        measures: As the dataset resolves them, the primary one first.
+    """
+
+    experiment: Experiment
+    systems: tuple[System, ...]
+    dataset: Dataset
+    runs: AlignedRuns
+    tuning: AlignedRuns | None
+    split: str | None
+    query_type: str | None
+    measures: tuple[Measure, ...]
+
+    @property
+    def groups(self) -> IntArray:
+        """(Q,): codes of the groups."""
+        return np.unique(self.runs.groups, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def knows_not_relevant(self) -> bool:
+        """Whether any document of the evaluated queries is judged not relevant.
+
+        Where none is, a measure over judged documents only sees nothing but the order among
+        relevant ones: a list with its one relevant document at rank 100 scores 1. Such a
+        difference can be shown, but cannot speak against a verdict.
+        """
+        qrels = self.dataset.qrels
+        evaluated = set(self.runs.queries)
+        return self.dataset.spec.judgments == "complete" or any(
+            query in evaluated and bool((qrels.grades[rows] <= 0).any())
+            for query, rows in slices(qrels.queries, qrels.offsets)
+        )
+
+    @property
+    def tuning_split(self) -> str | None:
+        """Name of the split that choices are made on; None = the evaluated queries."""
+        return None if self.tuning is None else TUNE_ON
+
+
+def prepare(
+    experiment: Experiment,
+    source: Source,
+    systems: tuple[System, ...],
+    dataset: Dataset,
+    *,
+    split: str | None,
+    query_type: str | None,
+) -> Task:
+    """Align a dataset once and select its queries.
+
+    Args:
+        experiment: What is compared.
+        source: Where it was read from.
+        systems: Its systems as they run.
+        dataset: With every list that the systems use.
+        split: A split, ``all``, or None = ``test`` where the dataset has one.
+        query_type: A query type, or None.
+
+    Raises:
+        UnknownNameError: No such split or query type.
+        ConfigError: No query is left.
+    """
+    used = dict.fromkeys(name for system in systems for name in system.runs)
+    aligned = align(
+        dataset.qrels,
+        [dataset.runs[name] for name in used],
+        rerankers=list(dataset.rerankers.values()),
+        queries=dataset.queries,
+        ties=experiment.ties,
+        complete=dataset.spec.judgments == "complete",
+    )
+    split = _resolved_split(dataset, split)
+    tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
+    return Task(
+        experiment=experiment,
+        systems=systems,
+        dataset=dataset,
+        runs=_selected(aligned, dataset, split, query_type),
+        tuning=_selected(aligned, dataset, TUNE_ON, None) if tunes else None,
+        split=split,
+        query_type=query_type,
+        measures=experiment.parsed_measures(dataset.spec.binary_relevance, source),
+    )
+
+
+def _resolved_split(dataset: Dataset, split: str | None) -> str | None:
+    if split is None:
+        return JUDGE_ON if JUDGE_ON in dataset.splits else None
+    if split == ALL:
+        return None
+    if split not in dataset.splits:
+        raise UnknownNameError("split", split, {*dataset.splits, ALL}, where=dataset.name)
+    return split
+
+
+def _selected(
+    runs: AlignedRuns, dataset: Dataset, split: str | None, query_type: str | None
+) -> AlignedRuns:
+    keep = np.ones(len(runs.queries), dtype=bool)
+    if split is not None:
+        known = dataset.queries
+        keep &= [query in known and known[query].split == split for query in runs.queries]
+    if query_type is not None:
+        types = {name for name in runs.types if name is not None}
+        if query_type not in types:
+            raise UnknownNameError("query type", query_type, types, where=dataset.name)
+        keep &= [name == query_type for name in runs.types]
+    if not keep.any():
+        raise ConfigError(
+            f"{dataset.name}: no judged query of type {query_type!r} in split {split!r}: choose "
+            "another type or split (fusion-bench dataset show lists both)"
+        )
+    return runs if keep.all() else runs.subset(keep)

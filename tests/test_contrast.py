@@ -1,0 +1,136 @@
+"""Run files against each other, and systems of finished reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.contrast import compare_files, compare_reports
+from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
+from fusion_bench.report.model import Collection, Report
+from tests import tiny
+from tests.test_run import report
+from tests.tiny import DATASET, EXPERIMENT, edit
+
+
+def files(root: Path, *names: str, qrels: str = "qrels.txt") -> Report:
+    folder = root / "datasets/tiny"
+    return compare_files(folder / qrels, [folder / n for n in names], measures=["RR@10", "P@1"])
+
+
+def test_run_files_against_the_first(tmp_path: Path) -> None:
+    found = files(tiny.make(tmp_path), "a.trec", "b.trec")
+    [collection] = found.collections
+    assert (collection.name, collection.baseline) == ("qrels", "a")
+    assert collection.system("a").measures["RR@10"].values == (0.5, 0.5, 1, 0.5)
+    assert collection.system("b").measures["RR@10"].values == (1, 0.5, 0.5, 1)
+    compared = collection.comparison("b", "RR@10")
+    assert compared is not None
+    assert compared.difference == pytest.approx((0.5 + 0 - 0.5 + 0.5) / 4)
+    assert (compared.wins, compared.ties, compared.losses) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [("_q.txt", "q"), ("jugés.txt", "jug-s"), ("2019 qrels.v2.trec.gz", "2019-qrels-v2-trec")],
+)
+def test_qrels_of_any_name_will_do(name: str, dataset: str, tmp_path: Path) -> None:
+    folder = tiny.make(tmp_path) / "datasets/tiny"
+    (folder / "qrels.txt").rename(folder / name)
+    assert files(tmp_path, "a.trec", "b.trec", qrels=name).collections[0].name == dataset
+
+
+def test_run_files_need_names_of_their_own(tmp_path: Path) -> None:
+    folder = tiny.make(tmp_path) / "datasets/tiny"
+    (folder / "a.v2.trec").write_bytes((folder / "a.trec").read_bytes())
+    found = files(tmp_path, "a.trec", "a.v2.trec")
+    assert [row.name for row in found.collections[0].systems[:2]] == ["a", "a.v2"]
+    with pytest.raises(ConfigError, match="two run files are named 'a': rename one of them"):
+        files(tmp_path, "a.trec", "a.trec")
+
+
+def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "baseline: one", "baseline: one\ninterval: bootstrap\nresamples: 11000")
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
+    found = report(root)
+    [contrast] = compare_reports(found, None, baseline=None, candidates=[])
+    assert contrast.collection == "tiny"
+    assert (contrast.queries, contrast.alpha) == (3, 0.05)
+    for made, own in zip(contrast.comparisons, found.collections[0].comparisons, strict=True):
+        assert (made.measure, made.candidate) == (own.measure, own.candidate)
+        assert (made.difference, made.low, made.high) == (own.difference, own.low, own.high)
+        assert (made.p, made.p_holm) == (own.p, own.p_holm)
+
+
+def test_another_baseline_turns_the_sign(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
+    found = report(root)
+    [contrast] = compare_reports(found, None, baseline="a", candidates=["one"])
+    assert [c.measure for c in contrast.comparisons] == ["RR@10", "nDCG@10"]
+    assert contrast.comparisons[0].difference == pytest.approx(0.5)
+
+
+def test_two_reports_pair_the_same_system(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    before = report(root)
+    edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
+    [contrast] = compare_reports(before, report(root), baseline=None, candidates=["one"])
+    assert [c.candidate for c in contrast.comparisons] == ["one (second)"] * 2
+    assert contrast.comparisons[0].difference == pytest.approx(-0.5)
+    [everything] = compare_reports(before, report(root), baseline=None, candidates=[])
+    assert {c.candidate for c in everything.comparisons} == {"one (second)", "two (second)"}
+
+
+def changed(found: Report, **fields: object) -> Report:
+    collection: Collection = found.collections[0].model_copy(update=fields)
+    return found.model_copy(update={"collections": (collection,)})
+
+
+def test_reports_that_cannot_be_compared(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    first = report(root)
+
+    def refused(other: Report, message: str) -> None:
+        with pytest.raises(FusionBenchError, match=message):
+            compare_reports(first, other, baseline=None, candidates=[])
+
+    refused(report(root, split="all"), "the reports differ in their queries: run both")
+    refused(changed(first, name="x"), r"no collection in common \(tiny against x\)")
+    refused(changed(first, measures=("RR@10",)), "differ in their measures")
+    refused(changed(first, groups=("a", "b", "c")), "differ in their groups")
+    refused(changed(first, binary_relevance=2), "differ in their binary relevance")
+    edit(root, "datasets/tiny/qrels.txt", "q2 0 d3 2", "q2 0 d3 1")
+    refused(report(root), "the reports were judged by different qrels")
+
+
+def test_names_that_are_not_there(tmp_path: Path) -> None:
+    found = report(tiny.make(tmp_path))
+    with pytest.raises(UnknownNameError, match=r"tiny: unknown system 'on'.*known: one, two"):
+        compare_reports(found, None, baseline="on", candidates=[])
+    with pytest.raises(UnknownNameError, match="unknown system 'perfect order'"):
+        compare_reports(found, None, baseline=None, candidates=["perfect order"])
+    with pytest.raises(ConfigError, match="'one' cannot be compared with itself"):
+        compare_reports(found, None, baseline=None, candidates=["one"])
+
+
+def test_one_system_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    text = "dataset: tiny\nbaseline: one\nsystems: {one: {runs: [a]}}\n"
+    (root / EXPERIMENT).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="there is nothing to compare"):
+        compare_reports(report(root), None, baseline=None, candidates=[])
+
+
+def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
+    found = report(tiny.make(tmp_path))
+    without = found.model_copy(update={"settings": {"alpha": 0.05}})
+    with pytest.raises(ConfigError, match="no setting 'seed': run the experiment again"):
+        compare_reports(without, None, baseline=None, candidates=[])
+    rows = found.collections[0].systems
+    cut = rows[1].model_copy(update={"measures": {}})
+    with pytest.raises(ConfigError, match=r"tiny: two: no RR@10: run the experiment again"):
+        compare_reports(changed(found, systems=(rows[0], cut)), None, baseline=None, candidates=[])
+    assert (tmp_path / DATASET).exists()

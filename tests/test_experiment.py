@@ -1,0 +1,88 @@
+"""An experiment file: rules that are checked before anything is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.config import Source, validated
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.load.dataset import read_spec
+
+HERE = Path(__file__).parents[1]
+SYSTEMS = {"one": {"runs": ["a"]}}
+
+
+def built(**options: object) -> Experiment:
+    return validated(Experiment, {"dataset": "d", "baseline": "one", "systems": SYSTEMS, **options})
+
+
+def test_every_default_is_spelled_out() -> None:
+    experiment = built()
+    assert experiment.measures == ("nDCG@10", "RR@10", "R@100")
+    assert (experiment.ties, experiment.alpha, experiment.interval) == ("trec", 0.05, "t")
+    assert experiment.systems["one"].name == "one"
+    assert experiment.systems["one"].fusion.method == "rrf"
+    assert experiment.dataset_names == ("d",)
+    assert built(dataset=None, datasets=["a", "b"]).dataset_names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": None}, "name one 'dataset', or several 'datasets': neither is given"),
+        ({"datasets": ["a"]}, "name one 'dataset', or several 'datasets': both are given"),
+        ({"dataset": None, "datasets": ["a", "a"]}, "dataset 'a' is listed twice: keep one"),
+        ({"measures": []}, "measures: tuple should have at least 1 item"),
+        ({"alpha": 0}, "alpha: input should be greater than 0, given 0"),
+        ({"alpha": 1}, "alpha: input should be less than 1, given 1"),
+        ({"alpha": float("nan")}, "alpha: input should be"),
+        ({"seed": -1}, "seed: input should be greater than or equal to 0, given -1"),
+        ({"seed": 1.5}, "seed: input should be a valid integer"),
+        ({"resamples": 9_999}, "resamples: input should be greater than or equal to 10000"),
+        ({"interval": "z"}, "interval: input should be 't' or 'bootstrap', given 'z'"),
+        ({"systems": []}, "systems: a mapping of keys to values is needed, given []"),
+        ({"systems": {"one": 3}}, "systems.one: a mapping of keys to values is needed, given 3"),
+        ({"systems": {"one": {"runs": []}}}, "systems.one.runs: tuple should have at least 1"),
+        ({"systems": {"one": {"runs": ["a"], "name": "x"}}}, "systems: one: the key is the"),
+    ],
+)
+def test_what_breaks_a_rule(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        built(**options)
+    assert str(caught.value).startswith(message)
+
+
+def test_measures_are_what_the_dataset_resolves() -> None:
+    source = Source(Path("e.yaml"), {}, {("measures",): 2})
+    names = [m.name for m in built(measures=["nDCG@10", "RR@10"]).parsed_measures(2, source)]
+    assert names == ["nDCG@10", "RR(rel=2)@10"]
+    with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.1: RR@10 is listed twice"):
+        built(measures=["RR@10", "MRR@10"]).parsed_measures(1, source)
+    with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.0: "):
+        built(measures=["XY@10"]).parsed_measures(1, source)
+
+
+def test_a_baseline_must_be_one_of_the_systems(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("dataset: d\nbaseline: on e\nsystems: {one: {runs: [a]}}\n", encoding="utf-8")
+    with pytest.raises(UnknownNameError, match=r"e\.yaml:2: baseline: unknown.*mean 'one'"):
+        read_experiment(path)
+
+
+@pytest.mark.parametrize("name", ["example", "default"])
+def test_the_experiments_of_this_repository_fit_their_dataset(name: str) -> None:
+    experiment, source = read_experiment(HERE / f"experiments/{name}.yaml")
+    for dataset in experiment.dataset_names:
+        spec, _ = read_spec(HERE / f"datasets/{dataset}/dataset.yaml")
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        experiment.check(roles, spec.rerank, source)
+        assert len(experiment.parsed_measures(spec.binary_relevance, source)) >= 3
+        with pytest.raises(ConfigError, match=r"systems\..*blend\.reranker: unknown reranker"):
+            experiment.check(roles, [], source)
+        with pytest.raises(ConfigError, match=r"systems\..*runs\.\d: unknown run"):
+            experiment.check({"bm25": frozenset()}, spec.rerank, source)
+    assert experiment.baseline in experiment.systems
+    assert len(experiment.systems) >= 5

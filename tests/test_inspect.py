@@ -1,0 +1,107 @@
+"""What a dataset holds, and what is worth knowing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import AlignmentError
+from fusion_bench.inspect import describe, notices
+from fusion_bench.load import load_dataset
+from tests import tiny
+from tests.tiny import DATASET, edit
+
+
+def test_a_description_by_hand(tmp_path: Path) -> None:
+    dataset = load_dataset(tiny.make(tmp_path) / DATASET)
+    facts = describe(dataset)
+    assert facts["judged queries"] == 4
+    assert facts["judgements"] == "grade 0: 1, grade 1: 3, grade 2: 1"
+    assert facts["splits"] == "dev: 1, test: 3"
+    assert facts["types"] == "global: 1, local: 2, relationship: 1"
+    assert facts["groups"] == 3
+    assert facts["fingerprint"] == dataset.fingerprint
+    assert facts["runs"] == [
+        {"name": "a", "roles": "keyword", "queries": 4, "median depth": 2, "scores": "2 … 9"},
+        {
+            "name": "b",
+            "roles": "question, semantic",
+            "queries": 4,
+            "median depth": 1,
+            "scores": "0.2 … 0.9",
+        },
+    ]
+    assert facts["rerank lists"] == [
+        {
+            "name": "r",
+            "roles": "none",
+            "queries": 4,
+            "median depth": 2,
+            "scores": "0.1 … 0.9",
+            "score space": "unit",
+        }
+    ]
+
+
+def test_without_queries_there_is_nothing_to_count(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "queries: queries.jsonl\n", "")
+    facts = describe(load_dataset(root / DATASET))
+    assert (facts["splits"], facts["types"], facts["groups"]) == ("none", "none", "none")
+
+
+def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path, a="q1 Q0 d1 1 0 a\n")
+    edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
+    runs = describe(load_dataset(root / DATASET))["runs"]
+    assert isinstance(runs, list)
+    assert (runs[0]["scores"], runs[0]["median depth"]) == ("none", 0)
+
+
+def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
+    assert notices(load_dataset(tiny.make(tmp_path) / DATASET)) == []
+
+
+def found(root: Path) -> list[str]:
+    return notices(load_dataset(root / DATASET))
+
+
+def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "q9 Q0 d1 1 0 a\nq9 Q0 d1 2 0 a\n")
+    edit(root, "datasets/tiny/r.trec", "q4 Q0 d4 1 0.7 r\nq4 Q0 d5 2 0.4 r\n", "")
+    edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
+    edit(root, "datasets/tiny/qrels.txt", "q2 0 d3 2", "q2 0 d3 0")
+    assert found(root) == [
+        "run 'a' returned nothing for 1 of 4 judged queries: they score 0 and count",
+        "run 'a' answers 1 queries that are not judged: they are left out",
+        "run 'a': 1 duplicate rows were dropped",
+        "run 'a' has 2 rows scored exactly 0, which looks like padding: "
+        "drop_zero_scores: true removes them",
+        "rerank list 'r' returned nothing for 1 of 4 judged queries: they have no rerank score",
+        "1 judged queries have no relevant document: they score 0 and count",
+    ]
+
+
+def test_padding_that_was_dropped_is_said_to_be(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, "datasets/tiny/a.trec", "q4 Q0 d4 2 4 a", "q4 Q0 d4 2 0 a")
+    edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
+    assert found(root) == [
+        "run 'a' has 1 rows scored exactly 0, which looks like padding: "
+        "drop_zero_scores: true dropped them"
+    ]
+
+
+def test_relevant_is_what_the_dataset_calls_relevant(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "name: tiny\n", "name: tiny\nbinary_relevance: 2\n")
+    assert found(root) == ["3 judged queries have no relevant document: they score 0 and count"]
+
+
+@pytest.mark.parametrize("name", ["a", "r"])
+def test_a_list_of_another_dataset_is_refused(name: str, tmp_path: Path) -> None:
+    root = tiny.make(tmp_path, **{name: "x Q0 d1 1 0.5 a\n"})
+    with pytest.raises(AlignmentError, match=f"'{name}' and the qrels have no query in common"):
+        found(root)

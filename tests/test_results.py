@@ -1,0 +1,125 @@
+"""What was measured, as the records of a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.load import load_dataset
+from fusion_bench.results import run_infos
+from fusion_bench.statistics import estimate
+from tests import tiny
+from tests.test_run import collection
+from tests.tiny import DATASET, EXPERIMENT, edit
+
+
+def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "q9 Q0 d1 1 0 a\nq9 Q0 d1 2 0 a\n")
+    edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
+    a, b, r = run_infos(load_dataset(root / DATASET))
+    assert (a.name, a.kind, a.roles, a.score_space) == ("a", "run", ("keyword",), None)
+    assert (a.unanswered, a.unjudged_queries, a.duplicates, a.zero_scores) == (1, 1, 1, 2)
+    assert a.reading["on_duplicate"] == "best_rank"
+    assert (b.roles, b.unanswered, b.unjudged_queries) == (("question", "semantic"), 0, 0)
+    assert (r.kind, r.score_space) == ("rerank", "unit")
+
+
+def test_a_list_whose_rows_were_all_dropped_answered_nothing(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "roles: [keyword]", "roles: [keyword], drop_zero_scores: true")
+    edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a", "q3 Q0 d1 1 0 a")
+    assert run_infos(load_dataset(root / DATASET))[0].unanswered == 1
+
+
+def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
+    found = collection(root)
+    by_hand = found.comparison("a", "RR@10")
+    assert by_hand is not None
+    assert by_hand.difference == pytest.approx(-0.5)  # (½ + ½ + ½)/3 against 1
+    assert (by_hand.wins, by_hand.ties, by_hand.losses) == (0, 0, 3)
+    assert by_hand.p_holm is not None
+    assert by_hand.verdict == "no difference shown"  # two groups can prove nothing
+    other = found.comparison("a", "nDCG@10")
+    assert other is not None
+    assert (other.p_holm, other.verdict, other.judged_only_difference) == (None, None, None)
+    assert found.comparison("one", "RR@10") is None
+
+
+def test_intervals_are_by_group(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    found = collection(root).system("best source per query").measures["RR@10"]
+    assert found.values == (1, 0.5, 1)
+    import numpy as np
+
+    expected = estimate(np.array([1, 0.5, 1]), np.array([0, 0, 1]))
+    alone = estimate(np.array([1, 0.5, 1]), None)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.low != pytest.approx(alone.low)
+
+
+def test_what_cannot_be_told_is_none_and_not_nan(tmp_path: Path) -> None:
+    found = collection(tiny.make(tmp_path), split="dev")  # one query
+    result = found.system("one").measures["RR@10"]
+    assert (result.low, result.high) == (None, None)
+    assert found.comparisons[0].low is None
+    assert found.comparisons[0].detectable is None
+
+
+def test_judged_documents_alone(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
+    found = collection(root)
+    a = found.system("a")
+    # Without d8 and d5, which nobody judged, q2 and q4 are answered at once; d2 of q1 is judged.
+    assert a.measures["RR@10"].values == (0.5, 0.5, 0.5)
+    assert a.judged_only == (0.5, 1, 1)
+    assert a.unjudged == pytest.approx((0 + 1 / 2 + 1 / 2) / 3)
+    assert a.candidates == 6
+    compared = found.comparison("a", "RR@10")
+    assert compared is not None
+    assert compared.judged_only_difference == pytest.approx(-0.5 / 3)
+
+
+def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
+    edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
+    a = collection(root).system("a")
+    assert a.unjudged == 0
+    assert a.judged_only == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
+
+
+def test_a_sign_that_turns_over_judged_documents_gives_no_verdict(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    systems = "{b: {runs: [b]}, a: {runs: [a]}}"
+    text = f"dataset: tiny\nmeasures: [P@1]\nbaseline: b\nsystems: {systems}\n"
+    (root / EXPERIMENT).write_text(text, encoding="utf-8")
+    run_a = "".join(f"{q} Q0 x 1 9 a\n{q} Q0 {d} 2 8 a\n" for q, d in (("q1", "d1"), ("q4", "d4")))
+    (root / "datasets/tiny/a.trec").write_text(run_a, encoding="utf-8")
+    run_b = "q1 Q0 d1 1 9 b\nq1 Q0 d2 2 8 b\nq4 Q0 d9 1 9 b\n"
+    (root / "datasets/tiny/b.trec").write_text(run_b, encoding="utf-8")
+    found = collection(root, query_type="local").comparison("a", "P@1")
+    assert found is not None
+    assert found.difference == pytest.approx(-0.5)  # a: 0 and 0, b: 1 and 0
+    assert found.judged_only_difference == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
+    assert found.verdict == "no verdict"
+
+
+def test_ties_are_counted(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, "datasets/tiny/a.trec", "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 9 a")
+    text = (
+        "dataset: tiny\nmeasures: [RR@10]\nbaseline: s\nsystems:\n"
+        "  s: {runs: [a], fusion: {method: weighted_score}}\n"
+    )
+    (root / EXPERIMENT).write_text(text, encoding="utf-8")
+    ties = collection(root).system("s").measures["RR@10"].ties
+    assert ties is not None
+    assert ties.affected == 1
+    assert ties.minimum == pytest.approx(0.5)
+    assert ties.maximum == pytest.approx((1 + 0.5 + 0.5) / 3)
+    assert ties.expected == pytest.approx((0.75 + 0.5 + 0.5) / 3)

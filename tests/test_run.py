@@ -1,0 +1,213 @@
+"""The whole pipe: reproducible, indifferent to order, and right on numbers made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment import read_experiment
+from fusion_bench.report.model import Collection, Report, read_report
+from fusion_bench.run import run
+from tests import tiny
+from tests.tiny import EXPERIMENT, FILES, edit
+
+
+def report(root: Path, **options: Any) -> Report:  # noqa: ANN401 - those of `run`
+    experiment, source = read_experiment(root / EXPERIMENT)
+    return run(experiment, source, folders=[root / "datasets"], **options)
+
+
+def collection(root: Path, **options: Any) -> Collection:  # noqa: ANN401 - those of `run`
+    return report(root, **options).collections[0]
+
+
+def mean(found: Collection, system: str, measure: str = "RR@10") -> float:
+    value = found.system(system).measures[measure].mean
+    assert value is not None
+    return value
+
+
+def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
+    found = collection(tiny.make(tmp_path))
+    assert found.queries == ("q1", "q2", "q4")
+    assert found.split == "test"
+    # On dev `a` is better (1 against 1/2), on test `b`: 5/6 against 1/2. Choosing on test cheats.
+    floor = found.system("best single source")
+    assert floor.kind == "floor"
+    assert floor.note == "a, chosen on split 'dev'"
+    assert mean(found, "best single source") == pytest.approx(1 / 2)
+    oracle = found.system("best source per query")
+    assert oracle.measures["RR@10"].values == (1, 0.5, 1)
+    assert mean(found, "perfect order") == 1
+    assert [row.kind for row in found.systems] == ["system"] * 2 + ["floor"] + ["ceiling"] * 2
+    # q1: d1 = 1/62 + 1/61 beats d2 = 1/61. q2: d3 = 2/62 beats d8 = d4 = 1/61. q4: as q1.
+    assert found.system("one").measures["RR@10"].values == (1, 1, 1)
+
+
+def test_where_everything_is_judged_on_the_choice_is_too(tmp_path: Path) -> None:
+    found = collection(tiny.make(tmp_path), split="all")
+    assert found.system("best single source").note == "b, chosen on this split"
+    assert mean(found, "best single source") == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
+    assert found.split is None
+    assert found.tuning_split is None
+
+
+def test_among_equally_good_sources_the_order_of_systems_does_not_choose(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path, a=FILES["datasets/tiny/b.trec"])
+    for systems in ("one: {runs: [a]}\n  x: {runs: [b]}", "x: {runs: [b]}\n  one: {runs: [a]}"):
+        text = f"dataset: tiny\nbaseline: one\nsystems:\n  {systems}\n"
+        (root / EXPERIMENT).write_text(text, encoding="utf-8")
+        assert collection(root).system("best single source").note == "a, chosen on split 'dev'"
+
+
+def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    first, second = report(root), report(root)
+    assert first.provenance.model_copy(update={"created": ""}) == second.provenance.model_copy(
+        update={"created": ""}
+    )
+    assert first.model_copy(update={"provenance": second.provenance}) == second
+
+
+def test_a_report_survives_json(tmp_path: Path) -> None:
+    found = report(tiny.make(tmp_path))
+    path = tmp_path / "report.json"
+    path.write_text(found.model_dump_json(), encoding="utf-8")
+    assert read_report(path) == found
+
+
+@pytest.mark.parametrize("ties", ["trec", "first_seen"])
+def test_the_order_of_systems_changes_no_value(ties: str, tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    data = yaml.safe_load((root / EXPERIMENT).read_text(encoding="utf-8"))
+    data["ties"] = ties
+    data["systems"] |= {
+        "b first": {"runs": ["b", "a"], "top_k": 2},
+        "scores": {"runs": ["a", "b"], "fusion": {"method": "weighted_score"}},
+        "b": {"runs": ["b"]},
+    }
+
+    def found(names: list[str]) -> Collection:
+        data["systems"] = {name: data["systems"][name] for name in names}
+        (root / EXPERIMENT).write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+        return collection(root)
+
+    names = list(data["systems"])
+    first, second = found(names), found(names[::-1])
+    rows = {row.name: row for row in second.systems}
+    assert [rows[row.name] for row in first.systems] == list(first.systems)
+    pairs = {(c.candidate, c.measure): c for c in second.comparisons}
+    assert [pairs[c.candidate, c.measure] for c in first.comparisons] == list(first.comparisons)
+
+
+def test_settings_are_resolved(tmp_path: Path) -> None:
+    found = report(tiny.make(tmp_path), split="all", query_type="local")
+    assert found.settings["split"] == "all"
+    assert found.settings["query_type"] == "local"
+    assert found.settings["ties"] == "trec"
+    assert "systems" not in found.settings
+    assert found.name == "e"
+    assert found.collections[0].queries == ("q1", "q4")
+    assert found.provenance.source == "e.yaml"
+    assert len(found.provenance.source_sha256) == 64
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "baseline: one", "baseline: one\nsplit: dev\nquery_type: relationship")
+    assert collection(root).queries == ("q3",)
+    assert collection(root, split="test", query_type="local").queries == ("q1", "q4")
+
+
+def test_the_switch_turns_v2_into_v1(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    on, off = collection(root), collection(root, v2_enabled=False)
+    config_on, config_off = on.system("two").config, off.system("two").config
+    assert config_on is not None
+    assert config_off is not None
+    assert (config_on["fusion"]["method"], config_on["blend"]["method"]) == (
+        "rrf_v2",
+        "position_aware",
+    )
+    assert config_off["fusion"] == {"method": "rrf", "weights": {}, "k": 60.0, "normalize": "none"}
+    assert config_off["blend"]["method"] == "replace"
+    assert config_off["blend"]["reranker"] == "r"
+    assert "bonus" not in config_off["fusion"]
+    assert off.system("one") == on.system("one")
+
+
+def second(root: Path, spec: str = "") -> None:
+    """Another dataset, whose second query has another answer."""
+    other = root / "datasets/other"
+    other.mkdir()
+    for name, text in FILES.items():
+        if name.startswith("datasets/"):
+            (other / Path(name).name).write_text(text, encoding="utf-8")
+    edit(root, "datasets/other/dataset.yaml", "name: tiny", f"name: other\n{spec}")
+    edit(root, "datasets/other/qrels.txt", "q2 0 d3 2", "q2 0 d7 2")
+
+
+def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    alone = collection(root)
+    second(root, "binary_relevance: 2")
+    edit(root, EXPERIMENT, "dataset: tiny", "datasets: [other, tiny]")
+    stages: list[tuple[str, int, int]] = []
+    found = report(root, progress=lambda *stage: stages.append(stage)).collections
+    assert [c.name for c in found] == ["other", "tiny"]
+    assert found[1] == alone
+    assert found[0].measures == ("RR(rel=2)@10", "nDCG@10")
+    assert found[0].no_relevant == 2  # q1 and q4 have only grade 1; d7 is relevant, but not found
+    assert mean(found[0], "perfect order", "RR(rel=2)@10") == 0
+    assert found[0].fingerprint != found[1].fingerprint
+    assert ("reading other", 0, 1) in stages
+    assert ("tiny: comparing", 2, 2) in stages
+
+
+def test_every_dataset_is_checked_before_the_first_is_computed(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    second(root)
+    edit(root, "datasets/other/dataset.yaml", "roles: [question, semantic]", "roles: [semantic]")
+    edit(root, EXPERIMENT, "dataset: tiny", "datasets: [tiny, other]")
+    stages: list[str] = []
+    with pytest.raises(ConfigError, match="rrf_v2 needs a source of role 'question'"):
+        report(root, progress=lambda stage, *_: stages.append(stage))
+    assert stages == []
+
+
+def test_only_lists_that_a_system_uses_are_read(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path, r="broken", b="broken")
+    text = "dataset: tiny\nbaseline: one\nsystems:\n  one: {runs: [a]}\n"
+    (root / EXPERIMENT).write_text(text, encoding="utf-8")
+    assert [info.name for info in collection(root).runs] == ["a"]
+
+
+def test_values_by_type_are_put_back_in_their_places(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    weights = "{local: {a: 1, b: 0}, hybrid: {a: 0, b: 1}}"
+    typed = f"    runs: [a, b]\n    weights_by_type: {weights}\n"
+    edit(root, EXPERIMENT, "  one:\n    runs: [a, b]\n", f"  one:\n{typed}")
+    # Local queries (q1, q4) are answered by `a` alone, the others by `b` alone.
+    found = collection(root, split="all")
+    assert found.system("one").measures["RR@10"].values == (0.5, 0.5, 0.5, 0.5)
+    assert np.isfinite([c.difference for c in found.comparisons]).all()
+
+
+def test_groups_decide_the_interval(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    grouped = collection(root).system("two").measures["nDCG@10"]
+    edit(
+        root,
+        "datasets/tiny/queries.jsonl",
+        '"q2", "type": "global", "split": "test", "group": "g1"',
+        '"q2", "type": "global", "split": "test", "group": "g9"',
+    )
+    single = collection(root).system("two").measures["nDCG@10"]
+    assert grouped.values == single.values
+    floor = collection(root).system("best single source").measures["RR@10"]
+    assert floor.low is not None
