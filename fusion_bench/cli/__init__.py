@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -41,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
+    except Exception:  # noqa: BLE001 - Python's own exit code 1 would say "the gate found a regression"
+        traceback.print_exc()
+        _complain(
+            "this is a fault of fusion-bench, not of your data: please report the lines above"
+        )
+        return FAILED
     return 0
 
 

@@ -15,9 +15,11 @@ from fusion_bench.report.verdicts import sentences
 
 __all__ = ["Picture", "escape", "render"]
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])")
-#: At the start of a paragraph these would make it a heading or a list.
-LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[#+-]))")
+SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
+#: At the start of a paragraph these would make it a list.
+LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
+#: At the edges of a text spaces would be dropped, undo emphasis or make it code.
+EDGES = re.compile(r"^ +| +$")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Picture:
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, in a line or in a table cell."""
-    return SPECIAL.sub(r"\\\1", shown(text))
+    escaped = SPECIAL.sub(r"\\\1", shown(text))
+    return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
 
 
 def _paragraph(text: str) -> str:
@@ -63,7 +66,7 @@ def _head(report: Report) -> Iterator[str]:
     settings, origin = report.settings, report.provenance
     yield from (f"# {_paragraph(report.name)}", "")
     if settings.get("description"):
-        yield from (_paragraph(str(settings["description"])), "")
+        yield from (_paragraph(" ".join(str(settings["description"]).split())), "")
     versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     facts = {
         "made": origin.created,

@@ -260,7 +260,7 @@ def read_report(path: Path) -> Report:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a JSON report: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise DataError(f"{path}: not a report of fusion-bench (no 'format': '{FORMAT}')")

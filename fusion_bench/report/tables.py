@@ -122,6 +122,8 @@ def p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:
         return f"<.001{mark}"
     if p >= NEARLY_ONE:
         return f"{'1' if p == 1 else '>.999'}{mark}"
+    if p <= 0:  # no test gives that, but a report may say it
+        return f"0{mark}"
     decimals = 3
     while not float(text := f"{p:.{decimals}f}") or (float(text) < alpha) != (p < alpha):
         decimals += 1

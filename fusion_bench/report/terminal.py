@@ -92,7 +92,8 @@ def _say(console: Console, text: str, *, style: str = "") -> None:
 
 
 def _encodable(text: str, console: Console) -> str:
-    """What the output can hold."""
+    """What the output can hold; nothing in a report may steer the terminal."""
+    text = tables.shown(text)
     if console.encoding.lower().startswith("utf"):
         return text
     return text.translate(PLAIN).encode(console.encoding, "replace").decode(console.encoding)

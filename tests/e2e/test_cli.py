@@ -520,3 +520,16 @@ def test_a_pipe_gets_no_progress(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     assert drawn(monkeypatch, capsys, terminal=False, after=60) == ""
+
+
+def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regression(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> object:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr("fusion_bench.catalogue.catalogue", broken)
+    assert main(["methods"]) == 2
+    shown = capsys.readouterr().err
+    assert "RuntimeError: unforeseen" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("error: this is a fault of fusion-bench")

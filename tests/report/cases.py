@@ -1,0 +1,212 @@
+"""Small reports made by hand: each test states only what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fusion_bench.report.model import (
+    Collection,
+    ComparisonResult,
+    MeasureResult,
+    Provenance,
+    Report,
+    RunInfo,
+    SystemResult,
+    TieResult,
+)
+
+PRIMARY = "nDCG@10"
+SECOND = "RR@10"
+#: Characters that mean something to rich, to Markdown, to HTML or to a terminal.
+HOSTILE = "[red]x[/red]|<b>"
+
+
+def measured(
+    *values: float | None, ties: TieResult | None = None, mean: float | None = None
+) -> MeasureResult:
+    there = [value for value in values if value is not None]
+    mean = sum(there) / len(there) if mean is None and there else mean
+    low, high = (None, None) if mean is None else (mean - 0.1, mean + 0.1)
+    return MeasureResult(mean=mean, low=low, high=high, values=values, ties=ties)
+
+
+def tied(affected: int) -> TieResult:
+    return TieResult(affected=affected, minimum=0.1, maximum=0.3, expected=0.2)
+
+
+def system(
+    name: str,
+    *values: float | None,
+    runs: Sequence[str] = ("a",),
+    blend: str = "none",
+    ties: TieResult | None = None,
+    unjudged: float | None = 0.0,
+    judged_only: Sequence[float | None] = (),
+) -> SystemResult:
+    result = measured(*values, ties=ties)
+    return SystemResult(
+        name=name,
+        kind="system",
+        config={"runs": list(runs), "blend": {"method": blend}},
+        measures={PRIMARY: result, SECOND: result},
+        judged_only=tuple(judged_only),
+        unjudged=unjudged,
+        candidates=3,
+    )
+
+
+def fused(name: str, *values: float | None, blend: str = "none") -> SystemResult:
+    return system(name, *values, runs=("a", "b"), blend=blend)
+
+
+def floor(*values: float | None, note: str = "a, chosen on this split") -> SystemResult:
+    result = measured(*values)
+    measures = {PRIMARY: result, SECOND: result}
+    return SystemResult(name="best single source", kind="floor", note=note, measures=measures)
+
+
+def ceiling(*values: float | None, name: str = "perfect order") -> SystemResult:
+    result = measured(*values)
+    measures = {PRIMARY: result, SECOND: result}
+    return SystemResult(name=name, kind="ceiling", note="all candidates", measures=measures)
+
+
+def compared(
+    candidate: str,
+    difference: float = 0.1,
+    verdict: str | None = "no difference shown",
+    *,
+    measure: str = PRIMARY,
+    baseline: str = "base",
+    p: float = 0.5,
+    p_holm: float | None = None,
+    low: float | None = -0.2,
+    high: float | None = 0.4,
+    detectable: float | None = None,
+    judged: float | None = None,
+) -> ComparisonResult:
+    adjusted = p if measure == PRIMARY and p_holm is None else p_holm
+    return ComparisonResult(
+        measure=measure,
+        baseline=baseline,
+        candidate=candidate,
+        difference=difference,
+        low=low,
+        high=high,
+        p=p,
+        p_holm=adjusted,
+        wins=2,
+        ties=1,
+        losses=0,
+        detectable=detectable,
+        judged_only_difference=judged,
+        verdict=verdict if measure == PRIMARY else None,
+    )
+
+
+def run(
+    name: str = "a",
+    *,
+    rerank: bool = False,
+    unanswered: int = 0,
+    zero_scores: int = 0,
+    drop: bool = False,
+) -> RunInfo:
+    return RunInfo(
+        name=name,
+        kind="rerank" if rerank else "run",
+        roles=() if rerank else ("keyword",),
+        reading={"ties": "trec", "drop_zero_scores": drop},
+        score_space="unit" if rerank else None,
+        unanswered=unanswered,
+        unjudged_queries=1234,
+        duplicates=2,
+        zero_scores=zero_scores,
+    )
+
+
+def collection(
+    *systems: SystemResult, comparisons: Sequence[ComparisonResult] = (), **changes: Any
+) -> Collection:
+    count = len(systems[0].measures[PRIMARY].values)
+    queries = tuple(f"q{i}" for i in range(count))
+    fields: dict[str, Any] = {
+        "name": "tiny",
+        "version": "1",
+        "fingerprint": "f" * 64,
+        "digests": {"qrels": "0" * 64},
+        "split": None,
+        "query_type": None,
+        "tuning_split": None,
+        "judgments": "pooled",
+        "binary_relevance": 1,
+        "measures": (PRIMARY, SECOND),
+        "baseline": "base",
+        "queries": queries,
+        "types": (None,) * count,
+        "groups": queries,
+        "no_relevant": 0,
+        "runs": (),
+        "systems": systems,
+        "comparisons": tuple(comparisons),
+    }
+    return Collection(**{**fields, **changes})
+
+
+def report(
+    *collections: Collection,
+    name: str = "experiment",
+    v2: bool = True,
+    created: str = "2025-01-02T03:04:05+00:00",
+    settings: Mapping[str, Any] | None = None,
+) -> Report:
+    return Report(
+        name=name,
+        settings={
+            "ties": "trec",
+            "alpha": 0.05,
+            "interval": "t",
+            "resamples": None,
+            "seed": 7,
+            **(settings or {}),
+        },
+        provenance=Provenance(
+            created=created,
+            source="experiment.yaml",
+            source_sha256="1" * 64,
+            versions={"numpy": "2.0"},
+            v2_enabled=v2,
+        ),
+        collections=collections,
+    )
+
+
+def full(name: str = "better one", *, baseline: str = "base", **changes: Any) -> Collection:
+    """Three systems and the bounds, on two measures; ``name`` is shown to be better."""
+    rows = (
+        system(baseline, 0.5, 0.4, 0.3, ties=tied(0)),
+        fused("worse one", 0.2, 0.3, 0.1),
+        fused(name, 0.9, 0.8, 0.7),
+        floor(0.5, 0.4, 0.3),
+        ceiling(0.9, 0.9, 0.9, name="best source per query"),
+        ceiling(1.0, 1.0, 1.0),
+    )
+    found = [
+        compared("worse one", -0.2, "worse", p=0.01, judged=-0.1, baseline=baseline),
+        compared(name, 0.4, "better", p=0.0004, low=0.3, high=0.5, judged=0.1, baseline=baseline),
+        compared("worse one", -0.2, p=0.01, measure=SECOND, baseline=baseline),
+        compared(name, 0.4, p=0.0004, measure=SECOND, baseline=baseline),
+    ]
+    return collection(*rows, comparisons=found, baseline=baseline, runs=(run(),), **changes)
+
+
+def many(count: int) -> Collection:
+    """A baseline and ``count`` − 1 others; every verdict occurs."""
+    verdicts = ("better", "worse", "no difference shown", "identical", "no verdict")
+    rows = [system("base", 0.5, 0.4)]
+    found = []
+    for i in range(count - 1):
+        rows.append(fused(f"system {i}", 0.3 + 0.01 * i, 0.2 + 0.01 * i))
+        found.append(compared(f"system {i}", 0.01 * i - 0.2, verdicts[i % len(verdicts)]))
+    return collection(*rows, floor(0.4, 0.3), ceiling(1.0, 1.0), comparisons=found)
