@@ -98,6 +98,11 @@ class AlignedRuns:
         freeze(lengths)
         return lengths
 
+    @cached_property
+    def deepest(self) -> int:
+        """The greatest rank that any source gives; 0 where there are no candidates."""
+        return int(self.ranks.max(initial=0))
+
     def memo(self, key: tuple[object, ...], compute: Callable[[], T], keep: int | None = None) -> T:
         """What ``compute`` returned when first asked under ``key``: derived arrays, made once.
 

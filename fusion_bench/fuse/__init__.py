@@ -1,5 +1,6 @@
 """Fusion methods: every one of the folder, by name."""
 
 from fusion_bench.fuse._base import Fusion, WeightedFusion, fusions
+from fusion_bench.fuse._compiled import Compiled, RankSum, WeightedMean
 
-__all__ = ["Fusion", "WeightedFusion", "fusions"]
+__all__ = ["Compiled", "Fusion", "RankSum", "WeightedFusion", "WeightedMean", "fusions"]

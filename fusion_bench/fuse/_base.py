@@ -12,6 +12,7 @@ from pydantic import Field
 from fusion_bench.align import AlignedRuns
 from fusion_bench.config import StrictModel, Weight
 from fusion_bench.errors import ConfigError
+from fusion_bench.fuse._compiled import Compiled
 from fusion_bench.order import FloatArray
 from fusion_bench.registry import Registry
 
@@ -60,6 +61,14 @@ class Fusion(StrictModel):
     def reported(self, scores: FloatArray) -> FloatArray:
         """(N,): what is shown and blended; the order was decided on ``scores``."""
         return scores
+
+    def compiled(self, runs: AlignedRuns) -> Compiled | None:  # noqa: ARG002 - of those that can
+        """The same score in a form that the engine can count with; None = it has none.
+
+        Args:
+            runs: Only sources that take part, as for :meth:`fuse`.
+        """
+        return None
 
     def without_v2(self) -> Fusion:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.fuse._base import WeightedFusion, fusions
-from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.fuse._compiled import RankSum
+from fusion_bench.order import FloatArray, IntArray, sum_terms
 
 __all__ = ["RRF"]
 
@@ -41,10 +42,28 @@ class RRF(WeightedFusion):
 
     def terms(self, runs: AlignedRuns) -> FloatArray:
         """(T, N): what is summed; 0 where a source did not return the document."""
+        return self._reciprocals(runs, runs.ranks)
+
+    def _reciprocals(self, runs: AlignedRuns, ranks: IntArray) -> FloatArray:
+        """(S, n): what each source adds at each of these ranks, (S, n) too; 0 at rank 0."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        out: FloatArray = np.zeros(runs.ranks.shape)
-        np.divide(weights, self.k + runs.ranks, out=out, where=runs.ranks > 0)
+        out: FloatArray = np.zeros(ranks.shape)
+        np.divide(weights, self.k + ranks, out=out, where=ranks > 0)
         return out
+
+    def compiled(self, runs: AlignedRuns) -> RankSum:
+        """The terms at every rank there is."""
+        columns, tables = self._tables(runs, np.arange(runs.deepest + 1))
+        return RankSum(columns, tables, self._divisor(runs))
+
+    def _tables(
+        self, runs: AlignedRuns, ranks: IntArray
+    ) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
+        """The sources that each term looks at, and (C, n) the term at each of these ranks."""
+        sources = len(runs.sources)
+        return tuple((s,) for s in range(sources)), self._reciprocals(
+            runs, np.tile(ranks, (sources, 1))
+        )
 
     def reported(self, scores: FloatArray) -> FloatArray:
         """(N,): clamped to 1 under ``three_lists``."""

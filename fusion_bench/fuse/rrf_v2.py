@@ -66,11 +66,27 @@ class RRFv2(RRF):
         """(T, N): the weighted reciprocal ranks, then the bonus of each list it is given for."""
         return np.concatenate([super().terms(runs), self._bonus(self._scoped(runs))])
 
+    def _tables(
+        self, runs: AlignedRuns, ranks: IntArray
+    ) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
+        """The sources that each term looks at, and (C, n) the term at each of these ranks."""
+        columns, tables = super()._tables(runs, ranks)
+        bonus = columns
+        if self.bonus_scope != "per_source":
+            bonus = (tuple(s for s, asked in enumerate(self._asked(runs)) if asked),)
+        return columns + bonus, np.concatenate(
+            [tables, self._bonus(np.tile(ranks, (len(bonus), 1)))]
+        )
+
+    def _asked(self, runs: AlignedRuns) -> list[bool]:
+        """(S,): whether a source's ranks count for the one bonus of a document."""
+        return [self.bonus_scope == "best_rank" or "question" in names for names in runs.roles]
+
     def _scoped(self, runs: AlignedRuns) -> IntArray:
         """(B, N): the ranks that earn a bonus; 0 = none."""
         if self.bonus_scope == "per_source":
             return runs.ranks
-        asked = [self.bonus_scope == "best_rank" or "question" in names for names in runs.roles]
+        asked = self._asked(runs)
         nowhere = np.iinfo(np.int64).max
         ranks = np.where(runs.ranks[asked] > 0, runs.ranks[asked], nowhere)
         best = np.min(ranks, axis=0, initial=nowhere)[None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import BeforeValidator, SerializeAsAny
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.fuse._base import WeightedFusion, fusions
+from fusion_bench.fuse._compiled import WeightedMean
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 from fusion_bench.order import FloatArray, sum_terms
@@ -51,6 +53,12 @@ class WeightedScore(WeightedFusion):
         counted = ~np.isnan(scores)
         total = sum_terms(np.where(counted, weights * scores, 0.0))
         return total / sum_terms(np.where(counted, weights, 0.0))
+
+    def compiled(self, runs: AlignedRuns) -> WeightedMean:
+        """The weights, and what each source says of each document."""
+        key = f"{self.missing} {self.normalize.model_dump_json()}"
+        weights = self.source_weights(runs.sources, runs.roles)
+        return WeightedMean(key, partial(self._filled, runs), weights)
 
     def _filled(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): what each source says of each document; NaN = nothing."""
