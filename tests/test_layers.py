@@ -22,6 +22,7 @@ LAYERS = [
     ["align"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
+    ["engine"],
     ["evaluate"],
     ["assess", "catalogue"],
     ["statistics"],

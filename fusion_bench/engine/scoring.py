@@ -1,0 +1,299 @@
+"""Scores of the rows of a layout for a few trials: roughly and fast, and exactly for a few.
+
+The rough scores come with bounds: outside of them the order of the keys (see
+``fusion_bench.order``) is certain, inside it is settled on exact keys.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.engine.layout import Layout, best_ranks, layout_of
+from fusion_bench.fuse import Compiled, RankSum, WeightedMean
+from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
+
+__all__ = ["MeanScorer", "RankScorer", "RoughArray", "Scorer", "scorer_class"]
+
+RoughArray: TypeAlias = NDArray[np.floating[Any]]
+
+#: Scores and the numbers they are made of must lie well inside the range of float64.
+LEAST, GREATEST = 1e-290, 1e290
+#: Narrower where two of them are multiplied and a third divides.
+TINY, HUGE = 1e-100, 1e100
+#: Normalisers whose scores a view remembers row by row.
+FEATURES_KEPT: Final = 2
+#: Two scores that differ by more than this share of the greater one have different keys: the
+#: twelfth digit is worth at most 1e-11 of it, and the exact sum errs by a few units of 2^-53.
+KEY_STEP: Final = 2e-11
+#: Longest table of terms by rank.
+DEEPEST: Final = 1 << 16
+#: Most entries of a table of two columns: for a few trials it fits the second-level cache.
+JOINED: Final = 1 << 14
+#: Bytes of the rough scores of a few trials: beyond the caches, more trials at once gain nothing.
+MOST_BYTES: Final = 1 << 24
+#: Trials at once: that many float32 numbers are what the processor copies in one go.
+MOST_LANES: Final = 8
+#: Rows of which a weighted mean is computed in one go.
+MEAN_ROWS: Final = 1 << 13
+
+
+class Scorer(ABC):
+    """Scores the rows of a layout for L trials.
+
+    Attributes:
+        layout: Of the view.
+        width: Bytes of one rough score.
+    """
+
+    layout: Layout
+    width: int
+
+    @staticmethod
+    @abstractmethod
+    def refusal(runs: AlignedRuns, trial: Any) -> str | None:  # noqa: ANN401 - of its own form
+        """Why this trial is beyond what the bounds are proven for; None = it is not."""
+
+    @staticmethod
+    @abstractmethod
+    def group(trial: Any) -> tuple[object, ...]:  # noqa: ANN401
+        """Trials of one group may share a scorer."""
+
+    @abstractmethod
+    def __init__(self, runs: AlignedRuns, trials: Sequence[Any]) -> None:
+        """Scores for a view and trials of one group."""
+
+    @property
+    def lanes(self) -> int:
+        """How many trials to score at once."""
+        return max(1, min(MOST_LANES, MOST_BYTES // (self.width * (len(self.layout.rows) + 1))))
+
+    @abstractmethod
+    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
+        """Rough scores, and the bounds of what a relevant document may tie with.
+
+        Returns:
+            (U+1, L) scores of every row, −∞ in the last; (R, L) lower and upper bounds: a row
+            scored above the upper one has a greater key, below the lower one a smaller key.
+        """
+
+    @abstractmethod
+    def keys(self, trial: int, rows: IntArray) -> FloatArray:
+        """(n,): exact keys of these rows."""
+
+    def _bounds(
+        self, scores: RoughArray, relative: float, absolute: float
+    ) -> tuple[RoughArray, RoughArray]:
+        mine = scores[self.layout.own].astype(np.float64)
+        margin = np.abs(mine) * relative + absolute
+        return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
+
+
+def scorer_class(compiled: Compiled) -> type[Scorer]:
+    """Who scores fusions of this form."""
+    return RankScorer if isinstance(compiled, RankSum) else MeanScorer
+
+
+class RankScorer(Scorer):
+    """Sums of terms by rank, all of them 0 or more.
+
+    Rough scores are float32, scaled so that none exceeds 1. Each of C terms is off by 2^-24 of
+    itself at most, and each addition by 2^-24 of the sum so far: (C + 1)·2^-24 of the score in
+    all, as no term is negative. The bounds are four times as wide, which covers both documents of
+    a pair, their keys, and the rounding of the bounds.
+    """
+
+    width = 4
+
+    def __init__(self, runs: AlignedRuns, trials: Sequence[RankSum]) -> None:
+        self.trials = trials
+        self.columns, tables = zip(*(_merged(trial) for trial in trials), strict=True)
+        self.tables = np.array(tables)  # (T, C', D+1)
+        self.pruned = all(map(_strict, self.columns, self.tables))
+        self.layout = layout_of(runs, merged=True, pruned=self.pruned)
+        self.runs = runs
+
+    @staticmethod
+    def refusal(
+        runs: AlignedRuns,  # noqa: ARG004 - part of the contract
+        trial: RankSum,
+    ) -> str | None:
+        """The tables reach further, or their numbers are greater or smaller, than is proven."""
+        if trial.tables.shape[1] > DEEPEST:
+            return f"a rank beyond {DEEPEST}"
+        greatest = float(trial.tables.max(axis=1, initial=0).sum())
+        sizes = (greatest, trial.divisor, greatest / trial.divisor)
+        if not all(LEAST < size < GREATEST for size in sizes) or (trial.tables < 0).any():
+            return "scores beyond the range of the engine"
+        return None
+
+    @staticmethod
+    def group(trial: RankSum) -> tuple[object, ...]:
+        """Trials that look at the same columns, and are pruned alike."""
+        columns, tables = _merged(trial)
+        return (RankSum, trial.columns, _strict(columns, tables))
+
+    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
+        """(U+1, L) and twice (R, L): gathered from the tables and added up."""
+        tables = self.tables[lanes]
+        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
+        small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
+        scores = np.empty((len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        scores[-1] = -np.inf
+        total = scores[:-1]
+        part = np.empty_like(total)
+        for i, (table, codes) in enumerate(self._joined(small)):
+            np.take(table, codes, axis=0, out=part if i else total, mode="clip")
+            if i:
+                total += part
+        width = 4 * (len(small) + 1) * 2.0**-24
+        return scores, *self._bounds(scores, width, 1e-35)
+
+    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
+        """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
+
+        A table of two columns is small, and saves every row a look-up.
+        """
+        columns, (depth, lanes) = self.columns[0], tables.shape[1:]
+        step = 2 if depth**2 <= JOINED else 1
+        for c in range(0, len(columns), step):
+            if c + step > len(columns) or step == 1:
+                yield tables[c], self._codes(columns[c : c + 1])
+            else:
+                both = tables[c][:, None] + tables[c + 1]
+                yield both.reshape(-1, lanes), self._codes(columns[c : c + 2])
+
+    def keys(self, trial: int, rows: IntArray) -> FloatArray:
+        """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
+        given = self.trials[trial]
+        terms = [
+            table[self._ranks(column)[rows]]
+            for column, table in zip(given.columns, given.tables, strict=True)
+        ]
+        return score_keys(sum_terms(np.array(terms)) / given.divisor)
+
+    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> IntArray:
+        """(U,): each row's ranks in one or two columns, packed."""
+        key = ("engine", "codes", self.pruned, columns)
+        radix = self.runs.deepest + 1
+        return self.runs.memo(
+            key, lambda: reduce(lambda high, low: high * radix + low, map(self._ranks, columns))
+        )
+
+    def _ranks(self, column: tuple[int, ...]) -> IntArray:
+        """(U,): each row's best rank among these sources."""
+        key = ("engine", "ranks", self.pruned, column)
+        ranks, rows = self.runs.ranks, self.layout.rows
+        return self.runs.memo(key, lambda: best_ranks(ranks[np.array(column, dtype=int)][:, rows]))
+
+
+def _merged(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
+    """The distinct columns and the (C', D+1) sum of the tables of each."""
+    columns = tuple(dict.fromkeys(trial.columns))
+    tables = np.zeros((len(columns), trial.tables.shape[1]))
+    for column, table in zip(trial.columns, trial.tables, strict=True):
+        tables[columns.index(column)] += table
+    return columns, tables
+
+
+def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
+    """Whether a better rank in any one source always makes a strictly greater key.
+
+    Of two documents of which one is nowhere behind, it is before the other in some source, by at
+    least one step of that source's table; every other term is no smaller.
+    """
+    falls = -np.diff(np.concatenate([tables[:, 1:], tables[:, :1]], axis=1), axis=1)
+    least = KEY_STEP * tables.max(axis=1).sum()
+    alone = np.array([len(column) == 1 for column in columns])
+    return bool((falls >= 0).all() and (falls[alone] > least).all())
+
+
+class MeanScorer(Scorer):
+    """Weighted means of scores, which may have any sign.
+
+    Rough scores are float64. A mean is at most as great as the greatest feature, and a few units
+    of 2^-53 of that bound its error, cancellation or not.
+    """
+
+    width = 8
+
+    def __init__(self, runs: AlignedRuns, trials: Sequence[WeightedMean]) -> None:
+        self.layout = layout_of(runs, merged=False, pruned=False)
+        self.weights = np.array([trial.weights for trial in trials])  # (T, S)
+        self.features = _features(runs, trials[0])
+
+    @staticmethod
+    def refusal(runs: AlignedRuns, trial: WeightedMean) -> str | None:
+        """The weights or the scores are greater or smaller than is proven."""
+        least, most = float(trial.weights.min()), float(trial.weights.max())
+        if not (least > TINY and most < HUGE and least / most > TINY):
+            return "weights beyond the range of the engine"
+        greatest = _features(runs, trial).greatest
+        if greatest and not TINY < greatest < HUGE:
+            return "scores beyond the range of the engine"
+        return None
+
+    @staticmethod
+    def group(trial: WeightedMean) -> tuple[object, ...]:
+        """Trials that differ only in their weights."""
+        return (WeightedMean, trial.key)
+
+    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
+        """(U+1, L) and twice (R, L)."""
+        weights = self.weights[lanes]
+        weights = weights / weights.max(axis=1)[:, None]
+        given = self.features
+        scores = np.empty((len(given.values) + 1, len(weights)))
+        scores[-1] = -np.inf
+        divisors = given.patterns @ weights.T
+        for start in range(0, len(given.values), MEAN_ROWS):
+            rows = slice(start, min(start + MEAN_ROWS, len(given.values)))
+            np.matmul(given.values[rows], weights.T, out=scores[rows])
+            scores[rows] /= divisors[given.pattern[rows]]
+        width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
+        return scores, *self._bounds(scores, KEY_STEP, width * given.greatest)
+
+    def keys(self, trial: int, rows: IntArray) -> FloatArray:
+        """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
+        weights = self.weights[trial][:, None]
+        counted = self.features.patterns[self.features.pattern[rows]].T > 0
+        total = sum_terms(np.where(counted, weights * self.features.values[rows].T, 0.0))
+        return score_keys(total / sum_terms(np.where(counted, weights, 0.0)))
+
+
+class _Features(NamedTuple):
+    """What the sources say of each row.
+
+    Attributes:
+        values: (U, S): 0 where a source says nothing.
+        patterns: (K, S): 1 for a source that says something, 0 for one that does not.
+        pattern: (U,): which of these each row has.
+        greatest: The greatest absolute value.
+    """
+
+    values: FloatArray
+    patterns: FloatArray
+    pattern: IntArray
+    greatest: float
+
+
+def _features(runs: AlignedRuns, trial: WeightedMean) -> _Features:
+    key = ("features", trial.key)
+    return runs.memo(key, partial(_laid_out, runs, trial), keep=FEATURES_KEPT)
+
+
+def _laid_out(runs: AlignedRuns, trial: WeightedMean) -> _Features:
+    layout = layout_of(runs, merged=False, pruned=False)
+    features = trial.features()[:, layout.rows].T
+    counted = ~np.isnan(features)
+    code = counted @ (1 << np.arange(counted.shape[1], dtype=np.int64))
+    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
+    values = np.ascontiguousarray(np.where(counted, features, 0.0))
+    greatest = float(np.abs(values).max(initial=0))
+    return _Features(values, counted[first].astype(np.float64), kind, greatest)
