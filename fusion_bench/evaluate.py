@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator
 
-from fusion_bench import measure
+from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Blend, Fused, blends
 from fusion_bench.blend.none import NoBlend
@@ -229,8 +229,16 @@ def rankings(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
 ) -> Iterator[tuple[IntArray, Ranking]]:
     """The rankings that together cover every query, each with the indices of its queries."""
+    for index, plain, part in _plain_parts(system, runs):
+        yield index, rank(plain, part, spaces)
+
+
+def _plain_parts(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """Plain systems that together answer every query: its indices, who answers it, its runs."""
     if system.weights_by_type is None:
-        yield np.arange(len(runs.queries)), rank(system, runs, spaces)
+        yield np.arange(len(runs.queries)), system, runs
         return
     known = system.weights_by_type.root
     types = np.array(
@@ -242,7 +250,7 @@ def rankings(
     for query_type in sorted(set(types.tolist())):
         chosen = types == query_type
         part = runs.memo(("types", query_type, tuple(known)), partial(runs.subset, chosen))
-        yield np.flatnonzero(chosen), rank(system.of_type(query_type), part, spaces)
+        yield np.flatnonzero(chosen), system.of_type(query_type), part
 
 
 def evaluate(
@@ -255,7 +263,9 @@ def evaluate(
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
-    Systems that share a fusion share its fused list.
+    Systems that share a fusion share its fused list. Those that only fuse are counted by the
+    engine, all at once where they share their sources; the rest is ranked. The values are the
+    same to the last bit.
 
     Args:
         systems: T systems; one is the plain case.
@@ -267,16 +277,59 @@ def evaluate(
     Returns:
         One ``Scores`` a system, in their order.
     """
-    results = []
-    for system in systems:
-        values = np.zeros((len(measures), len(runs.queries)))
-        for index, ranking in rankings(system, runs, spaces or {}):
-            values[:, index] = measure.evaluate(
-                measures, ranking.runs, ranking.positions, qrels=qrels
+    values = np.zeros((len(systems), len(measures), len(runs.queries)))
+    parts = [
+        _Part(t, index, plain, part)
+        for t, system in enumerate(systems)
+        for index, plain, part in _plain_parts(system, runs)
+    ]
+    counted = _counted(parts, measures)
+    for p, part in enumerate(parts):
+        found = counted.get(p)
+        if found is None:
+            ranking = rank(part.system, part.runs, spaces or {})
+            found = measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
+        values[part.place][:, part.index] = found
+    freeze(values)
+    return tuple(
+        Scores(system.name, tuple(measures), runs.queries, mine)
+        for system, mine in zip(systems, values, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A plain system, the queries that it answers, and where its values go."""
+
+    place: int
+    index: IntArray
+    system: System
+    runs: AlignedRuns
+
+
+def _counted(parts: Sequence[_Part], measures: Sequence[Measure]) -> dict[int, FloatArray]:
+    """What the engine can evaluate, by index into ``parts``."""
+    views: dict[int, tuple[AlignedRuns, list[int]]] = {}
+    for p, part in enumerate(parts):
+        if isinstance(part.system.blend, NoBlend) and part.system.min_relevance is None:
+            with _named(part.system):
+                view = part.system.view(part.runs)
+            views.setdefault(id(view), (view, []))[1].append(p)
+    done: dict[int, FloatArray] = {}
+    for view, members in views.values():
+        systems = [parts[p].system for p in members]
+        try:
+            found = engine.evaluate(
+                [system.fusion for system in systems],
+                view,
+                measures,
+                top_k=[system.top_k for system in systems],
             )
-        freeze(values)
-        results.append(Scores(system.name, tuple(measures), runs.queries, values))
-    return tuple(results)
+        except (AlignmentError, ConfigError):
+            continue  # ranking them meets the same error, and says which system it is about
+        counts = zip(members, found, strict=True)
+        done |= {p: given for p, given in counts if not isinstance(given, engine.Refusal)}
+    return done
 
 
 def described(system: System) -> dict[str, Any]:
