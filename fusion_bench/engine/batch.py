@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.engine.count import places
+from fusion_bench.engine.count import Counter
 from fusion_bench.engine.layout import Layout
 from fusion_bench.engine.scoring import Scorer, scorer_class
 from fusion_bench.fuse import Compiled, Fusion
 from fusion_bench.measure import Measure
 from fusion_bench.measure.engine import FORMULAS
-from fusion_bench.measure.ranking import Ranking, Rows
+from fusion_bench.measure.ranking import BoolArray, Ranking, Rows
 from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["Refusal", "evaluate"]
@@ -33,6 +33,10 @@ class Refusal:
     """
 
     reason: str
+
+
+#: Stands where values will be.
+PENDING: Final = np.empty((0, 0))
 
 
 def evaluate(
@@ -62,7 +66,7 @@ def evaluate(
     for trial, fusion in enumerate(fusions):
         compiled = fusion.compiled(runs)
         refusal = _cannot(runs, fusion, compiled)
-        found.append(refusal or np.zeros((len(measures), len(runs.queries))))
+        found.append(refusal or PENDING)
         if compiled is not None and refusal is None:
             key = scorer_class(compiled).group(compiled)
             groups.setdefault(key, []).append((trial, compiled))
@@ -98,8 +102,29 @@ def _least(*limits: int | None) -> int | None:
 
 def _all_places(scorer: Scorer, trials: int) -> Iterator[IntArray]:
     """(R,) of each trial, a few trials at a time."""
+    counter = Counter(scorer)
     for start in range(0, trials, scorer.lanes):
-        yield from places(scorer, slice(start, min(start + scorer.lanes, trials)))
+        yield from counter.places(slice(start, min(start + scorer.lanes, trials)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Rows):
+    """Rows that remember their tops: most measures of a system share a cutoff."""
+
+    tops: dict[int, Rows] = field(default_factory=dict)
+
+    def where(self, keep: BoolArray) -> Rows:
+        """Only the rows where ``keep``, shape (m,), is true."""
+        index = np.flatnonzero(keep)
+        return _Rows(self.query[index], self.position[index], self.grade[index])
+
+    def top(self, cutoff: int | None) -> Rows:
+        """Only the rows at the first ``cutoff`` positions; None = all."""
+        if cutoff is None:
+            return self
+        if cutoff not in self.tops:
+            self.tops[cutoff] = self.where(self.position <= cutoff)
+        return self.tops[cutoff]
 
 
 class _Found(Ranking):
@@ -115,7 +140,7 @@ class _Found(Ranking):
         by_place = mine[np.argsort(runs.offsets[layout.query[mine]] + placed[mine])]
         grade, placed = layout.grade.copy(), placed.copy()
         grade[mine], placed[mine] = grade[by_place], placed[by_place]
-        self._all = Rows(layout.query, placed, grade).top(limit)
+        self._all = _Rows(layout.query, placed, grade).top(limit)
 
     def relevant(self, rel: int) -> Rows:
         """The returned documents of grade ``rel`` or better."""

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.engine.layout import Block, Layout, Pool
-from fusion_bench.engine.scoring import RoughArray, Scorer
+from fusion_bench.engine.layout import Block, Pool
+from fusion_bench.engine.scoring import Rough, RoughArray, Scorer
 from fusion_bench.order import FloatArray, IntArray
 
-__all__ = ["places"]
+__all__ = ["Counter"]
 
 #: Bytes of a sum of so many Booleans never run over.
 BYTE_ROWS = 255
@@ -36,34 +36,62 @@ class Doubts(NamedTuple):
     earlier: NDArray[np.bool_]
 
 
-def places(scorer: Scorer, lanes: slice) -> IntArray:
-    """(L, R): the place of every relevant candidate in its query, for these trials."""
-    layout = scorer.layout
-    scores, lower, upper = scorer.rough(lanes)
-    found = np.repeat((layout.above + 1)[:, None], scores.shape[1], axis=1)
-    waiting, size = [], 0
-    for members, certain, doubts in _looked_at(layout, scores, lower, upper):
-        found[members] += certain
-        waiting.append(doubts)
-        size += len(doubts.lane)
-        if size > MOST_DOUBTS:
-            _settle(scorer, lanes.start, _joined(waiting), found)
-            waiting, size = [], 0
-    if size:
-        _settle(scorer, lanes.start, _joined(waiting), found)
-    return np.ascontiguousarray(found.T)
+class Counter:
+    """Places the relevant candidates of a scorer's layout, a few trials at a time.
 
+    What it works in is allocated once: the system hands out fresh memory slowly.
+    """
 
-def _looked_at(
-    layout: Layout, scores: RoughArray, lower: RoughArray, upper: RoughArray
-) -> Iterator[tuple[IntArray, IntArray, Doubts]]:
-    """Some members, (n, L) how many others are above each for certain, and what is in doubt."""
-    size = max((block.others.size for block in layout.blocks), default=0)
-    space = _Space(size, scores.shape[1], scores.dtype)
-    for block in layout.blocks:
-        yield block.members, *_counted(block, scores, lower, upper, space)
-    for pool in layout.pools:
-        yield pool.members, *_sorted(pool, scores, lower, upper)
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+        self.layout = scorer.layout
+        rows = len(self.layout.rows)
+        self.size = max((block.others.size for block in self.layout.blocks), default=0)
+        self.asked = np.zeros(rows, dtype=bool)
+        self.keys: FloatArray = np.empty(rows)
+
+    def places(self, lanes: slice) -> IntArray:
+        """(L, R): the place of every relevant candidate in its query, for these trials."""
+        rough = self.scorer.rough(lanes)
+        found = np.repeat((self.layout.above + 1)[:, None], rough.scores.shape[1], axis=1)
+        waiting, size = [], 0
+        for members, certain, doubts in self._looked_at(rough):
+            found[members] += certain
+            waiting.append(doubts)
+            size += len(doubts.lane)
+            if size > MOST_DOUBTS:
+                self._settle(lanes.start, _joined(waiting), found)
+                waiting, size = [], 0
+        if size:
+            self._settle(lanes.start, _joined(waiting), found)
+        return np.ascontiguousarray(found.T)
+
+    def _looked_at(self, rough: Rough) -> Iterator[tuple[IntArray, IntArray, Doubts]]:
+        """Some members, (n, L) how many are above each for certain, and what is in doubt."""
+        space = _Space(self.size, rough.scores.shape[1], rough.scores.dtype)
+        for block in self.layout.blocks:
+            yield block.members, *_counted(block, rough, space)
+        for pool in self.layout.pools:
+            yield pool.members, *_sorted(pool, rough)
+
+    def _settle(self, start: int, doubts: Doubts, found: IntArray) -> None:
+        """Add to ``found``, (R, L), what exact keys and the tie rule say of doubtful pairs."""
+        for lane in range(found.shape[1]):
+            chosen = doubts.lane == lane
+            if chosen.any():
+                member, other, earlier = (column[chosen] for column in doubts[1:])
+                mine, theirs = self._exact(start + lane, self.layout.own[member], other)
+                above = (theirs > mine) | ((theirs == mine) & earlier)
+                found[:, lane] += np.bincount(member[above], minlength=len(found))
+
+    def _exact(self, trial: int, *rows: IntArray) -> Iterator[FloatArray]:
+        """(d,) each: the exact keys of these rows, each row's computed once."""
+        for some in rows:
+            self.asked[some] = True
+        distinct = np.flatnonzero(self.asked)
+        self.asked[distinct] = False
+        self.keys[distinct] = self.scorer.keys(trial, distinct)
+        return (self.keys[some] for some in rows)
 
 
 class _Space:
@@ -88,13 +116,11 @@ class _Space:
         )
 
 
-def _counted(
-    block: Block, scores: RoughArray, lower: RoughArray, upper: RoughArray, space: _Space
-) -> tuple[IntArray, Doubts]:
+def _counted(block: Block, rough: Rough, space: _Space) -> tuple[IntArray, Doubts]:
     gathered, over, least = space.shaped(block.others.shape)
-    np.take(scores, block.others, axis=0, out=gathered, mode="clip")
-    np.greater(gathered, upper[block.members], out=over)
-    np.greater_equal(gathered, lower[block.members], out=least)
+    np.take(rough.scores, block.others, axis=0, out=gathered, mode="clip")
+    np.greater(gathered, rough.upper[block.members], out=over)
+    np.greater_equal(gathered, rough.lower[block.members], out=least)
     np.not_equal(over, least, out=least)
     pair, lane = np.divmod(np.flatnonzero(least), space.lanes)
     doubts = Doubts(
@@ -115,9 +141,8 @@ def _true_by_column(table: NDArray[np.bool_]) -> IntArray:
     return total
 
 
-def _sorted(
-    pool: Pool, scores: RoughArray, lower: RoughArray, upper: RoughArray
-) -> tuple[IntArray, Doubts]:
+def _sorted(pool: Pool, rough: Rough) -> tuple[IntArray, Doubts]:
+    scores, lower, upper = rough
     certain = np.empty((len(pool.members), scores.shape[1]), dtype=np.int64)
     parts = []
     for lane in range(scores.shape[1]):
@@ -146,23 +171,3 @@ def _sorted(
 
 def _joined(parts: list[Doubts]) -> Doubts:
     return Doubts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _settle(scorer: Scorer, start: int, doubts: Doubts, found: IntArray) -> None:
-    """Add to ``found``, (R, L), what exact keys and the tie rule say of the doubtful pairs."""
-    for lane in np.unique(doubts.lane).tolist():
-        member, other, earlier = (column[doubts.lane == lane] for column in doubts[1:])
-        mine = scorer.layout.own[member]
-        keys = _keys(scorer, start + lane, mine, other)
-        above = (keys[other] > keys[mine]) | ((keys[other] == keys[mine]) & earlier)
-        found[:, lane] += np.bincount(member[above], minlength=len(found))
-
-
-def _keys(scorer: Scorer, trial: int, *rows: IntArray) -> FloatArray:
-    """(U,): the exact key of these rows; what stands elsewhere is not set."""
-    asked = np.zeros(len(scorer.layout.rows), dtype=bool)
-    for some in rows:
-        asked[some] = True
-    keys: FloatArray = np.empty(len(asked))
-    keys[asked] = scorer.keys(trial, np.flatnonzero(asked))
-    return keys

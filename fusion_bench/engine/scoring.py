@@ -19,7 +19,7 @@ from fusion_bench.engine.layout import Layout, best_ranks, layout_of
 from fusion_bench.fuse import Compiled, RankSum, WeightedMean
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
-__all__ = ["MeanScorer", "RankScorer", "RoughArray", "Scorer", "scorer_class"]
+__all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "scorer_class"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
 
@@ -42,6 +42,20 @@ MOST_BYTES: Final = 1 << 24
 MOST_LANES: Final = 8
 #: Rows of which a weighted mean is computed in one go.
 MEAN_ROWS: Final = 1 << 13
+
+
+class Rough(NamedTuple):
+    """Scores of L trials with their bounds.
+
+    Attributes:
+        scores: (U+1, L): of every row; −∞ in the last.
+        lower: (R, L): a row scored below it has a smaller key than the relevant document.
+        upper: (R, L): a row scored above it has a greater key.
+    """
+
+    scores: RoughArray
+    lower: RoughArray
+    upper: RoughArray
 
 
 class Scorer(ABC):
@@ -75,24 +89,18 @@ class Scorer(ABC):
         return max(1, min(MOST_LANES, MOST_BYTES // (self.width * (len(self.layout.rows) + 1))))
 
     @abstractmethod
-    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
-        """Rough scores, and the bounds of what a relevant document may tie with.
-
-        Returns:
-            (U+1, L) scores of every row, −∞ in the last; (R, L) lower and upper bounds: a row
-            scored above the upper one has a greater key, below the lower one a smaller key.
-        """
+    def rough(self, lanes: slice) -> Rough:
+        """Rough scores of some trials; the next call may write over them."""
 
     @abstractmethod
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): exact keys of these rows."""
 
-    def _bounds(
-        self, scores: RoughArray, relative: float, absolute: float
-    ) -> tuple[RoughArray, RoughArray]:
+    def _bounded(self, scores: RoughArray, relative: float, absolute: float) -> Rough:
         mine = scores[self.layout.own].astype(np.float64)
         margin = np.abs(mine) * relative + absolute
-        return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
+        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
+        return Rough(scores, *bounds)
 
 
 def scorer_class(compiled: Compiled) -> type[Scorer]:
@@ -117,6 +125,7 @@ class RankScorer(Scorer):
         self.tables = np.array(tables)  # (T, C', D+1)
         self.pruned = all(map(_strict, self.columns, self.tables))
         self.layout = layout_of(runs, merged=True, pruned=self.pruned)
+        self.space = np.empty((2, 0, 0), dtype=np.float32)
         self.runs = runs
 
     @staticmethod
@@ -139,21 +148,22 @@ class RankScorer(Scorer):
         columns, tables = _merged(trial)
         return (RankSum, trial.columns, _strict(columns, tables))
 
-    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
-        """(U+1, L) and twice (R, L): gathered from the tables and added up."""
+    def rough(self, lanes: slice) -> Rough:
+        """Gathered from the tables and added up."""
         tables = self.tables[lanes]
         scale = tables.max(axis=2).sum(axis=1)[:, None, None]
         small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
-        scores = np.empty((len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        if self.space.shape[2] != len(tables):
+            self.space = np.empty((2, len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        scores = self.space[0]
         scores[-1] = -np.inf
-        total = scores[:-1]
-        part = np.empty_like(total)
+        total, part = self.space[:, :-1]
         for i, (table, codes) in enumerate(self._joined(small)):
             np.take(table, codes, axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
         width = 4 * (len(small) + 1) * 2.0**-24
-        return scores, *self._bounds(scores, width, 1e-35)
+        return self._bounded(scores, width, 1e-35)
 
     def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
         """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
@@ -244,8 +254,8 @@ class MeanScorer(Scorer):
         """Trials that differ only in their weights."""
         return (WeightedMean, trial.key)
 
-    def rough(self, lanes: slice) -> tuple[RoughArray, RoughArray, RoughArray]:
-        """(U+1, L) and twice (R, L)."""
+    def rough(self, lanes: slice) -> Rough:
+        """Products of features and weights, over the weights that count."""
         weights = self.weights[lanes]
         weights = weights / weights.max(axis=1)[:, None]
         given = self.features
@@ -257,7 +267,7 @@ class MeanScorer(Scorer):
             np.matmul(given.values[rows], weights.T, out=scores[rows])
             scores[rows] /= divisors[given.pattern[rows]]
         width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
-        return scores, *self._bounds(scores, KEY_STEP, width * given.greatest)
+        return self._bounded(scores, KEY_STEP, width * given.greatest)
 
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""

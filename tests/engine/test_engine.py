@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,19 @@ from hypothesis import strategies as st
 
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns, align
+from fusion_bench.columns import to_offsets
 from fusion_bench.engine import Refusal, count, layout, scoring
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.errors import AlignmentError
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.fuse import Fusion, RankSum, fusions
+from fusion_bench.load import load_dataset
 from fusion_bench.measure import parse_measure
 from fusion_bench.order import FloatArray, positions
 from fusion_bench.records import Qrels, Run
+from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
+from tests.parity.collections import COLLECTIONS
+from tests.parity.collections import aligned as parity_aligned
+from tests.test_evaluate import Plain
 
 NAMES = (
     *("nDCG@1", "nDCG@3", "nDCG", "nDCG(dcg='exp-log2')@5", "RR@2", "RR", "RR(rel=2)", "R@1"),
@@ -25,7 +36,7 @@ MEASURES = [parse_measure(name) for name in NAMES]
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=60, deadline=None)
 
 
 def plain(
@@ -152,3 +163,207 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
         assert_same([fusions.build(config) for config in data.draw(every)], view)
 
     same()
+
+
+# Named cases ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", fusion_examples(), ids=str)
+def test_every_fusion_that_says_what_it_is_made_of_says_it_right(config: dict[str, Any]) -> None:
+    fusion = fusions.build(config)
+    for dataset in DATASETS:
+        view = judged(aligned(dataset))
+        (found,) = engine.evaluate([fusion], view, MEASURES)
+        if isinstance(found, Refusal):
+            assert fusion.compiled(view) is None
+        else:
+            assert found.tobytes() == plain(fusion, view, MEASURES).tobytes()
+
+
+def judged(view: AlignedRuns) -> AlignedRuns:
+    """The same lists with other judgements, of several grades."""
+    grades = np.arange(len(view.documents)) % 4
+    query, order = view.query_index, np.lexsort((-grades, view.query_index))
+    kept = order[grades[order] > 0]
+    counts = np.bincount(query[kept], minlength=len(view.queries))
+    return replace(
+        view,
+        grades=grades,
+        judged=np.ones(len(grades), dtype=bool),
+        ideal_offsets=to_offsets(counts),
+        ideal_grades=grades[kept],
+        _memo={},
+    )
+
+
+def pair_of_lists(depth: int = 5) -> AlignedRuns:
+    first, second = ({f"{name}{i:02}": -float(i) for i in range(depth)} for name in "ab")
+    runs = [
+        Run.from_dict("a", {"q": first}, roles=frozenset({"question"})),
+        Run.from_dict("b", {"q": second}, roles=frozenset({"keyword"})),
+    ]
+    return align(Qrels.from_dict({"q": {"a02": 1, "b03": 2, "unseen": 1}, "none": {"x": 0}}), runs)
+
+
+def test_ties_go_by_the_rule() -> None:
+    view = pair_of_lists()
+    for weights in ({}, {"a": 1e-13}, {"b": 1e-13}):
+        assert_same([fusions.build({"method": "rrf", "weights": weights})], view)
+    (found,) = engine.evaluate([fusions.build("rrf")], view, [parse_measure("RR")])
+    assert not isinstance(found, Refusal)
+    assert found.tolist() == [[1 / 6, 0.0]]  # b00, a00, b01, a01, b02, a02
+
+
+@pytest.mark.parametrize(
+    ("fusion", "names", "reason"),
+    [
+        ("rrf", ["nDCG@10", "Judged@10"], "Judged@10 looks at more than the relevant documents"),
+        ("rrf", ["RR(judged_only=True)"], "RR(judged_only=True) looks at more than the relevant"),
+        ("rrf", ["Bpref"], "Bpref looks at more than the relevant documents"),
+        (Plain(), ["nDCG@10"], "plain has no form that can be counted"),
+        ({"method": "rrf", "weights": {"a": 1e300}}, ["RR"], "scores beyond the range"),
+        ({"method": "rrf", "weights": {"a": 1e-300, "b": 0}}, ["RR"], "scores beyond the range"),
+        (
+            {"method": "weighted_score", "weights": {"a": 1e-200}},
+            ["RR"],
+            "weights beyond the range of the engine",
+        ),
+    ],
+)
+def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  # noqa: ANN401
+    given = fusion if isinstance(fusion, Fusion) else fusions.build(fusion)
+    view = pair_of_lists()
+    weights = given.source_weights(view.sources, view.roles)
+    view = view.restrict([s for s, w in zip(view.sources, weights, strict=True) if w > 0])
+    (found,) = engine.evaluate([given], view, [parse_measure(name) for name in names])
+    assert isinstance(found, Refusal)
+    assert found.reason.startswith(reason)
+
+
+def test_scores_and_ranks_beyond_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [Run.from_dict("a", {"q": {"x": 1e200, "y": 0.0}})]
+    view = align(Qrels.from_dict({"q": {"x": 1}}), runs)
+    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    assert found == Refusal("scores beyond the range of the engine")
+    monkeypatch.setattr(scoring, "DEEPEST", 4)
+    (found,) = engine.evaluate([fusions.build("rrf")], pair_of_lists(), MEASURES)
+    assert found == Refusal("a rank beyond 4")
+
+
+def test_a_view_without_candidates_is_refused() -> None:
+    view = pair_of_lists().subset(np.array([False, True]))
+    (found,) = engine.evaluate([fusions.build("rrf")], view, MEASURES)
+    assert isinstance(found, Refusal)
+    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    assert not isinstance(found, Refusal)
+    assert not found.any()
+
+
+def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
+    view = pair_of_lists()
+
+    def pruned(config: dict[str, Any]) -> bool:
+        form = fusions.build(config).compiled(view)
+        assert isinstance(form, RankSum)
+        (_, _, answer) = scoring.RankScorer.group(form)
+        return bool(answer)
+
+    v2 = {"method": "rrf_v2"}
+    assert pruned({"method": "rrf"})
+    assert pruned(v2)
+    assert pruned(v2 | {"bonus_scope": "per_source"})
+    assert not pruned(v2 | {"bonus": {1: 0.02, 3: 0.05}})
+    assert not pruned(v2 | {"bonus": {1: 0.02, 3: 0.05}, "bonus_scope": "per_source"})
+    assert not pruned(v2 | {"weights": {"b": 1e-10}})  # smaller than the last digit of a key
+
+
+# The systems that go through it -----------------------------------------------------------------
+
+
+def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = judged(aligned(DATASETS[0]))
+    options: list[dict[str, Any]] = [
+        {},
+        {"fusion": {"method": "rrf", "weights": {"keyword": 0}}},
+        {"top_k": 2},
+        {"depth": 2},
+        {"min_relevance": 0.02},
+        {"fusion": "weighted_score", "weights_by_type": {"hybrid": {"keyword": 1.0}}},
+        {"fusion": "rrf_v2", "depth": {"hyde": 1}},
+        {"blend": {"method": "linear", "reranker": "reranker", "missing": "below"}},
+    ]
+    systems = [
+        System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
+        for i, extra in enumerate(options)
+    ]
+    found = evaluate(systems, view, MEASURES, spaces=SPACES)
+    monkeypatch.setattr(engine, "evaluate", lambda fusions, *_, **__: [Refusal("")] * len(fusions))
+    for one, other in zip(found, evaluate(systems, view, MEASURES, spaces=SPACES), strict=True):
+        assert one.values.tobytes() == other.values.tobytes()
+
+
+def test_an_error_of_one_system_names_it() -> None:
+    lacking = {"method": "weighted_score", "normalize": {"method": "max"}}
+    view = align(Qrels.from_dict({"q": {"x": 1}}), [Run.from_dict("a", {"q": {"x": -1.0}})])
+    odd = System.model_validate({"name": "odd", "runs": ["a"], "fusion": lacking})
+    with pytest.raises(AlignmentError, match=r"^system 'odd': "):
+        evaluate([odd], view, MEASURES)
+
+
+# Real collections -------------------------------------------------------------------------------
+
+
+@cache
+def attack() -> AlignedRuns:
+    dataset = load_dataset(Path(__file__).parents[2] / "datasets/attack/dataset.yaml")
+    return align(dataset.qrels, tuple(dataset.runs.values()), queries=dataset.queries)
+
+
+def some_trials(view: AlignedRuns, count: int = 4) -> list[Fusion]:
+    random = np.random.default_rng(5)
+    trials: list[Fusion] = []
+    for i in range(count):
+        weights = {s: [1.0, 2.0, float(random.uniform(0.1, 2))][i % 3] for s in view.sources}
+        asked = any("question" in roles for roles in view.roles)
+        trials += [
+            fusions.build({"method": "rrf", "weights": weights, "k": [60, 7.5][i % 2]}),
+            fusions.build({"method": "weighted_score", "normalize": "min_max", "weights": weights}),
+            *([fusions.build({"method": "rrf_v2", "weights": weights})] if asked else []),
+        ]
+    return trials
+
+
+def assert_same_on(view: AlignedRuns) -> None:
+    trials = some_trials(view)
+    measures = [parse_measure(name) for name in ("nDCG@10", "RR@10", "R@100", "AP", "nDCG")]
+    for fusion, found in zip(trials, engine.evaluate(trials, view, measures), strict=True):
+        assert not isinstance(found, Refusal)
+        assert found.tobytes() == plain(fusion, view, measures).tobytes()
+
+
+def test_the_attack_collection() -> None:
+    assert_same_on(attack())
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_public_collections(collection: str) -> None:
+    assert_same_on(parity_aligned(collection))
+
+
+def test_neither_the_order_of_sources_nor_other_queries_change_a_value() -> None:
+    view = attack()
+    trials = some_trials(view, 3)
+    expected = engine.evaluate(trials, view, MEASURES)
+    turned = engine.evaluate(trials, view.restrict(view.sources[::-1]), MEASURES)
+    odd = np.arange(len(view.queries)) % 2 == 1
+    shards = [(keep, engine.evaluate(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
+    for t, values in enumerate(expected):
+        assert not isinstance(values, Refusal)
+        other = turned[t]
+        assert not isinstance(other, Refusal)
+        assert values.tobytes() == other.tobytes()
+        for keep, parts in shards:
+            part = parts[t]
+            assert not isinstance(part, Refusal)
+            assert values[:, keep].tobytes() == part.tobytes()
