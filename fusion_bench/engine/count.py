@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from fusion_bench.order import FloatArray, IntArray
 __all__ = ["Counter"]
 
 #: Bytes of a sum of so many Booleans never run over.
-BYTE_ROWS = 255
+BYTE_ROWS: Final = 255
 #: Doubtful pairs that are collected before they are settled: bounds their memory.
-MOST_DOUBTS = 250_000
+MOST_DOUBTS: Final = 250_000
 
 
 class Doubts(NamedTuple):
@@ -34,6 +34,10 @@ class Doubts(NamedTuple):
     member: IntArray
     other: IntArray
     earlier: NDArray[np.bool_]
+
+
+NOTHING: Final[IntArray] = np.empty(0, dtype=np.int64)
+NO_DOUBTS: Final = Doubts(NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
 
 
 class Counter:
@@ -142,31 +146,37 @@ def _true_by_column(table: NDArray[np.bool_]) -> IntArray:
 
 
 def _sorted(pool: Pool, rough: Rough) -> tuple[IntArray, Doubts]:
-    scores, lower, upper = rough
-    certain = np.empty((len(pool.members), scores.shape[1]), dtype=np.int64)
-    parts = []
-    for lane in range(scores.shape[1]):
-        mine = scores[pool.rows, lane]
-        order = np.argsort(mine)
-        rising = mine[order]
-        first = np.searchsorted(rising, lower[pool.members, lane], side="left")
-        last = np.searchsorted(rising, upper[pool.members, lane], side="right")
-        certain[:, lane] = len(order) - last
-        near = last - first  # the member itself among them
-        member = np.repeat(np.arange(len(near)), near)
-        start = np.repeat(first - np.cumsum(near) + near, near)
-        other = order[start + np.arange(len(member))]
-        keep = other != pool.places[member]
-        member, other = member[keep], other[keep]
-        parts.append(
-            Doubts(
-                np.full(len(member), lane),
-                pool.members[member],
-                pool.rows[other],
-                other < pool.places[member],
-            )
-        )
-    return certain, _joined(parts)
+    mine = np.ascontiguousarray(rough.scores[pool.rows].T)
+    rising = np.sort(mine, axis=1)
+    lower, upper = (bound[pool.members].T for bound in (rough.lower, rough.upper))
+    certain = np.empty((len(pool.members), len(mine)), dtype=np.int64)
+    parts = [NO_DOUBTS]
+    for lane, sorted_scores in enumerate(rising):
+        first = sorted_scores.searchsorted(lower[lane], side="left")
+        last = sorted_scores.searchsorted(upper[lane], side="right")
+        certain[:, lane] = len(sorted_scores) - last
+        if (last - first).sum() > len(first):  # each member lies between its own bounds
+            parts.append(_neighbours(pool, lane, mine[lane], first, last))
+    return certain, _joined(parts) if len(parts) > 1 else NO_DOUBTS
+
+
+def _neighbours(
+    pool: Pool, lane: int, scores: RoughArray, first: IntArray, last: IntArray
+) -> Doubts:
+    """Who else stands between the bounds of each member, given as places from below."""
+    crowded = np.flatnonzero(last - first > 1)
+    near = (last - first)[crowded]
+    starts = np.repeat(first[crowded] - np.cumsum(near) + near, near)
+    other = np.argsort(scores)[starts + np.arange(len(starts))]
+    member = np.repeat(crowded, near)
+    keep = other != pool.places[member]
+    member, other = member[keep], other[keep]
+    return Doubts(
+        np.full(len(member), lane),
+        pool.members[member],
+        pool.rows[other],
+        other < pool.places[member],
+    )
 
 
 def _joined(parts: list[Doubts]) -> Doubts:

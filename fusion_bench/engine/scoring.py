@@ -237,6 +237,7 @@ class MeanScorer(Scorer):
         self.layout = layout_of(runs, merged=False, pruned=False)
         self.weights = np.array([trial.weights for trial in trials])  # (T, S)
         self.features = _features(runs, trials[0])
+        self.space: FloatArray = np.empty((0, 0))
 
     @staticmethod
     def refusal(runs: AlignedRuns, trial: WeightedMean) -> str | None:
@@ -259,13 +260,17 @@ class MeanScorer(Scorer):
         weights = self.weights[lanes]
         weights = weights / weights.max(axis=1)[:, None]
         given = self.features
-        scores = np.empty((len(given.values) + 1, len(weights)))
+        size = given.values.shape[1]
+        if self.space.shape[1] != len(weights):
+            self.space = np.empty((size + 1, len(weights)))
+        scores = self.space
         scores[-1] = -np.inf
         divisors = given.patterns @ weights.T
-        for start in range(0, len(given.values), MEAN_ROWS):
-            rows = slice(start, min(start + MEAN_ROWS, len(given.values)))
-            np.matmul(given.values[rows], weights.T, out=scores[rows])
-            scores[rows] /= divisors[given.pattern[rows]]
+        for start in range(0, size, MEAN_ROWS):
+            rows = slice(start, min(start + MEAN_ROWS, size))
+            part = weights @ given.values[:, rows]
+            divisor = np.take(divisors, given.pattern[rows], axis=0, mode="clip")
+            np.divide(part.T, divisor, out=scores[rows])
         width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
         return self._bounded(scores, KEY_STEP, width * given.greatest)
 
@@ -273,7 +278,7 @@ class MeanScorer(Scorer):
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
         weights = self.weights[trial][:, None]
         counted = self.features.patterns[self.features.pattern[rows]].T > 0
-        total = sum_terms(np.where(counted, weights * self.features.values[rows].T, 0.0))
+        total = sum_terms(np.where(counted, weights * self.features.values[:, rows], 0.0))
         return score_keys(total / sum_terms(np.where(counted, weights, 0.0)))
 
 
@@ -281,7 +286,7 @@ class _Features(NamedTuple):
     """What the sources say of each row.
 
     Attributes:
-        values: (U, S): 0 where a source says nothing.
+        values: (S, U): 0 where a source says nothing.
         patterns: (K, S): 1 for a source that says something, 0 for one that does not.
         pattern: (U,): which of these each row has.
         greatest: The greatest absolute value.
@@ -300,10 +305,12 @@ def _features(runs: AlignedRuns, trial: WeightedMean) -> _Features:
 
 def _laid_out(runs: AlignedRuns, trial: WeightedMean) -> _Features:
     layout = layout_of(runs, merged=False, pruned=False)
-    features = trial.features()[:, layout.rows].T
+    features = trial.features()[:, layout.rows]
     counted = ~np.isnan(features)
-    code = counted @ (1 << np.arange(counted.shape[1], dtype=np.int64))
-    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
-    values = np.ascontiguousarray(np.where(counted, features, 0.0))
+    packed = np.packbits(counted, axis=0)
+    # Up to eight sources make one byte, and numpy is far faster with single numbers.
+    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
+    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
+    values = np.where(counted, features, 0.0)
     greatest = float(np.abs(values).max(initial=0))
-    return _Features(values, counted[first].astype(np.float64), kind, greatest)
+    return _Features(values, counted.T[first].astype(np.float64), pattern.ravel(), greatest)

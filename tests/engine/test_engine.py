@@ -259,6 +259,17 @@ def test_a_view_without_candidates_is_refused() -> None:
     assert not found.any()
 
 
+def test_many_sources() -> None:
+    lists = {f"s{i}": {f"d{(i * j) % 7}": float(j) for j in range(i % 4 + 1)} for i in range(11)}
+    view = align(
+        Qrels.from_dict({"q": {"d1": 1, "d3": 2}}),
+        [Run.from_dict(name, {"q": found}) for name, found in lists.items()],
+    )
+    weights = {"s1": 2.0, "s4": 0.3}
+    for config in ({"method": "rrf"}, {"method": "weighted_score", "normalize": "min_max"}):
+        assert_same([fusions.build(config), fusions.build(config | {"weights": weights})], view)
+
+
 def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     view = pair_of_lists()
 
