@@ -26,7 +26,7 @@ from fusion_bench.columns import (
     to_offsets,
 )
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray, IntArray, freeze, positions
+from fusion_bench.order import FloatArray, IntArray, freeze, positions, settled
 
 __all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
 
@@ -87,7 +87,7 @@ class Qrels:
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     grades: IntArray
 
@@ -109,7 +109,7 @@ class Qrels:
         grouped = group(queries, documents, "judgement")
         refuse_duplicates(grouped)
         values = np.asarray(grades, dtype=np.int64)[grouped.rows]
-        by_document = np.lexsort((grouped.documents, query_of_rows(grouped.offsets)))
+        by_document = _ordered(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
             grouped.offsets,
@@ -161,7 +161,7 @@ class Run:
     name: str
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     scores: FloatArray
     ranks: IntArray
@@ -201,7 +201,7 @@ class Run:
         grouped = group(queries, documents, "ranked document")
         values = values[grouped.rows]
         place = _places(grouped, values, ranks, reading)
-        order = np.lexsort((place, query_of_rows(grouped.offsets)))
+        order = _ordered(place, grouped.offsets)
         zeros = values == 0
         kept = order[~zeros[order]] if reading.drop_zero_scores else order
         duplicates = 0
@@ -265,10 +265,25 @@ def _places(
     """The place of every grouped row inside its query, by score or by the file's rank column."""
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    if reading.source_ties == "file":
-        return positions(scores, grouped.offsets)
     # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
-    return positions(scores, grouped.offsets, tie_order=-grouped.documents)
+    ties = None if reading.source_ties == "file" else -grouped.documents
+    places = counting(grouped.offsets)
+    loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
+    if len(loose):  # most files are written best first, and only some queries need sorting
+        lengths = np.diff(grouped.offsets)[loose]
+        rows = np.repeat(grouped.offsets[loose] - to_offsets(lengths)[:-1], lengths)
+        rows += np.arange(len(rows))
+        places[rows] = positions(
+            scores[rows], to_offsets(lengths), tie_order=None if ties is None else ties[rows]
+        )
+    return places
+
+
+def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
+    """The rows of each query by their values, a stable sort."""
+    owner = query_of_rows(offsets)
+    falls = (values[1:] < values[:-1]) & (owner[1:] == owner[:-1])
+    return np.lexsort((values, owner)) if falls.any() else np.arange(len(values))
 
 
 def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from fusion_bench.errors import DataError, UnknownNameError
 
-__all__ = ["Kind", "Rows", "read_rows", "read_text", "reader", "suffix_of"]
+__all__ = ["Kind", "Rows", "decoded", "read_data", "read_rows", "read_text", "reader", "suffix_of"]
 
 Kind: TypeAlias = Literal["run", "qrels"]
 
@@ -19,6 +19,8 @@ Kind: TypeAlias = Literal["run", "qrels"]
 @dataclass(frozen=True)
 class Rows:
     """One file's rows, unparsed numbers included.
+
+    A column is a list, or what stands for one without holding a string a row (``Ids``, ``Spans``).
 
     Attributes:
         queries: Query ids.
@@ -77,19 +79,36 @@ def read_text(path: Path) -> str:
     Raises:
         DataError: It cannot be opened, unpacked or decoded.
     """
+    return decoded(path, read_data(path))
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """The text that a file's bytes are.
+
+    Raises:
+        DataError: They are none.
+    """
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
         return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file: check the path") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: a folder, and a file is needed") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: not UTF-8 text (byte {error.start}): a plain or gzip text file is needed"
         ) from None
+
+
+def read_data(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its first ones say gzip.
+
+    Raises:
+        DataError: It cannot be opened or unpacked.
+    """
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file: check the path") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: a folder, and a file is needed") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusion_bench.errors import DataError
 from fusion_bench.load._rows import Rows, read_rows, suffix_of
+from fusion_bench.load._spans import Spans
 from fusion_bench.load.json_lines import objects, text_of
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
@@ -114,6 +115,8 @@ def _located(path: Path, rows: Rows) -> Iterator[None]:
 
 
 def _numbers(values: Sequence[str | float]) -> FloatArray:
+    if isinstance(values, Spans) and (quick := values.floats()) is not None:
+        return quick
     numbers: list[float] = []
     try:
         numbers.extend(map(float, values))
@@ -132,6 +135,8 @@ def _refuse_booleans(values: Sequence[str | float], what: str) -> None:
 
 
 def _integers(values: Sequence[str | float], what: str) -> IntArray:
+    if isinstance(values, Spans) and (quick := values.integers()) is not None:
+        return quick
     _refuse_booleans(values, what)
     whole = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):

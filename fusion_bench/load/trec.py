@@ -5,10 +5,12 @@ A run has six, ``query Q0 document rank score tag``; qrels have four, ``query 0 
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.load._rows import Kind, Rows, read_text, reader
+from fusion_bench.load._rows import Kind, Rows, decoded, read_data, reader
+from fusion_bench.load._spans import split_columns
 
 __all__ = ["rows_of_lines"]
 
@@ -18,7 +20,32 @@ COLUMNS = {"run": "query Q0 document rank score tag", "qrels": "query 0 document
 @reader(".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
 def read(path: Path, kind: Kind) -> Rows:
     """Read a TREC run or qrels file; blank lines are skipped."""
-    return rows_of_lines(path, kind, read_text(path))
+    data = read_data(path)
+    return _regular(kind, data) or rows_of_lines(path, kind, decoded(path, data))
+
+
+def _regular(kind: Kind, data: bytes) -> Rows | None:
+    """The rows of a file that is regular throughout; None if it has to be read line by line.
+
+    This is the fast way and knows no errors: whatever is unusual is left to the other one, which
+    says what is wrong and where.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    columns = split_columns(data, len(COLUMNS[kind].split()))
+    if columns is None:
+        return None
+    queries, documents = columns[0].ids(), columns[2].ids()
+    if queries is None or documents is None:
+        return None
+    return Rows(
+        queries=queries,
+        documents=documents,
+        values=columns[4 if kind == "run" else 3],
+        ranks=columns[3] if kind == "run" else None,
+        lines=range(1, len(queries) + 1),
+    )
 
 
 def rows_of_lines(path: Path, kind: Kind, text: str) -> Rows:

@@ -1,0 +1,208 @@
+"""Columns of a text that nobody has cut into strings yet: where each cell starts and ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.ids import BYTES, WIDEST, Ids, Words
+from fusion_bench.order import POWERS, FloatArray, IntArray
+
+__all__ = ["Spans", "split_columns"]
+
+#: Bytes behind the text, so that whole words can be read at its end.
+MARGIN = WIDEST + BYTES
+NEWLINE, BLANK, TAB, MINUS, DOT = b"\n \t-."
+#: What separates the columns of a line for Python, beyond what ASCII has.
+WIDE_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+#: Digits that a 64-bit integer always holds.
+MOST_DIGITS = 18
+#: Whole numbers up to this one are exact in float64.
+EXACT = 2**53
+#: Cells worked on at a time: what a core's cache holds.
+BLOCK = 1 << 14
+
+
+def _all(byte: int) -> np.uint64:
+    """A word of eight equal bytes."""
+    return np.uint64(int.from_bytes(bytes([byte]) * BYTES, "big"))
+
+
+ONES, HIGH, DOTS, ZEROS, SIXES = _all(1), _all(0x80), _all(DOT), _all(ord("0")), _all(6)
+LOW_HALF, HIGH_HALF = _all(0x0F), _all(0xF0)
+TENS = np.array([10**n for n in range(BYTES + 1)], dtype=np.uint64)
+
+
+class Spans(Sequence[str]):
+    """One column: cells of a text.
+
+    Attributes:
+        data: The text's bytes and a margin behind them.
+        starts: Shape (n,): where each cell starts.
+        ends: Shape (n,): where it ends.
+    """
+
+    def __init__(self, data: NDArray[np.uint8], starts: IntArray, ends: IntArray) -> None:
+        self.data, self.starts, self.ends = data, starts, ends
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Spans: ...
+    def __getitem__(self, index: int | slice) -> str | Spans:
+        if isinstance(index, slice):
+            return Spans(self.data, self.starts[index], self.ends[index])
+        return self.data[self.starts[index] : self.ends[index]].tobytes().decode()
+
+    def ids(self) -> Ids | None:
+        """The cells as packed ids; None if one is too long for that."""
+        widths = self.ends - self.starts
+        widest = int(widths.max(initial=1))
+        if widest > WIDEST:
+            return None
+        count = -(-widest // BYTES)
+        words = np.empty((count, len(self)), dtype=np.uint64)
+        for w in range(count):
+            unused = _unused(widths, w)
+            words[w] = self._words(self.starts + BYTES * w, ">u8") >> unused << unused
+        return Ids(words)
+
+    def _words(self, starts: IntArray, order: str) -> Words:
+        """The eight bytes at each place."""
+        every = np.ndarray((len(self.data) - BYTES + 1,), order, self.data, strides=(1,))
+        return every[starts].astype(np.uint64)
+
+    def integers(self) -> IntArray | None:
+        """The cells as whole numbers; None unless all of them are plain ones."""
+        parts = [self[at : at + BLOCK]._decimals() for at in range(0, len(self), BLOCK)]
+        if not all(plain.all() and not decimals.any() for _, _, decimals, plain in parts):
+            return None
+        if (self._words(self.ends - 1, "<u8") & np.uint64(0xFF) == DOT).any():
+            return None  # "5." is a number, but not a whole one
+        return np.concatenate(
+            [np.where(minus, -whole, whole) for whole, minus, _, _ in parts], dtype=np.int64
+        )
+
+    def floats(self) -> FloatArray | None:
+        """The cells as ``float`` reads them, to the last bit; None if it refuses one."""
+        numbers = np.empty(len(self))
+        for at in range(0, len(self), BLOCK):
+            part = self[at : at + BLOCK]
+            whole, minus, decimals, plain = part._decimals()
+            # Both are exact, so that dividing them rounds once, which is the right rounding.
+            exact = plain & (whole <= EXACT) & (decimals < len(POWERS))
+            value = whole / POWERS[np.where(exact, decimals, 0)]
+            value = np.where(minus, -value, value)
+            rest = np.flatnonzero(~exact)
+            try:
+                value[rest] = [float(part[row]) for row in rest.tolist()]
+            except ValueError:
+                return None
+            numbers[at : at + BLOCK] = value
+        return numbers
+
+    def _decimals(self) -> tuple[IntArray, NDArray[np.bool_], IntArray, NDArray[np.bool_]]:
+        """Each cell as ``-digits.digits``.
+
+        Returns:
+            Its digits as a whole number, whether a minus stands before them, how many stand behind
+            the point, and whether the cell is of this kind at all; where not, the rest says
+            nothing.
+        """
+        minus = self.data[self.starts] == MINUS
+        starts = self.starts + minus
+        widths = self.ends - starts
+        plain = widths <= 3 * BYTES
+        whole = np.zeros(len(self), dtype=np.uint64)
+        points = np.zeros(len(self), dtype=np.int64)
+        decimals = np.zeros(len(self), dtype=np.int64)
+        for w in range(min(-(-int(widths.max(initial=0)) // BYTES), 3)):
+            word = self._words(starts + BYTES * w, "<u8")
+            inside = np.clip(widths - BYTES * w, 0, BYTES)
+            value, point, good = _digits(word, inside)
+            has_point = point < inside
+            plain &= good
+            whole = whole * TENS[inside - has_point] + value
+            points += has_point
+            decimals += np.where(has_point, widths - BYTES * w - point - 1, 0)
+        digits = widths - points
+        plain &= (points <= 1) & (digits >= 1) & (digits <= MOST_DIGITS)
+        return whole.astype(np.int64), minus, decimals, plain
+
+
+def _unused(widths: IntArray, word: int) -> Words:
+    """How many bits of a word stand behind a cell of that width."""
+    bits: Words = (8 * (BYTES - np.clip(widths - BYTES * word, 0, BYTES))).astype(np.uint64)
+    return bits
+
+
+def _digits(word: Words, inside: IntArray) -> tuple[Words, IntArray, NDArray[np.bool_]]:
+    """Eight characters at once, the first in the lowest byte, of which ``inside`` count.
+
+    Returns:
+        The number that the digits make when the first point is left out, where that point stands
+        (``inside`` or more = nowhere), and whether all the others are digits.
+    """
+    other = word ^ DOTS
+    found = (other - ONES) & ~other & HIGH  # the lowest bit is right, those above it may not be
+    lowest = found & (~found + np.uint64(1))
+    before = np.where(lowest == 0, ~np.uint64(0), (lowest >> np.uint64(7)) - np.uint64(1))
+    point = np.bitwise_count(before).astype(np.int64) >> 3
+    has_point = point < inside
+    joined = np.where(has_point, (word & before) | (word >> np.uint64(8) & ~before), word)
+    shift = (8 * (BYTES - inside + has_point)).astype(np.uint64)
+    # To the right end, with zeros before; a shift by all 64 bits gives 0 in numpy.
+    text = joined << shift | ZEROS >> (np.uint64(64) - shift)
+    good = ((text & HIGH_HALF) == ZEROS) & (((text + SIXES) & HIGH_HALF) == ZEROS)
+    # Pairs, fours, then all eight: each step adds ten, a hundred, ten thousand times the left one.
+    pairs = (text & LOW_HALF) * np.uint64((10 << 8) + 1) >> np.uint64(8)
+    fours = (pairs & np.uint64(0x00FF00FF00FF00FF)) * np.uint64((100 << 16) + 1) >> np.uint64(16)
+    eight = (fours & np.uint64(0x0000FFFF0000FFFF)) * np.uint64((10000 << 32) + 1) >> np.uint64(32)
+    return eight, point, good
+
+
+def split_columns(data: bytes, columns: int) -> list[Spans] | None:
+    """The columns of a text where every line has so many, one blank or tab between two.
+
+    Returns:
+        One entry a column; None if a line is anything else: blanks in a row or at an end, an
+        empty line, any other white space, bytes that are no UTF-8.
+    """
+    if not data or not _only_plain_blanks(data):
+        return None
+    size = len(data)
+    padded = np.zeros(size + MARGIN + 1, dtype=np.uint8)
+    padded[:size] = np.frombuffer(data, dtype=np.uint8)
+    if data[-1] != NEWLINE:
+        padded[size] = NEWLINE
+        size += 1
+    breaks = np.flatnonzero(padded[:size] <= BLANK)
+    if len(breaks) % columns:
+        return None
+    kinds = padded[breaks].reshape(-1, columns)
+    between = kinds[:, :-1]
+    if (kinds[:, -1] != NEWLINE).any() or not ((between == BLANK) | (between == TAB)).all():
+        return None
+    if breaks[0] == 0 or (np.diff(breaks) < 2).any():
+        return None
+    ends = breaks.reshape(-1, columns).T
+    first = np.concatenate([[0], ends[-1, :-1] + 1])
+    starts = [first, *(ends[:-1] + 1)]
+    return [Spans(padded, start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _only_plain_blanks(data: bytes) -> bool:
+    """Whether the text is UTF-8 without the white space that only Unicode has."""
+    if data.isascii():
+        return True
+    try:
+        return WIDE_BLANK.search(data.decode()) is None
+    except UnicodeDecodeError:
+        return False
