@@ -23,6 +23,7 @@ __all__ = [
     "refuse_duplicates",
     "refuse_ragged",
     "repeats",
+    "rows_of",
     "slices",
     "to_offsets",
 ]
@@ -130,6 +131,14 @@ def query_of_rows(offsets: IntArray) -> IntArray:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
+def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
+    """The rows of these queries, one query after another."""
+    counts = np.diff(offsets)[queries]
+    return np.arange(int(counts.sum())) + np.repeat(
+        offsets[queries] - (np.cumsum(counts) - counts), counts
+    )
+
+
 def counting(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -149,8 +158,8 @@ def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
         offsets: Shape (Q+1,).
         parts: Arrays of shape (N,), permuted along with the queries, or tuples of strings.
     """
-    order = sorted(range(len(queries)), key=queries.__getitem__)
-    rows = np.concatenate([np.arange(offsets[q], offsets[q + 1]) for q in order])
+    order = np.array(sorted(range(len(queries)), key=queries.__getitem__), dtype=np.int64)
+    rows = rows_of(offsets, order)
     sha = hashlib.sha256("\0".join(queries[q] for q in order).encode())
     sha.update(np.diff(offsets)[order].astype("<i8").tobytes())
     for part in parts:

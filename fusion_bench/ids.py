@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.order import IntArray, freeze
 
-__all__ = ["WIDEST", "Ids", "Words", "pack", "union"]
+__all__ = ["WIDEST", "Ids", "Words", "dense", "pack", "union"]
 
 #: Longest id that is packed, in bytes.
 WIDEST = 64
@@ -81,11 +81,11 @@ class Ids(Sequence[str]):
 
     def factorize(self) -> tuple[IntArray, Ids]:
         """Codes that sort as the ids do by bytes, and the distinct ids in that order."""
-        codes, first = _dense(self.words[0])
+        codes, first = dense(self.words[0])
         for word in self.words[1:]:
-            more, distinct = _dense(word)
+            more, distinct = dense(word)
             if len(distinct) > 1:
-                codes, first = _dense(codes * len(distinct) + more)
+                codes, first = dense(codes * len(distinct) + more)
         return codes, self.take(first)
 
     def joined(self) -> bytes:
@@ -99,7 +99,7 @@ class Ids(Sequence[str]):
         return table[kept][:-1].tobytes()
 
 
-def _dense(values: NDArray[np.generic], kind: str | None = None) -> tuple[IntArray, IntArray]:
+def dense(values: NDArray[np.generic], kind: str | None = None) -> tuple[IntArray, IntArray]:
     """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands."""
     if len(values) == 0 or (values[0] == values).all():
         return np.zeros(len(values), dtype=np.int64), np.zeros(min(len(values), 1), dtype=np.int64)
@@ -133,7 +133,7 @@ def union(tables: Sequence[Ids]) -> tuple[Ids, list[IntArray]]:
         [np.pad(ids.words, ((0, count - len(ids.words)), (0, 0))) for ids in tables], axis=1
     )
     if count == 1:  # sorted pieces, which a stable sort only merges
-        codes, first = _dense(together[0], "stable")
+        codes, first = dense(together[0], "stable")
         distinct = Ids(np.ascontiguousarray(together[:, first]))
     else:
         codes, distinct = Ids(together).factorize()

@@ -22,6 +22,7 @@ from fusion_bench.columns import (
     refuse_duplicates,
     refuse_ragged,
     repeats,
+    rows_of,
     slices,
     to_offsets,
 )
@@ -270,11 +271,10 @@ def _places(
     places = counting(grouped.offsets)
     loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
     if len(loose):  # most files are written best first, and only some queries need sorting
-        lengths = np.diff(grouped.offsets)[loose]
-        rows = np.repeat(grouped.offsets[loose] - to_offsets(lengths)[:-1], lengths)
-        rows += np.arange(len(rows))
+        rows = rows_of(grouped.offsets, loose)
+        lengths = to_offsets(np.diff(grouped.offsets)[loose])
         places[rows] = positions(
-            scores[rows], to_offsets(lengths), tie_order=None if ties is None else ties[rows]
+            scores[rows], lengths, tie_order=None if ties is None else ties[rows]
         )
     return places
 
