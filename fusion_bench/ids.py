@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.order import IntArray, freeze
 
-__all__ = ["WIDEST", "Ids", "Words", "dense", "pack", "union"]
+__all__ = ["WIDEST", "Ids", "Words", "concatenate", "dense", "pack", "union"]
 
 #: Longest id that is packed, in bytes.
 WIDEST = 64
@@ -126,16 +126,24 @@ def pack(names: Sequence[str]) -> Ids | None:
     return Ids(np.ascontiguousarray(words))
 
 
+def concatenate(tables: Sequence[Ids]) -> Ids:
+    """All ids, one table after another."""
+    count = max(len(ids.words) for ids in tables)
+    words = np.zeros((count, sum(map(len, tables))), dtype=np.uint64)
+    at = 0
+    for ids in tables:
+        words[: len(ids.words), at : at + len(ids)] = ids.words
+        at += len(ids)
+    return Ids(words)
+
+
 def union(tables: Sequence[Ids]) -> tuple[Ids, list[IntArray]]:
     """The distinct ids of several sorted tables, sorted, and each table's codes among them."""
-    count = max(len(ids.words) for ids in tables)
-    together = np.concatenate(
-        [np.pad(ids.words, ((0, count - len(ids.words)), (0, 0))) for ids in tables], axis=1
-    )
-    if count == 1:  # sorted pieces, which a stable sort only merges
-        codes, first = dense(together[0], "stable")
-        distinct = Ids(np.ascontiguousarray(together[:, first]))
+    together = concatenate(tables)
+    if len(together.words) == 1:  # sorted pieces, which a stable sort only merges
+        codes, first = dense(together.words[0], "stable")
+        distinct = together.take(first)
     else:
-        codes, distinct = Ids(together).factorize()
+        codes, distinct = together.factorize()
     ends = np.cumsum([len(ids) for ids in tables])
     return distinct, np.split(codes, ends[:-1])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fusion_bench.errors import DataError, UnknownNameError
+from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["Kind", "Rows", "decoded", "read_data", "read_rows", "read_text", "reader", "suffix_of"]
 
@@ -18,22 +19,20 @@ Kind: TypeAlias = Literal["run", "qrels"]
 
 @dataclass(frozen=True)
 class Rows:
-    """One file's rows, unparsed numbers included.
-
-    A column is a list, or what stands for one without holding a string a row (``Ids``, ``Spans``).
+    """One file's rows. Numbers are text until somebody parses them, unless they were plain.
 
     Attributes:
         queries: Query ids.
         documents: Document ids.
         values: Scores or grades, as text or numbers.
-        ranks: The rank column, if the file has one.
+        ranks: Makes the rank column, if the file has one: few readings need it.
         lines: 1-based line (or record) of each row.
     """
 
     queries: Sequence[str]
     documents: Sequence[str]
-    values: Sequence[str | float]
-    ranks: Sequence[str | int] | None
+    values: Sequence[str | float] | FloatArray | IntArray
+    ranks: Callable[[], Sequence[str | int] | IntArray] | None
     lines: Sequence[int]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fusion_bench.ids import BYTES, WIDEST, Ids, Words
 from fusion_bench.order import POWERS, FloatArray, IntArray
 
-__all__ = ["Spans", "split_columns"]
+__all__ = ["Spans", "split_blocks"]
 
 #: Bytes behind the text, so that whole words can be read at its end.
 MARGIN = WIDEST + BYTES
@@ -23,8 +23,8 @@ WIDE_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3
 MOST_DIGITS = 18
 #: Whole numbers up to this one are exact in float64.
 EXACT = 2**53
-#: Cells worked on at a time: what a core's cache holds.
-BLOCK = 1 << 14
+#: Bytes worked on at a time: what makes of it fits a core's cache.
+BLOCK = 1 << 18
 
 
 def _all(byte: int) -> np.uint64:
@@ -81,32 +81,25 @@ class Spans(Sequence[str]):
 
     def integers(self) -> IntArray | None:
         """The cells as whole numbers; None unless all of them are plain ones."""
-        parts = [self[at : at + BLOCK]._decimals() for at in range(0, len(self), BLOCK)]
-        if not all(plain.all() and not decimals.any() for _, _, decimals, plain in parts):
+        whole, minus, decimals, plain = self._decimals()
+        pointed = self.data[self.ends - 1] == DOT  # "5." is a number, but not a whole one
+        if not plain.all() or decimals.any() or pointed.any():
             return None
-        if (self._words(self.ends - 1, "<u8") & np.uint64(0xFF) == DOT).any():
-            return None  # "5." is a number, but not a whole one
-        return np.concatenate(
-            [np.where(minus, -whole, whole) for whole, minus, _, _ in parts], dtype=np.int64
-        )
+        return np.where(minus, -whole, whole)
 
     def floats(self) -> FloatArray | None:
         """The cells as ``float`` reads them, to the last bit; None if it refuses one."""
-        numbers = np.empty(len(self))
-        for at in range(0, len(self), BLOCK):
-            part = self[at : at + BLOCK]
-            whole, minus, decimals, plain = part._decimals()
-            # Both are exact, so that dividing them rounds once, which is the right rounding.
-            exact = plain & (whole <= EXACT) & (decimals < len(POWERS))
-            value = whole / POWERS[np.where(exact, decimals, 0)]
-            value = np.where(minus, -value, value)
-            rest = np.flatnonzero(~exact)
-            try:
-                value[rest] = [float(part[row]) for row in rest.tolist()]
-            except ValueError:
-                return None
-            numbers[at : at + BLOCK] = value
-        return numbers
+        whole, minus, decimals, plain = self._decimals()
+        # Both are exact, so that dividing them rounds once, which is the right rounding.
+        exact = plain & (whole <= EXACT) & (decimals < len(POWERS))
+        value = whole / POWERS[np.where(exact, decimals, 0)]
+        value = np.where(minus, -value, value)
+        rest = np.flatnonzero(~exact)
+        try:
+            value[rest] = [float(self[row]) for row in rest.tolist()]
+        except ValueError:
+            return None
+        return value
 
     def _decimals(self) -> tuple[IntArray, NDArray[np.bool_], IntArray, NDArray[np.bool_]]:
         """Each cell as ``-digits.digits``.
@@ -168,19 +161,35 @@ def _digits(word: Words, inside: IntArray) -> tuple[Words, IntArray, NDArray[np.
     return eight, point, good
 
 
-def split_columns(data: bytes, columns: int) -> list[Spans] | None:
+def split_blocks(data: bytes, columns: int) -> Iterator[list[Spans] | None]:
     """The columns of a text where every line has so many, one blank or tab between two.
 
-    Returns:
-        One entry a column; None if a line is anything else: blanks in a row or at an end, an
-        empty line, any other white space, bytes that are no UTF-8.
+    Yields:
+        Block after block of lines, small enough for a core's cache, one entry a column; None, and
+        then no more, where a line is anything else: blanks in a row or at an end, an empty line,
+        any other white space, bytes that are no UTF-8.
     """
     if not data or not _only_plain_blanks(data):
-        return None
+        yield None
+        return
+    at = 0
+    while at < len(data):
+        end = len(data)
+        if end - at > BLOCK:
+            end = data.rfind(b"\n", at, at + BLOCK) + 1
+        found = _split(data[at:end], columns) if end else None
+        yield found
+        if found is None:
+            return
+        at = end
+
+
+def _split(data: bytes, columns: int) -> list[Spans] | None:
+    """The columns of one block of lines, or None."""
     size = len(data)
     padded = np.zeros(size + MARGIN + 1, dtype=np.uint8)
     padded[:size] = np.frombuffer(data, dtype=np.uint8)
-    if data[-1] != NEWLINE:
+    if data[-1] != NEWLINE:  # the last line of a file may go without
         padded[size] = NEWLINE
         size += 1
     breaks = np.flatnonzero(padded[:size] <= BLANK)
@@ -190,11 +199,12 @@ def split_columns(data: bytes, columns: int) -> list[Spans] | None:
     between = kinds[:, :-1]
     if (kinds[:, -1] != NEWLINE).any() or not ((between == BLANK) | (between == TAB)).all():
         return None
-    if breaks[0] == 0 or (np.diff(breaks) < 2).any():
+    if breaks[0] == 0 or (breaks[1:] - breaks[:-1] < 2).any():
         return None
-    ends = breaks.reshape(-1, columns).T
-    first = np.concatenate([[0], ends[-1, :-1] + 1])
-    starts = [first, *(ends[:-1] + 1)]
+    ends = np.ascontiguousarray(breaks.reshape(-1, columns).T)
+    starts = np.empty_like(ends)
+    starts[1:] = ends[:-1] + 1
+    starts[0, 0], starts[0, 1:] = 0, ends[-1, :-1] + 1
     return [Spans(padded, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
