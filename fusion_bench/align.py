@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.columns import query_of_rows, rows_of, slices, to_offsets
+from fusion_bench.columns import query_of_rows, rows_of, to_offsets
 from fusion_bench.errors import AlignmentError, UnknownNameError
 from fusion_bench.ids import Ids, dense, pack, union
 from fusion_bench.order import FloatArray, IntArray, freeze
@@ -221,12 +221,12 @@ def align(
     """
     if not runs:
         raise AlignmentError("no run to align: at least one is needed")
-    for kind, tables in (("run", runs), ("rerank list", rerankers)):
-        _require_own_names(kind, tables)
-        for table in tables:
+    for kind, lists in (("run", runs), ("rerank list", rerankers)):
+        _require_own_names(kind, lists)
+        for table in lists:
             _require_common_query(kind, table, qrels)
     vocabulary, (judged_codes, *codes) = _common_vocabulary(
-        [table.vocabulary for table in (qrels, *runs)]
+        [qrels.vocabulary, *(run.vocabulary for run in runs)]
     )
     size = len(vocabulary)
     sources = [_keyed(run, c, qrels.queries, size) for run, c in zip(runs, codes, strict=True)]
@@ -277,7 +277,7 @@ def _require_own_names(kind: str, tables: Sequence[Run]) -> None:
 
 
 def _require_common_query(kind: str, run: Run, qrels: Qrels) -> None:
-    answered = [query for query, rows in slices(run.queries, run.offsets) if rows.stop > rows.start]
+    answered = [run.queries[q] for q in np.flatnonzero(np.diff(run.offsets)).tolist()]
     if not set(answered) & set(qrels.queries):
         example = repr(answered[0]) if answered else "nothing, every row being dropped,"
         raise AlignmentError(

@@ -84,8 +84,8 @@ def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
         codes, names = factorize(tuple(values.take(new)))
         return codes[np.cumsum(new) - 1], names
     table: dict[str, int] = {}
-    codes = [table.setdefault(value, len(table)) for value in values]
-    return np.array(codes, dtype=np.int64), tuple(table)
+    listed = [table.setdefault(value, len(table)) for value in values]
+    return np.array(listed, dtype=np.int64), tuple(table)
 
 
 def repeats(grouped: Grouped, order: IntArray) -> NDArray[np.bool_]:
@@ -134,9 +134,9 @@ def query_of_rows(offsets: IntArray) -> IntArray:
 def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
     """The rows of these queries, one query after another."""
     counts = np.diff(offsets)[queries]
-    return np.arange(int(counts.sum())) + np.repeat(
-        offsets[queries] - (np.cumsum(counts) - counts), counts
-    )
+    before = np.cumsum(counts) - counts
+    rows: IntArray = np.repeat(offsets[queries] - before, counts) + np.arange(int(counts.sum()))
+    return rows
 
 
 def counting(offsets: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Ids(Sequence[str]):
         self.words = words
 
     def __len__(self) -> int:
-        return self.words.shape[1]
+        return int(self.words.shape[1])
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -96,14 +96,16 @@ class Ids(Sequence[str]):
         kept = table != 0
         lengths = kept.sum(axis=1)
         kept[np.arange(len(self)), lengths] = True  # the null byte between two
-        return table[kept][:-1].tobytes()
+        return bytes(table[kept][:-1].tobytes())
 
 
-def dense(values: NDArray[np.generic], kind: str | None = None) -> tuple[IntArray, IntArray]:
+def dense(
+    values: NDArray[np.generic], kind: Literal["quicksort", "stable"] = "quicksort"
+) -> tuple[IntArray, IntArray]:
     """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands."""
     if len(values) == 0 or (values[0] == values).all():
         return np.zeros(len(values), dtype=np.int64), np.zeros(min(len(values), 1), dtype=np.int64)
-    order = np.argsort(values, kind=kind)  # type: ignore[call-overload]
+    order = np.argsort(values, kind=kind)
     ordered = values[order]
     new = np.ones(len(values), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])

@@ -16,7 +16,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "IntArray", "freeze", "positions", "score_keys", "settled", "sum_terms", "tie_firsts"]
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "freeze",
+    "positions",
+    "score_keys",
+    "settled",
+    "sum_terms",
+    "tie_firsts",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

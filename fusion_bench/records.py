@@ -202,7 +202,11 @@ class Run:
         grouped = group(queries, documents, "ranked document")
         values = values[grouped.rows]
         place = _places(grouped, values, ranks, reading)
-        order = _ordered(place, grouped.offsets)
+        if reading.rank_from == "column":
+            order = _ordered(place, grouped.offsets)
+        else:  # 1, 2, 3 … inside each query
+            order = np.empty_like(place)
+            order[place - counting(grouped.offsets) + np.arange(len(place))] = np.arange(len(place))
         zeros = values == 0
         kept = order[~zeros[order]] if reading.drop_zero_scores else order
         duplicates = 0
@@ -281,9 +285,10 @@ def _places(
 
 def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
     """The rows of each query by their values, a stable sort."""
-    owner = query_of_rows(offsets)
-    falls = (values[1:] < values[:-1]) & (owner[1:] == owner[:-1])
-    return np.lexsort((values, owner)) if falls.any() else np.arange(len(values))
+    rises = np.ones(len(values) + 1, dtype=bool)
+    np.less_equal(values[:-1], values[1:], out=rises[1:-1])
+    rises[offsets] = True  # a query's first row has nothing above it
+    return np.arange(len(values)) if rises.all() else np.lexsort((values, query_of_rows(offsets)))
 
 
 def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.order import IntArray
 
 __all__ = ["Kind", "Rows", "decoded", "read_data", "read_rows", "read_text", "reader", "suffix_of"]
 
@@ -31,7 +34,7 @@ class Rows:
 
     queries: Sequence[str]
     documents: Sequence[str]
-    values: Sequence[str | float] | FloatArray | IntArray
+    values: Sequence[str | float] | NDArray[np.number]
     ranks: Callable[[], Sequence[str | int] | IntArray] | None
     lines: Sequence[int]
 

@@ -14,7 +14,7 @@ from fusion_bench.order import POWERS, FloatArray, IntArray
 
 __all__ = ["Spans", "split_blocks"]
 
-#: Bytes behind the text, so that whole words can be read at its end.
+#: Bytes around the text, so that whole words can be read at both ends.
 MARGIN = WIDEST + BYTES
 NEWLINE, BLANK, TAB, MINUS, DOT = b"\n \t-."
 #: What separates the columns of a line for Python, beyond what ASCII has.
@@ -34,6 +34,8 @@ def _all(byte: int) -> np.uint64:
 
 ONES, HIGH, DOTS, ZEROS, SIXES = _all(1), _all(0x80), _all(DOT), _all(ord("0")), _all(6)
 LOW_HALF, HIGH_HALF = _all(0x0F), _all(0xF0)
+#: The last n bytes of a word.
+KEPT = np.array([(1 << 64) - (1 << 8 * (BYTES - n)) for n in range(BYTES + 1)], dtype=np.uint64)
 TENS = np.array([10**n for n in range(BYTES + 1)], dtype=np.uint64)
 
 
@@ -41,7 +43,7 @@ class Spans(Sequence[str]):
     """One column: cells of a text.
 
     Attributes:
-        data: The text's bytes and a margin behind them.
+        data: The text's bytes and a margin around them.
         starts: Shape (n,): where each cell starts.
         ends: Shape (n,): where it ends.
     """
@@ -77,7 +79,7 @@ class Spans(Sequence[str]):
     def _words(self, starts: IntArray, order: str) -> Words:
         """The eight bytes at each place."""
         every = np.ndarray((len(self.data) - BYTES + 1,), order, self.data, strides=(1,))
-        return every[starts].astype(np.uint64)
+        return every[starts].astype(np.uint64, copy=False)
 
     def integers(self) -> IntArray | None:
         """The cells as whole numbers; None unless all of them are plain ones."""
@@ -89,17 +91,41 @@ class Spans(Sequence[str]):
 
     def floats(self) -> FloatArray | None:
         """The cells as ``float`` reads them, to the last bit; None if it refuses one."""
+        if (short := self._short()) is not None:
+            return short
         whole, minus, decimals, plain = self._decimals()
         # Both are exact, so that dividing them rounds once, which is the right rounding.
         exact = plain & (whole <= EXACT) & (decimals < len(POWERS))
-        value = whole / POWERS[np.where(exact, decimals, 0)]
-        value = np.where(minus, -value, value)
+        value: FloatArray = whole / POWERS[np.where(exact, decimals, 0)]
+        np.negative(value, out=value, where=minus)
         rest = np.flatnonzero(~exact)
         try:
             value[rest] = [float(self[row]) for row in rest.tolist()]
         except ValueError:
             return None
         return value
+
+    def _short(self) -> FloatArray | None:
+        """The cells as numbers if all are of eight digits at most, equally many behind the point.
+
+        Most files are written so, and then nothing depends on the row but where its cell starts.
+        """
+        _, point, after = self[0].partition(".")
+        places = len(after)
+        before_point = self.ends - (places + len(point))
+        digits = before_point - self.starts
+        if digits.min() < 1 or digits.max() > BYTES - places:
+            return None
+        if point and (self.data[before_point] != DOT).any():
+            return None
+        kept = KEPT[digits]
+        text = (self._words(before_point - BYTES, "<u8") & kept) | (ZEROS & ~kept)
+        if places:
+            behind = self._words(self.ends - BYTES, "<u8") & KEPT[places]
+            text = (text >> np.uint64(8 * places)) | behind
+        if not _only_digits(text).all():
+            return None
+        return np.asarray(_number(text) / POWERS[places], dtype=np.float64)
 
     def _decimals(self) -> tuple[IntArray, NDArray[np.bool_], IntArray, NDArray[np.bool_]]:
         """Each cell as ``-digits.digits``.
@@ -153,12 +179,22 @@ def _digits(word: Words, inside: IntArray) -> tuple[Words, IntArray, NDArray[np.
     shift = (8 * (BYTES - inside + has_point)).astype(np.uint64)
     # To the right end, with zeros before; a shift by all 64 bits gives 0 in numpy.
     text = joined << shift | ZEROS >> (np.uint64(64) - shift)
-    good = ((text & HIGH_HALF) == ZEROS) & (((text + SIXES) & HIGH_HALF) == ZEROS)
+    return _number(text), point, _only_digits(text)
+
+
+def _only_digits(text: Words) -> NDArray[np.bool_]:
+    """Whether all eight characters of each word are digits."""
+    plain: NDArray[np.bool_] = (text & HIGH_HALF) == ZEROS
+    plain &= ((text + SIXES) & HIGH_HALF) == ZEROS
+    return plain
+
+
+def _number(text: Words) -> Words:
+    """The number that eight digits make, the first of them in the lowest byte."""
     # Pairs, fours, then all eight: each step adds ten, a hundred, ten thousand times the left one.
     pairs = (text & LOW_HALF) * np.uint64((10 << 8) + 1) >> np.uint64(8)
     fours = (pairs & np.uint64(0x00FF00FF00FF00FF)) * np.uint64((100 << 16) + 1) >> np.uint64(16)
-    eight = (fours & np.uint64(0x0000FFFF0000FFFF)) * np.uint64((10000 << 32) + 1) >> np.uint64(32)
-    return eight, point, good
+    return (fours & np.uint64(0x0000FFFF0000FFFF)) * np.uint64((10000 << 32) + 1) >> np.uint64(32)
 
 
 def split_blocks(data: bytes, columns: int) -> Iterator[list[Spans] | None]:
@@ -187,24 +223,28 @@ def split_blocks(data: bytes, columns: int) -> Iterator[list[Spans] | None]:
 def _split(data: bytes, columns: int) -> list[Spans] | None:
     """The columns of one block of lines, or None."""
     size = len(data)
-    padded = np.zeros(size + MARGIN + 1, dtype=np.uint8)
-    padded[:size] = np.frombuffer(data, dtype=np.uint8)
+    padded = np.zeros(size + 2 * MARGIN, dtype=np.uint8)
+    padded[MARGIN : MARGIN + size] = np.frombuffer(data, dtype=np.uint8)
     if data[-1] != NEWLINE:  # the last line of a file may go without
-        padded[size] = NEWLINE
+        padded[MARGIN + size] = NEWLINE
         size += 1
-    breaks = np.flatnonzero(padded[:size] <= BLANK)
-    if len(breaks) % columns:
+    text = padded[MARGIN : MARGIN + size]
+    broken = text <= BLANK
+    if broken[0] or (broken[1:] & broken[:-1]).any():
+        return None  # an empty cell
+    breaks = np.flatnonzero(broken)
+    lines, rest = divmod(len(breaks), columns)
+    blanks = np.count_nonzero(text == BLANK) + np.count_nonzero(text == TAB)
+    if rest or blanks != lines * (columns - 1):
         return None
-    kinds = padded[breaks].reshape(-1, columns)
-    between = kinds[:, :-1]
-    if (kinds[:, -1] != NEWLINE).any() or not ((between == BLANK) | (between == TAB)).all():
+    ends = np.ascontiguousarray(breaks.reshape(lines, columns).T)
+    if (text[ends[-1]] != NEWLINE).any():
         return None
-    if breaks[0] == 0 or (breaks[1:] - breaks[:-1] < 2).any():
-        return None
-    ends = np.ascontiguousarray(breaks.reshape(-1, columns).T)
+    ends += MARGIN
     starts = np.empty_like(ends)
-    starts[1:] = ends[:-1] + 1
-    starts[0, 0], starts[0, 1:] = 0, ends[-1, :-1] + 1
+    np.add(ends[:-1], 1, out=starts[1:])
+    starts[0, 0] = MARGIN
+    np.add(ends[-1, :-1], 1, out=starts[0, 1:])
     return [Spans(padded, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
