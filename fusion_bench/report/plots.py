@@ -45,7 +45,7 @@ MARKS: dict[str, tuple[str, str, bool, str]] = {
     "no difference shown": ("o", SOFT, True, "no difference shown"),
     "identical": ("o", SOFT, True, "no difference shown"),
     "no verdict": ("o", SOFT, False, "no verdict: judged only, the sign flips"),
-    "": ("o", SOFT, True, "not tested: does not decide"),
+    "": ("o", SOFT, True, "not adjusted: does not decide"),
 }
 LINES = (("--", INK), (":", RED), ("-.", ORANGE), (":", GREEN))
 WIDTH, ROW, DPI = 9.0, 0.27, 120

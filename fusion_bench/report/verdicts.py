@@ -299,6 +299,13 @@ def _inputs(collection: Collection) -> Iterator[str]:
                 f"dataset: {effect}."
             )
     for run in collection.runs:
+        if not run.known_documents:
+            where = "is judged" if run.kind == "run" else "stands in any run"
+            yield (
+                f"No document of {shown(run.name)} {where}: check that the same document ids are "
+                "used everywhere before trusting a number here."
+            )
+    for run in collection.runs:
         padded = run.kind == "run" and run.zero_scores
         if padded and not run.reading.get("drop_zero_scores"):
             yield (

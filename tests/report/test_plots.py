@@ -147,7 +147,7 @@ def test_marks_differ_in_shape_or_filling_not_only_in_colour() -> None:
 
 def test_a_measure_that_does_not_decide_shows_no_verdict() -> None:
     labels = legend(bars(cases.full(), SECOND))
-    assert labels[:2] == ["baseline", "not tested: does not decide"]
+    assert labels[:2] == ["baseline", "not adjusted: does not decide"]
 
 
 def test_reference_lines() -> None:
@@ -283,7 +283,7 @@ def test_chosen_panels_and_none() -> None:
 
 def test_missing_comparisons() -> None:
     found = cases.many(3).model_copy(update={"comparisons": ()})
-    assert legend(bars(found, PRIMARY))[1] == "not tested: does not decide"
+    assert legend(bars(found, PRIMARY))[1] == "not adjusted: does not decide"
     figure = differences(found)
     assert panels(figure) == ["system 1", "system 0"]
     assert all(not axes.texts for axes in figure.axes)

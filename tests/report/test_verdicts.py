@@ -415,3 +415,11 @@ def test_names_cannot_break_a_line() -> None:
     texts = [sentence.text for sentence in sentences(cases.report(found), found)]
     assert all(text.isprintable() for text in texts)
     assert any("x\\n\\x1b[31m is shown to be better than the baseline b\\r" in t for t in texts)
+
+
+def test_document_ids_of_two_kinds_are_a_warning() -> None:
+    found = cases.full()
+    runs = tuple(run.model_copy(update={"known_documents": False}) for run in found.runs)
+    report = cases.report(found.model_copy(update={"runs": runs}))
+    texts = [s.text for s in sentences(report, report.collections[0]) if s.kind == "warning"]
+    assert any(text.startswith("No document of ") and "is judged" in text for text in texts)
