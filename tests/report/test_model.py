@@ -39,7 +39,9 @@ def test_a_report_survives_its_file(tmp_path: Path) -> None:
 
 def test_nan_is_null_in_the_file_and_none_after_it(tmp_path: Path) -> None:
     nan = math.nan
-    row = cases.system("base", 0.5, nan, ties=TieResult(affected=1, minimum=0, maximum=1, expected=nan))
+    row = cases.system(
+        "base", 0.5, nan, ties=TieResult(affected=1, minimum=0, maximum=1, expected=nan)
+    )
     there = cases.report(
         cases.collection(
             row.model_copy(update={"unjudged": nan, "judged_only": (nan, 0.5)}),
