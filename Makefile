@@ -37,10 +37,7 @@ types: $(VENV)/.dev
 		--cache-dir ../../../.mypy_cache .
 
 tests: $(VENV)/.dev
-	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -n $(WORKERS)
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term
 
 format: $(VENV)/.dev ## Format the code and fix what a linter can fix
 	$(BIN)/ruff check --fix .
@@ -54,10 +51,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) (about a minute, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for tests (a minute or two, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run
 

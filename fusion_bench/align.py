@@ -15,8 +15,9 @@ from typing import Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.columns import query_of_rows, slices, to_offsets
+from fusion_bench.columns import query_of_rows, rows_of, to_offsets
 from fusion_bench.errors import AlignmentError, UnknownNameError
+from fusion_bench.ids import Ids, dense, pack, union
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.records import Qrels, Query, Run
 
@@ -25,6 +26,8 @@ __all__ = ["AlignedRuns", "Ties", "align"]
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T")
+#: Rows that are sorted together.
+BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class AlignedRuns:
     confidences: tuple[float | None, ...]
     groups: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     ranks: IntArray
     scores: FloatArray
@@ -223,19 +226,28 @@ def align(
     """
     if not runs:
         raise AlignmentError("no run to align: at least one is needed")
-    for kind, tables in (("run", runs), ("rerank list", rerankers)):
-        _require_own_names(kind, tables)
-        for table in tables:
+    for kind, lists in (("run", runs), ("rerank list", rerankers)):
+        _require_own_names(kind, lists)
+        for table in lists:
             _require_common_query(kind, table, qrels)
-    vocabulary = tuple(sorted(set(qrels.vocabulary).union(*(run.vocabulary for run in runs))))
-    coder = _Coder(qrels.queries, vocabulary)
-    run_keys = [coder.keys(run) for run in runs]
-    # Unique keys are sorted by query, then by document from the greatest id down: the trec rule.
-    candidates = np.unique(np.concatenate([keys[keys >= 0] for keys in run_keys]))
-    ranks, scores = _spread(candidates, run_keys, runs)
-    rerank_ranks, rerank = _spread(candidates, [coder.keys(r) for r in rerankers], rerankers)
-    query = candidates // len(vocabulary)
-    judged, grades = _judgements(candidates, coder.keys(qrels), qrels)
+    vocabulary, (judged_codes, *codes) = _common_vocabulary(
+        [qrels.vocabulary, *(run.vocabulary for run in runs)]
+    )
+    size = len(vocabulary)
+    sources = [_keyed(run, c, qrels.queries, size) for run, c in zip(runs, codes, strict=True)]
+    # They are sorted by query, then by document from the greatest id down: the trec rule.
+    candidates, places = _candidates([keys for keys, _ in sources], size, len(qrels.queries))
+    found = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    ranks, scores = _spread(len(candidates), runs, found)
+    found = [
+        _find(candidates, *_keyed(run, _codes_in(vocabulary, run.vocabulary), qrels.queries, size))
+        for run in rerankers
+    ]
+    rerank_ranks, rerank = _spread(len(candidates), rerankers, found)
+    query = candidates // size
+    judged, grades = _judgements(
+        qrels, *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, size)), len(query)
+    )
     ideal_offsets, ideal_grades = _ideal(qrels)
     known = [(queries or {}).get(query) or Query(query) for query in qrels.queries]
     aligned = AlignedRuns(
@@ -247,7 +259,7 @@ def align(
         groups=tuple(query.group or query.id for query in known),
         offsets=to_offsets(np.bincount(query, minlength=len(qrels.queries))),
         vocabulary=vocabulary,
-        documents=len(vocabulary) - 1 - candidates % len(vocabulary),
+        documents=size - 1 - candidates % size,
         ranks=ranks,
         scores=scores,
         grades=grades,
@@ -270,7 +282,7 @@ def _require_own_names(kind: str, tables: Sequence[Run]) -> None:
 
 
 def _require_common_query(kind: str, run: Run, qrels: Qrels) -> None:
-    answered = [query for query, rows in slices(run.queries, run.offsets) if rows.stop > rows.start]
+    answered = [run.queries[q] for q in np.flatnonzero(np.diff(run.offsets)).tolist()]
     if not set(answered) & set(qrels.queries):
         example = repr(answered[0]) if answered else "nothing, every row being dropped,"
         raise AlignmentError(
@@ -280,52 +292,108 @@ def _require_common_query(kind: str, run: Run, qrels: Qrels) -> None:
         )
 
 
-class _Coder:
-    """Packs (query, document) into one integer that sorts by query, then by id from above."""
+def _common_vocabulary(tables: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[IntArray]]:
+    """The ids of all tables, sorted by bytes, and each table's codes among them."""
+    packed = [pack(table) for table in tables]
+    if None not in packed:
+        return union(cast("list[Ids]", packed))
+    vocabulary = tuple(sorted(set[str]().union(*tables)))
+    return vocabulary, [_codes_in(vocabulary, table) for table in tables]
 
-    def __init__(self, queries: tuple[str, ...], vocabulary: tuple[str, ...]) -> None:
-        self.queries = {query: q for q, query in enumerate(queries)}
-        self.codes = {document: code for code, document in enumerate(vocabulary)}
 
-    def keys(self, table: Run | Qrels) -> IntArray:
-        """(rows,): the key of each row; -1 where the query or document is not known here."""
-        size = len(self.codes)
-        query = np.array([self.queries.get(q, -1) for q in table.queries], dtype=np.int64)
-        code = np.array([self.codes.get(d, -1) for d in table.vocabulary], dtype=np.int64)
-        rows = query[query_of_rows(table.offsets)]
-        documents = code[table.documents]
-        return np.where((rows < 0) | (documents < 0), -1, rows * size + (size - 1 - documents))
+def _codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
+    """The code of each name; -1 for one that is not in the vocabulary."""
+    if isinstance(vocabulary, Ids) and (packed := pack(names)) is not None:
+        together, (known, wanted) = union([vocabulary, packed])
+        lookup = np.full(len(together), -1)
+        lookup[known] = np.arange(len(vocabulary))
+        return lookup[wanted]
+    codes = {document: code for code, document in enumerate(vocabulary)}
+    return np.array([codes.get(name, -1) for name in names], dtype=np.int64)
+
+
+def _keyed(
+    table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], size: int
+) -> tuple[IntArray, IntArray]:
+    """The rows of judged queries and known documents, by query.
+
+    Args:
+        table: With rows.
+        codes: Shape (vocabulary of the table,): the common code of its documents; -1 = not known.
+        queries: The judged queries.
+        size: Of the common vocabulary.
+
+    Returns:
+        For each such row an integer that sorts by query, then by document id from above, and the
+        row in the table.
+    """
+    index = {query: q for q, query in enumerate(queries)}
+    query = np.array([index.get(q, -1) for q in table.queries], dtype=np.int64)
+    known = np.flatnonzero(query >= 0)
+    known = known[np.argsort(query[known], kind="stable")]
+    rows = rows_of(table.offsets, known)
+    owner = np.repeat(query[known], np.diff(table.offsets)[known])
+    documents = codes[table.documents[rows]]
+    keys = owner * size + (size - 1 - documents)
+    there = documents >= 0
+    return (keys, rows) if there.all() else (keys[there], rows[there])
+
+
+def _candidates(
+    keys: Sequence[IntArray], size: int, queries: int
+) -> tuple[IntArray, list[IntArray]]:
+    """The distinct keys, sorted, and the place of each table's keys among them.
+
+    Works on some queries at a time: what is sorted together stays in the processor's cache.
+    """
+    rows = sum(map(len, keys))
+    step = max(queries * BLOCK // max(rows, 1), 1)
+    limits = np.append(np.arange(0, queries, step), queries) * size
+    cuts = np.array([np.searchsorted(key, limits) for key in keys])
+    places = [np.empty(len(key), dtype=np.int64) for key in keys]
+    found: list[IntArray] = []
+    before = 0
+    for start, stop in zip(cuts.T[:-1], cuts.T[1:], strict=True):
+        parts = [slice(*ends) for ends in zip(start.tolist(), stop.tolist(), strict=True)]
+        block = np.concatenate([key[part] for key, part in zip(keys, parts, strict=True)])
+        codes, distinct = dense(block)
+        found.append(block[distinct])
+        codes += before
+        for place, part, own in zip(
+            places, parts, np.split(codes, np.cumsum(stop - start)[:-1]), strict=True
+        ):
+            place[part] = own
+        before += len(distinct)
+    return np.concatenate(found), places
 
 
 def _spread(
-    candidates: IntArray, keys: Sequence[IntArray], runs: Sequence[Run]
+    size: int, runs: Sequence[Run], found: Sequence[tuple[IntArray, IntArray]]
 ) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
-    ranks = np.zeros((len(runs), len(candidates)), dtype=np.int64)
-    scores = np.full((len(runs), len(candidates)), np.nan)
-    for s, (run, key) in enumerate(zip(runs, keys, strict=True)):
-        at, found = _locate(candidates, key)
-        ranks[s, at], scores[s, at] = run.ranks[found], run.scores[found]
+    ranks = np.zeros((len(runs), size), dtype=np.int64)
+    scores = np.full((len(runs), size), np.nan)
+    for s, (run, (at, rows)) in enumerate(zip(runs, found, strict=True)):
+        ranks[s, at], scores[s, at] = run.ranks[rows], run.scores[rows]
     return ranks, scores
 
 
-def _locate(candidates: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Where each key stands among the sorted candidates, and which keys are there at all."""
+def _find(candidates: IntArray, keys: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Places among the sorted candidates, and the rows that stand there."""
     if len(candidates) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     at = np.minimum(np.searchsorted(candidates, keys), len(candidates) - 1)
     found = np.flatnonzero(candidates[at] == keys)
-    return at[found], found
+    return at[found], rows[found]
 
 
 def _judgements(
-    candidates: IntArray, keys: IntArray, qrels: Qrels
+    qrels: Qrels, at: IntArray, rows: IntArray, size: int
 ) -> tuple[NDArray[np.bool_], IntArray]:
     """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
-    at, found = _locate(candidates, keys)
-    judged = np.zeros(len(candidates), dtype=bool)
-    grades = np.zeros(len(candidates), dtype=np.int64)
-    judged[at], grades[at] = True, qrels.grades[found]
+    judged = np.zeros(size, dtype=bool)
+    grades = np.zeros(size, dtype=np.int64)
+    judged[at], grades[at] = True, qrels.grades[rows]
     return judged, grades
 
 

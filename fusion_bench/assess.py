@@ -26,7 +26,8 @@ class Assessment:
 
     Attributes:
         values: Shape (M, Q).
-        judged_only: Shape (Q,): the primary measure over judged documents only.
+        judged_only: Shape (Q,): the primary measure over judged documents only, of the list
+            before ``top_k`` cuts it.
         affected: Shape (M,): queries whose value depends on the order of ties.
         tie_minimum: Shape (M, Q): least value over the orders of ties.
         tie_maximum: Shape (M, Q).
@@ -68,10 +69,12 @@ def assess(
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
-    asked = [*measures, measures[0].with_judged_only()]
     for index, ranking in rankings(system, runs, spaces):
-        found = measure.evaluate(asked, ranking.runs, ranking.positions, qrels=qrels)
-        values[:, index], judged_only[index] = found[:-1], found[-1]
+        values[:, index] = measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
+        # Before top_k cuts: with the unjudged documents gone, others must be able to move up.
+        judged_only[index] = measure.evaluate(
+            [measures[0].with_judged_only()], ranking.runs, ranking.placed, qrels=qrels
+        )[0]
         ties = measure.tie_sensitivity(
             measures,
             ranking.runs,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.errors import DataError
+from fusion_bench.ids import Ids
 from fusion_bench.order import IntArray
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "refuse_duplicates",
     "refuse_ragged",
     "repeats",
+    "rows_of",
     "slices",
     "to_offsets",
 ]
@@ -32,7 +34,7 @@ class Grouped(NamedTuple):
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     rows: IntArray  # original row of each grouped row
 
@@ -42,21 +44,29 @@ def group(queries: Sequence[str], documents: Sequence[str], kind: str) -> Groupe
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
     query_codes, query_names = factorize(queries)
-    codes, names = factorize(documents)
-    for what, column, found in (("query", queries, query_names), ("document", documents, names)):
+    codes, names = _sorted_codes(documents)
+    smallest = names[:1]  # they are sorted
+    for what, column, found in (("query", queries, query_names), ("document", documents, smallest)):
         if "" in found:
             raise DataError(f"empty {what} id", row=list(column).index(""))
-    rows = np.argsort(query_codes, kind="stable")
+    rows = np.arange(len(codes))
+    if (np.diff(query_codes) < 0).any():
+        rows = np.argsort(query_codes, kind="stable")
+        codes = codes[rows]
+    offsets = to_offsets(np.bincount(query_codes, minlength=len(query_names)))
+    return Grouped(query_names, offsets, names, codes, rows)
+
+
+def _sorted_codes(values: Sequence[str]) -> tuple[IntArray, Sequence[str]]:
+    """Codes that sort as the values do by bytes, and what they stand for, in that order."""
+    if isinstance(values, Ids):
+        return values.factorize()
+    codes, names = factorize(values)
     by_bytes = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
     recode = np.empty(len(names), dtype=np.int64)
     recode[by_bytes] = np.arange(len(names))
-    return Grouped(
-        query_names,
-        to_offsets(np.bincount(query_codes, minlength=len(query_names))),
-        tuple(names[i] for i in by_bytes),
-        recode[codes][rows],
-        rows,
-    )
+    ordered = tuple(names[i] for i in by_bytes)
+    return recode[codes], ordered
 
 
 def refuse_ragged(**columns: Sized | None) -> None:
@@ -69,18 +79,33 @@ def refuse_ragged(**columns: Sized | None) -> None:
 
 def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance, and what they stand for."""
+    if isinstance(values, Ids):  # runs of equal ids are looked up once
+        new = values.changes()
+        codes, names = factorize(tuple(values.take(new)))
+        return codes[np.cumsum(new) - 1], names
     table: dict[str, int] = {}
-    codes = [table.setdefault(value, len(table)) for value in values]
-    return np.array(codes, dtype=np.int64), tuple(table)
+    listed = [table.setdefault(value, len(table)) for value in values]
+    return np.array(listed, dtype=np.int64), tuple(table)
 
 
 def repeats(grouped: Grouped, order: IntArray) -> NDArray[np.bool_]:
     """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
-    query = query_of_rows(grouped.offsets)[order]
-    pair = query * len(grouped.vocabulary) + grouped.documents[order]
+    pair = _pairs(grouped)[order]
+    if not _repeated(pair):
+        return np.zeros(len(order), dtype=bool)
     first = np.zeros(len(order), dtype=bool)
     first[np.unique(pair, return_index=True)[1]] = True
     return ~first
+
+
+def _pairs(grouped: Grouped) -> IntArray:
+    """(N,): one integer for each (query, document)."""
+    return query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
+
+
+def _repeated(values: IntArray) -> bool:
+    ordered = np.sort(values)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def refuse_duplicates(grouped: Grouped) -> None:
@@ -106,6 +131,14 @@ def query_of_rows(offsets: IntArray) -> IntArray:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
+def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
+    """The rows of these queries, one query after another."""
+    counts = np.diff(offsets)[queries]
+    before = np.cumsum(counts) - counts
+    rows: IntArray = np.repeat(offsets[queries] - before, counts) + np.arange(int(counts.sum()))
+    return rows
+
+
 def counting(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -125,14 +158,16 @@ def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
         offsets: Shape (Q+1,).
         parts: Arrays of shape (N,), permuted along with the queries, or tuples of strings.
     """
-    order = sorted(range(len(queries)), key=queries.__getitem__)
-    rows = np.concatenate([np.arange(offsets[q], offsets[q + 1]) for q in order])
+    order = np.array(sorted(range(len(queries)), key=queries.__getitem__), dtype=np.int64)
+    rows = rows_of(offsets, order)
     sha = hashlib.sha256("\0".join(queries[q] for q in order).encode())
     sha.update(np.diff(offsets)[order].astype("<i8").tobytes())
     for part in parts:
         if isinstance(part, np.ndarray):
             kind = "<f8" if part.dtype.kind == "f" else "<i8"
             sha.update(part[rows].astype(kind).tobytes())
+        elif isinstance(part, Ids):
+            sha.update(part.joined())
         elif isinstance(part, tuple):
             sha.update("\0".join(part).encode())
     return sha.hexdigest()

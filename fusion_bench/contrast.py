@@ -103,7 +103,8 @@ def compare_reports(
     Args:
         first: Gives the baseline.
         second: Gives the candidates; the first itself when None.
-        baseline: Name of the baseline; the first report's own by default.
+        baseline: Name of the baseline; by default the first report's own, or for one candidate
+            of a second report its namesake.
         candidates: Names of the candidates; by default all but the baseline, and of a second
             report all.
 
@@ -135,8 +136,10 @@ def _contrast(
     two: bool,
 ) -> Contrast:
     _require_comparable(left, right)
-    chosen = baseline or left.baseline
     base, known = _systems(left), _systems(right)
+    # Of two reports, before and after: one system is compared with its namesake.
+    namesake = two and len(candidates) == 1 and candidates[0] in base
+    chosen = baseline or (candidates[0] if namesake else left.baseline)
     if chosen not in base:
         raise UnknownNameError("system", chosen, base, where=left.name)
     wanted = list(candidates) or [name for name in known if two or name != chosen]

@@ -71,6 +71,18 @@ def notices(dataset: Dataset) -> list[str]:
                 f"{kind} {info.name!r} returned nothing for {info.unanswered} of {judged} judged "
                 f"queries: they {effect}"
             )
+        if not info.known_documents:
+            where = "is judged" if info.kind == "run" else "stands in any run"
+            known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
+            found.append(
+                f"no document of {kind} {info.name!r} {where} (for example "
+                f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
+            )
+        if info.score_space == "logit" and ((run.scores >= 0) & (run.scores <= 1)).all():
+            found.append(
+                f"every score of rerank list {info.name!r} lies between 0 and 1, and it is "
+                "declared logit: if these are probabilities, say score_space: unit"
+            )
         if info.unjudged_queries:
             found.append(
                 f"{kind} {info.name!r} answers {info.unjudged_queries} queries that are not "

@@ -16,7 +16,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "IntArray", "freeze", "positions", "score_keys", "sum_terms", "tie_firsts"]
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "freeze",
+    "positions",
+    "score_keys",
+    "settled",
+    "sum_terms",
+    "tie_firsts",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -30,6 +39,8 @@ POWERS = np.array([float(f"1e{n}") for n in range(MAX_EXACT_POWER + 1)])
 #: Scaling to 12 integer digits errs by at most 10^12 · 2^-52 ≈ 0.0003 units; a fraction that is
 #: nearer than this to one half is rounded again from the exact decimal expansion.
 ROUNDING_DOUBT = 1e-3
+#: Keys of one size differ by at most this part of it (1e-11, and a little for rounding).
+KEY_SPACING = 1.1e-11
 
 
 def freeze(array: NDArray[np.generic]) -> None:
@@ -176,6 +187,36 @@ def positions(
     placed = np.zeros(len(scores), dtype=np.int64)
     placed[index[ordered]] = np.arange(1, len(index) + 1) - starts
     return placed
+
+
+def settled(
+    scores: FloatArray, offsets: IntArray, *, tie_order: IntArray | None = None
+) -> NDArray[np.bool_]:
+    """Which queries hold their candidates in order already, so that nothing needs sorting.
+
+    Args:
+        scores: Shape (N,), finite: every row is a candidate.
+        offsets: Shape (Q+1,).
+        tie_order: Shape (N,), as in :func:`positions`.
+
+    Returns:
+        Shape (Q,): true where :func:`positions` would count 1, 2, 3 … in storage order.
+    """
+    above, below = scores[:-1], scores[1:]
+    # Keys lie no further apart than 1e-11 of their size: beyond that, rounding joins no two.
+    with np.errstate(over="ignore"):
+        apart = above - below
+    near = np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
+    fine = apart > near
+    close = np.flatnonzero(np.abs(apart) <= near)
+    upper, lower = score_keys(above[close]), score_keys(below[close])
+    tied = True if tie_order is None else tie_order[:-1][close] <= tie_order[1:][close]
+    fine[close] = (upper > lower) | ((upper == lower) & tied)
+    wrong = np.flatnonzero(~fine) + 1  # the lower row of each pair
+    query = np.searchsorted(offsets, wrong, side="right") - 1
+    good = np.ones(len(offsets) - 1, dtype=bool)
+    good[query[wrong > offsets[query]]] = False  # a query's first row has nothing above it
+    return good
 
 
 def tie_firsts(

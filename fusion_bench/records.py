@@ -22,11 +22,12 @@ from fusion_bench.columns import (
     refuse_duplicates,
     refuse_ragged,
     repeats,
+    rows_of,
     slices,
     to_offsets,
 )
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray, IntArray, freeze, positions
+from fusion_bench.order import FloatArray, IntArray, freeze, positions, settled
 
 __all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
 
@@ -87,7 +88,7 @@ class Qrels:
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     grades: IntArray
 
@@ -109,7 +110,7 @@ class Qrels:
         grouped = group(queries, documents, "judgement")
         refuse_duplicates(grouped)
         values = np.asarray(grades, dtype=np.int64)[grouped.rows]
-        by_document = np.lexsort((grouped.documents, query_of_rows(grouped.offsets)))
+        by_document = _ordered(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
             grouped.offsets,
@@ -161,7 +162,7 @@ class Run:
     name: str
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     documents: IntArray
     scores: FloatArray
     ranks: IntArray
@@ -201,7 +202,11 @@ class Run:
         grouped = group(queries, documents, "ranked document")
         values = values[grouped.rows]
         place = _places(grouped, values, ranks, reading)
-        order = np.lexsort((place, query_of_rows(grouped.offsets)))
+        if reading.rank_from == "column":
+            order = _ordered(place, grouped.offsets)
+        else:  # 1, 2, 3 … inside each query
+            order = np.empty_like(place)
+            order[place - counting(grouped.offsets) + np.arange(len(place))] = np.arange(len(place))
         zeros = values == 0
         kept = order[~zeros[order]] if reading.drop_zero_scores else order
         duplicates = 0
@@ -265,10 +270,25 @@ def _places(
     """The place of every grouped row inside its query, by score or by the file's rank column."""
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    if reading.source_ties == "file":
-        return positions(scores, grouped.offsets)
     # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
-    return positions(scores, grouped.offsets, tie_order=-grouped.documents)
+    ties = None if reading.source_ties == "file" else -grouped.documents
+    places = counting(grouped.offsets)
+    loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
+    if len(loose):  # most files are written best first, and only some queries need sorting
+        rows = rows_of(grouped.offsets, loose)
+        lengths = to_offsets(np.diff(grouped.offsets)[loose])
+        places[rows] = positions(
+            scores[rows], lengths, tie_order=None if ties is None else ties[rows]
+        )
+    return places
+
+
+def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
+    """The rows of each query by their values, a stable sort."""
+    rises = np.ones(len(values) + 1, dtype=bool)
+    np.less_equal(values[:-1], values[1:], out=rises[1:-1])
+    rises[offsets] = True  # a query's first row has nothing above it
+    return np.arange(len(values)) if rises.all() else np.lexsort((values, query_of_rows(offsets)))
 
 
 def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:

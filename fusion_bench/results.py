@@ -23,8 +23,11 @@ __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
 def run_infos(dataset: Dataset) -> list[model.RunInfo]:
     """What was noticed about each input list, sources first."""
     judged = set(dataset.qrels.queries)
+    documents = set(dataset.qrels.vocabulary)
+    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
 
     def info(name: str, run: Run, space: str | None) -> model.RunInfo:
+        expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
         return model.RunInfo(
             name=name,
@@ -36,6 +39,7 @@ def run_infos(dataset: Dataset) -> list[model.RunInfo]:
             unjudged_queries=len(returned - judged),
             duplicates=run.duplicates,
             zero_scores=run.zero_scores,
+            known_documents=not expected.isdisjoint(run.vocabulary),
         )
 
     return [
@@ -106,7 +110,7 @@ def bounds(task: Task) -> list[model.SystemResult]:
         ),
         (
             "best source per query",
-            "oracle: knows the best of the sources for each query and measure",
+            "oracle: the best of the sources for each query and measure; fusion may pass it",
             best_source_per_query([s.values for s in scores]),
         ),
         ("perfect order", "all candidates of all sources in the order of their grades", pool),

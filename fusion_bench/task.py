@@ -141,6 +141,11 @@ def _selected(
     if query_type is not None:
         types = {name for name in runs.types if name is not None}
         if query_type not in types:
+            if not types:
+                raise ConfigError(
+                    f"{dataset.name}: no query has a type, so none is of type {query_type!r}: "
+                    "give each a 'type' in the queries file, or drop query_type"
+                )
             raise UnknownNameError("query type", query_type, types, where=dataset.name)
         keep &= [name == query_type for name in runs.types]
     if not keep.any():

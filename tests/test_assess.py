@@ -99,3 +99,10 @@ def test_the_perfect_order_takes_negative_grades_for_none() -> None:
     run = Run.from_dict("r", {"q": {"a": 3.0, "b": 2.0}})
     best = perfect_order(align(qrels, [run]), [parse_measure("RR")], qrels=qrels)
     assert best.tolist() == [[1]]
+
+
+def test_a_cut_leaves_the_judged_only_values_alone() -> None:
+    """Without the unjudged documents others move up, and a cut must not keep them from it."""
+    whole, cut = assessed(), assessed(top_k=1)
+    assert cut.judged_only.tolist() == whole.judged_only.tolist()
+    assert cut.values.tolist() != whole.values.tolist()

@@ -134,3 +134,10 @@ def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"tiny: two: no RR@10: run the experiment again"):
         compare_reports(changed(found, systems=(rows[0], cut)), None, baseline=None, candidates=[])
     assert (tmp_path / DATASET).exists()
+
+
+def test_one_candidate_of_a_second_report_is_compared_with_its_namesake(tmp_path: Path) -> None:
+    found = report(tiny.make(tmp_path))
+    [contrast] = compare_reports(found, found, baseline=None, candidates=["two"])
+    assert {(c.baseline, c.candidate) for c in contrast.comparisons} == {("two", "two (second)")}
+    assert all(c.difference == 0 for c in contrast.comparisons)

@@ -105,3 +105,17 @@ def test_a_list_of_another_dataset_is_refused(name: str, tmp_path: Path) -> None
     root = tiny.make(tmp_path, **{name: "x Q0 d1 1 0.5 a\n"})
     with pytest.raises(AlignmentError, match=f"'{name}' and the qrels have no query in common"):
         found(root)
+
+
+def test_document_ids_of_two_kinds_are_pointed_out(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path, b="q1 Q0 D1 1 0.9 b\n", r="q1 Q0 x1 1 0.9 r\n")
+    found = notices(load_dataset(root / DATASET))
+    assert "no document of run 'b' is judged (for example 'D1' against 'd1')" in " ".join(found)
+    assert "no document of rerank list 'r' stands in any run" in " ".join(found)
+
+
+def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, "score_space: unit", "score_space: logit")
+    [found] = [n for n in notices(load_dataset(root / DATASET)) if "logit" in n]
+    assert found.endswith("if these are probabilities, say score_space: unit")

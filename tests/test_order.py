@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from fusion_bench.columns import to_offsets
-from fusion_bench.order import freeze, positions, score_keys, sum_terms, tie_firsts
+from fusion_bench.order import freeze, positions, score_keys, settled, sum_terms, tie_firsts
 
 MANY = settings(max_examples=400, deadline=None)
 TERMS = st.one_of(
@@ -158,3 +159,25 @@ def test_a_lower_tier_stands_wholly_above() -> None:
         np.array([1.0, 9.0, 5.0]), np.array([0, 3]), tiers=np.array([0, 1, -1], dtype=np.int8)
     )
     assert placed.tolist() == [1, 2, 0]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-12, 1 + 4e-12, 1 - 4e-12, 5e-324, -2.0, 1e300]),
+            max_size=5,
+        ),
+        min_size=1,
+    ),
+    st.booleans(),
+)
+def test_settled_says_where_nothing_would_move(lists: list[list[float]], by_file: bool) -> None:
+    scores = np.array([score for one in lists for score in one], dtype=np.float64)
+    offsets = to_offsets(np.array([len(one) for one in lists]))
+    ties = None if by_file else np.arange(len(scores)) * 7 % 5
+    placed = positions(scores, offsets, tie_order=ties)
+    expected = [
+        placed[start:stop].tolist() == list(range(1, stop - start + 1))
+        for start, stop in pairwise(offsets.tolist())
+    ]
+    assert settled(scores, offsets, tie_order=ties).tolist() == expected

@@ -54,15 +54,29 @@ def command_app(**options: Any) -> typer.Typer:  # noqa: ANN401 - typer.Typer's 
 
 app = command_app(
     cls=LazyGroup,
-    help="Choose, tune and guard the step that fuses ranked lists and blends in a reranker.",
+    help="Compare ways to fuse ranked lists and to blend in a reranker, on judged queries.",
     no_args_is_help=True,
-    epilog="Exit codes: 0 done, 1 the gate found a regression, 2 could not do it, "
-    "3 inconclusive and the policy blocks, 130 interrupted.",
+    epilog="Exit codes: 0 done, 2 could not do it, 130 interrupted.",
 )
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from fusion_bench._version import __version__
+
+        typer.echo(f"fusion-bench {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Make the application a group; its commands are found by :class:`LazyGroup`."""
 
 

@@ -136,8 +136,10 @@ def _print(contrast: Contrast) -> None:
     interval = f"{100 * (1 - contrast.alpha):g} % interval"
     for heading in ("measure", "system", "mean", "difference", interval, "p", "W/T/L"):
         table.add_column(heading, overflow="fold")
+    family = sum(c.p_holm is not None for c in contrast.comparisons)
     for c in contrast.comparisons:
-        p = f"{c.p:.4f} (unadjusted)" if c.p_holm is None else f"{c.p_holm:.4f} (Holm)"
+        adjusted = c.p_holm is not None
+        p = f"{c.p_holm:.4f} (Holm over {family})" if adjusted else f"{c.p:.4f} (unadjusted)"
         table.add_row(
             c.measure,
             c.candidate,

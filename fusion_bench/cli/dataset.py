@@ -79,7 +79,7 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     found = notices(load_dataset(path))
     for notice in found:
         typer.echo(f"note: {notice}")
-    typer.echo(f"{path}: every rule holds" + (f", {len(found)} things to know" if found else ""))
+    typer.echo(f"{path}: every rule holds" + (f"; {len(found)} to know" if found else ""))
 
 
 def _print(facts: dict[str, object]) -> None:

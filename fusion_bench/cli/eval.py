@@ -28,7 +28,7 @@ command = command_app()
     epilog=examples(
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
-        "fusion-bench eval --query-type local --json",
+        "fusion-bench eval --split dev --no-plots --json",
     ),
 )
 def evaluate(

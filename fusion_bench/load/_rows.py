@@ -9,29 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from fusion_bench.errors import DataError, UnknownNameError
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Kind", "Rows", "read_rows", "read_text", "reader", "suffix_of"]
+from fusion_bench.errors import DataError, UnknownNameError
+from fusion_bench.order import IntArray
+
+__all__ = ["Kind", "Rows", "decoded", "read_data", "read_rows", "read_text", "reader", "suffix_of"]
 
 Kind: TypeAlias = Literal["run", "qrels"]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One file's rows, unparsed numbers included.
+    """One file's rows. Numbers are text until somebody parses them, unless they were plain.
 
     Attributes:
         queries: Query ids.
         documents: Document ids.
         values: Scores or grades, as text or numbers.
-        ranks: The rank column, if the file has one.
+        ranks: Makes the rank column, if the file has one: few readings need it.
         lines: 1-based line (or record) of each row.
     """
 
     queries: Sequence[str]
     documents: Sequence[str]
-    values: Sequence[str | float]
-    ranks: Sequence[str | int] | None
+    values: Sequence[str | float] | NDArray[np.number]
+    ranks: Callable[[], Sequence[str | int] | IntArray] | None
     lines: Sequence[int]
 
 
@@ -77,19 +81,36 @@ def read_text(path: Path) -> str:
     Raises:
         DataError: It cannot be opened, unpacked or decoded.
     """
+    return decoded(path, read_data(path))
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """The text that a file's bytes are.
+
+    Raises:
+        DataError: They are none.
+    """
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
         return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file: check the path") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: a folder, and a file is needed") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: not UTF-8 text (byte {error.start}): a plain or gzip text file is needed"
         ) from None
+
+
+def read_data(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its first ones say gzip.
+
+    Raises:
+        DataError: It cannot be opened or unpacked.
+    """
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file: check the path") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: a folder, and a file is needed") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.errors import DataError
 from fusion_bench.load._rows import Rows, read_rows, suffix_of
@@ -57,7 +58,7 @@ def load_run(
             _check_space(scores, score_space)
         ranks = None
         if reading.rank_from == "column" and rows.ranks is not None:
-            ranks = _integers(rows.ranks, "rank")
+            ranks = _integers(rows.ranks(), "rank")
         return Run.from_rows(
             name or _stem(path),
             rows.queries,
@@ -113,7 +114,9 @@ def _located(path: Path, rows: Rows) -> Iterator[None]:
         raise DataError(f"{path}{line}: {error}") from None
 
 
-def _numbers(values: Sequence[str | float]) -> FloatArray:
+def _numbers(values: Sequence[str | float] | NDArray[np.number]) -> FloatArray:
+    if isinstance(values, np.ndarray):
+        return values.astype(np.float64, copy=False)
     numbers: list[float] = []
     try:
         numbers.extend(map(float, values))
@@ -131,7 +134,9 @@ def _refuse_booleans(values: Sequence[str | float], what: str) -> None:
         raise DataError(f"{what} {values[row]!r} is not a number", row=row)
 
 
-def _integers(values: Sequence[str | float], what: str) -> IntArray:
+def _integers(values: Sequence[str | float] | NDArray[np.number], what: str) -> IntArray:
+    if isinstance(values, np.ndarray):
+        return values.astype(np.int64, copy=False)
     _refuse_booleans(values, what)
     whole = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):

@@ -27,11 +27,12 @@ def read(path: Path, kind: Kind) -> Rows:
             text_of(item[names[role]], role, where) for role in ("query", "document")
         )
         found.append((number, query, document, item[names["value"]], rank))
+    ranks = [row[4] for row in found]
     return Rows(
         queries=[row[1] for row in found],
         documents=[row[2] for row in found],
         values=[row[3] for row in found],
-        ranks=[row[4] for row in found] if all(row[4] is not None for row in found) else None,
+        ranks=None if None in ranks else lambda: ranks,
         lines=[row[0] for row in found],
     )
 

@@ -37,6 +37,6 @@ def read(path: Path, kind: Kind) -> Rows:
         queries=[str(query) for query in column["query"]],
         documents=[str(document) for document in column["document"]],
         values=column["value"],
-        ranks=column.get("rank"),
+        ranks=(lambda: column["rank"]) if "rank" in column else None,
         lines=range(1, table.num_rows + 1),
     )

@@ -41,7 +41,7 @@ def read(path: Path, kind: Kind) -> Rows:
         queries=[row[index["query"]] for _, row in rows],
         documents=[row[index["document"]] for _, row in rows],
         values=[row[index["value"]] for _, row in rows],
-        ranks=[row[index["rank"]] for _, row in rows] if "rank" in index else None,
+        ranks=(lambda: [row[index["rank"]] for _, row in rows]) if "rank" in index else None,
         lines=[number for number, _ in rows],
     )
 

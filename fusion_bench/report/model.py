@@ -138,6 +138,8 @@ class RunInfo(Record):
         unjudged_queries: Queries it answered that are not judged; ignored.
         duplicates: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows scored exactly 0: padding, more often than not.
+        known_documents: Whether any document of a run is judged at all, and any of a rerank list
+            in some run; where none is, the ids are most likely of two kinds.
     """
 
     name: str
@@ -149,6 +151,7 @@ class RunInfo(Record):
     unjudged_queries: int
     duplicates: int
     zero_scores: int
+    known_documents: bool = True
 
 
 class Collection(Record):

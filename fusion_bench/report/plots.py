@@ -45,12 +45,14 @@ MARKS: dict[str, tuple[str, str, bool, str]] = {
     "no difference shown": ("o", SOFT, True, "no difference shown"),
     "identical": ("o", SOFT, True, "no difference shown"),
     "no verdict": ("o", SOFT, False, "no verdict: judged only, the sign flips"),
-    "": ("o", SOFT, True, "not tested: does not decide"),
+    "": ("o", SOFT, True, "not adjusted: does not decide"),
 }
 LINES = (("--", INK), (":", RED), ("-.", ORANGE), (":", GREEN))
 WIDTH, ROW, DPI = 9.0, 0.27, 120
 #: Longer names are shortened in the middle: both ends tell systems apart.
 LONGEST = 44
+#: The same above a panel, for a collection in a title, and for its split and type there.
+IN_PANEL, IN_TITLE, PART = 32, 30, 14
 #: A ceiling stays off the axis where it would take more than this many times the systems' range.
 STRETCH = 1.2
 PANELS = 6
@@ -152,17 +154,17 @@ def _plain(text: str) -> str:
     return shown(text).replace("$", r"\$")
 
 
-def _short(name: str) -> str:
-    half = LONGEST // 2
-    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"
+def _short(name: str, longest: int = LONGEST) -> str:
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def _title(collection: Collection, measure: str) -> str:
-    part = "" if collection.split is None else f", split {_plain(collection.split)}"
+    part = "" if collection.split is None else f", split {_plain(_short(collection.split, PART))}"
     if collection.query_type is not None:
-        part += f", type {_plain(collection.query_type)}"
+        part += f", type {_plain(_short(collection.query_type, PART))}"
     queries = f"{len(collection.queries):,} queries"
-    return f"{_plain(measure)} on {_plain(_short(collection.name))}{part}: {queries}"
+    return f"{_plain(measure)} on {_plain(_short(collection.name, IN_TITLE))}{part}: {queries}"
 
 
 def _value(value: float | None) -> float:
@@ -248,7 +250,7 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
     axes.set_xlim(0, max(1, len(difference)))
     # The last tick of a panel would run into the first of its neighbour.
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, prune="upper"))
-    axes.set_title(_plain(_short(name)), fontsize=9, loc="left")
+    axes.set_title(_plain(_short(name, IN_PANEL)), fontsize=9, loc="left")
     found = collection.comparison(name, primary)
     if found is not None:
         axes.axhline(found.difference, color=INK, lw=1.1, ls="--")

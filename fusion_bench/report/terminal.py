@@ -40,15 +40,16 @@ def render(report: Report, console: Console) -> None:
         console: Where to. On a terminal, columns that do not fit are left to the Markdown report,
             which is said; long names wrap. Nothing is ever cut off.
     """
-    v2 = "" if report.provenance.v2_enabled else ", RAG_FUSION_V2_ENABLED off"
-    settings = ", ".join(
+    settings = [
         f"{key} {report.settings[key]}"
         for key in ("ties", "seed", "alpha")
         if key in report.settings
-    )
-    source, created = tables.shown(report.provenance.source), report.provenance.created
+    ]
+    if not report.provenance.v2_enabled:
+        settings.append("RAG_FUSION_V2_ENABLED off")
+    origin = f"{report.provenance.source}, {report.provenance.created}"
     _say(console, tables.shown(report.name), style="bold")
-    _say(console, f"{source}, {created}; {settings}{v2}", style="dim")
+    _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
     for collection in report.collections:
         console.print()
         _collection(report, collection, console)

@@ -63,7 +63,7 @@ def sentences(report: Report, collection: Collection) -> tuple[Sentence, ...]:
 def _mean(collection: Collection, row: SystemResult) -> float:
     """The primary mean; without one it is below all others."""
     mean = row.measures[collection.primary].mean
-    return -np.inf if mean is None else mean
+    return -np.inf if mean is None or np.isnan(mean) else mean
 
 
 def _names(names: Sequence[str]) -> str:
@@ -166,8 +166,13 @@ def _rivals(
     A reranker's merit is not fusion's, so reranked fusions only count where even they lose, or
     where there are no others.
     """
-    fusions = [row for row in ranked(collection) if _is_fusion(row)]
-    singles = [row for row in (*ranked(collection), *collection.systems) if _is_single(row)]
+    rows = [
+        row
+        for row in (*ranked(collection), *collection.systems)
+        if np.isfinite(_mean(collection, row))
+    ]
+    fusions = [row for row in rows if _is_fusion(row)]
+    singles = [row for row in rows if _is_single(row)]
     if not fusions or not singles:
         return None
     single = max(singles, key=lambda row: _mean(collection, row))
@@ -264,6 +269,8 @@ def _headroom(collection: Collection) -> Iterator[str]:
         return
     top = max(ceilings, key=lambda row: _mean(collection, row))
     mean = _mean(collection, top)
+    if not (np.isfinite(best) and np.isfinite(mean)):
+        return
     yield (
         f"Headroom: {shown(top.name)} would reach {number(mean)}, "
         f"{number(mean - best, signed=True)} over the best system ({shown(top.note)})."
@@ -290,6 +297,13 @@ def _inputs(collection: Collection) -> Iterator[str]:
             yield (
                 f"{shown(run.name)} returned nothing for {run.unanswered:,} judged queries of the "
                 f"dataset: {effect}."
+            )
+    for run in collection.runs:
+        if not run.known_documents:
+            where = "is judged" if run.kind == "run" else "stands in any run"
+            yield (
+                f"No document of {shown(run.name)} {where}: check that the same document ids are "
+                "used everywhere before trusting a number here."
             )
     for run in collection.runs:
         padded = run.kind == "run" and run.zero_scores

@@ -138,7 +138,7 @@ def test_dataset_check(root: Path, capsys: Capture) -> None:
     edit(root, A, "q3 Q0 d1 1 5 a\n", "")
     out = printed(capsys, "dataset", "check", "tiny")
     assert out.startswith("note: run 'a' returned nothing for 1 of 4")
-    assert out.endswith(f"{path}: every rule holds, 1 things to know\n")
+    assert out.endswith(f"{path}: every rule holds; 1 to know\n")
 
 
 def test_methods(capsys: Capture) -> None:
@@ -282,7 +282,7 @@ def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "compare", "before/report.json")
     assert out.startswith("tiny: 3 queries, against one\n")
     assert "90 % interval" in out
-    assert "(Holm)" in out
+    assert "(Holm over 1)" in out
     assert "(unadjusted)" in out
     two = ["compare", "before/report.json", "after/report.json", "--candidate", "one"]
     assert "one (second)" in printed(capsys, *two)
@@ -533,3 +533,7 @@ def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regress
     shown = capsys.readouterr().err
     assert "RuntimeError: unforeseen" in shown
     assert shown.rstrip().splitlines()[-1].startswith("error: this is a fault of fusion-bench")
+
+
+def test_the_version(capsys: Capture) -> None:
+    assert printed(capsys, "--version").startswith("fusion-bench 0.")

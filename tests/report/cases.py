@@ -127,7 +127,7 @@ def run(
 
 
 def collection(
-    *systems: SystemResult, comparisons: Sequence[ComparisonResult] = (), **changes: Any
+    *systems: SystemResult, comparisons: Sequence[ComparisonResult] = (), **changes: object
 ) -> Collection:
     count = len(systems[0].measures[PRIMARY].values)
     queries = tuple(f"q{i}" for i in range(count))
@@ -151,7 +151,7 @@ def collection(
         "systems": systems,
         "comparisons": tuple(comparisons),
     }
-    return Collection(**{**fields, **changes})
+    return Collection.model_validate({**fields, **changes})
 
 
 def report(
@@ -159,7 +159,7 @@ def report(
     name: str = "experiment",
     v2: bool = True,
     created: str = "2025-01-02T03:04:05+00:00",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Report:
     return Report(
         name=name,
@@ -182,7 +182,7 @@ def report(
     )
 
 
-def full(name: str = "better one", *, baseline: str = "base", **changes: Any) -> Collection:
+def full(name: str = "better one", *, baseline: str = "base", **changes: object) -> Collection:
     """Three systems and the bounds, on two measures; ``name`` is shown to be better."""
     rows = (
         system(baseline, 0.5, 0.4, 0.3, ties=tied(0)),

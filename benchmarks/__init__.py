@@ -1,0 +1,1 @@
+"""Speed against peers, side by side."""

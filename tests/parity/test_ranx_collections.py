@@ -1,0 +1,105 @@
+"""On every real collection fusion and normalisation equal ranx's, document by document.
+
+What reads ranks is handed to ranx with strictly decreasing scores made from our ranks, because
+ranx settles ties by the order of insertion, and only while lists are short.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.errors import AlignmentError
+from fusion_bench.fuse import fusions
+from fusion_bench.normalize import normalizers
+from fusion_bench.order import FloatArray
+from tests.parity.collections import COLLECTIONS, PAIRS, aligned
+from tests.parity.test_ranx import NORMALISERS, Ranked, Ranx
+
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64"),
+]
+
+#: ranx divides by 1e-9 where the greatest score is not positive; ours is an error.
+NEGATIVE = {"codec"}
+
+
+@cache
+def peer() -> Ranx:
+    return Ranx()
+
+
+@cache
+def view_of(collection: str) -> AlignedRuns:
+    """The queries that both runs answer: ranx refuses others."""
+    runs = aligned(collection)
+    return runs.subset(np.asarray((runs.lengths > 0).all(axis=0)))
+
+
+def lists(view: AlignedRuns, values: FloatArray, source: int) -> Ranked:
+    """One source's documents and values by query, best rank first."""
+    rows = np.flatnonzero(view.ranks[source] > 0)
+    rows = rows[np.lexsort((view.ranks[source, rows], view.query_index[rows]))]
+    out: dict[str, dict[str, float]] = {query: {} for query in view.queries}
+    for row in rows:
+        document = view.vocabulary[view.documents[row]]
+        out[view.queries[view.query_index[row]]][document] = float(values[row])
+    return out
+
+
+def by_rank(view: AlignedRuns, source: int) -> Ranked:
+    return lists(view, 1e6 - view.ranks[source].astype(np.float64), source)
+
+
+def same(view: AlignedRuns, ours: FloatArray, theirs: dict[str, dict[str, float]]) -> None:
+    """Every candidate has the same value on both sides, and neither side has others."""
+    rows = np.flatnonzero(~np.isnan(ours))
+    assert len(rows) == sum(len(documents) for documents in theirs.values())
+    found = [
+        theirs[view.queries[q]][view.vocabulary[document]]
+        for q, document in zip(view.query_index[rows], view.documents[rows], strict=True)
+    ]
+    np.testing.assert_allclose(ours[rows], found, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_rrf(collection: str) -> None:
+    view = view_of(collection)
+    runs = {name: by_rank(view, s) for s, name in enumerate(PAIRS[collection])}
+    theirs = peer().fused(runs, norm=None, method="rrf", params={"k": 60})
+    same(view, fusions.build({"method": "rrf", "k": 60}).fuse(view), theirs)
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_weighted_sum_of_min_max(collection: str) -> None:
+    view = view_of(collection)
+    names = PAIRS[collection]
+    runs = {name: lists(view, view.scores[s], s) for s, name in enumerate(names)}
+    config: dict[str, Any] = {
+        "method": "weighted_score",
+        "weights": dict(zip(names, (0.3, 0.7), strict=True)),
+        "normalize": {"method": "min_max", "constant": 0},
+        "missing": "zero",
+    }
+    params = {"weights": (0.3, 0.7)}
+    theirs = peer().fused(runs, norm="min-max", method="wsum", params=params)
+    same(view, fusions.build(config).fuse(view), theirs)
+
+
+@pytest.mark.parametrize("norm", NORMALISERS)
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_normaliser(collection: str, norm: str) -> None:
+    view = view_of(collection).restrict(PAIRS[collection][:1])
+    if norm == "max" and collection in NEGATIVE:
+        with pytest.raises(AlignmentError, match="the greatest score of a list"):
+            normalizers.build(NORMALISERS[norm]).apply(view)
+        return
+    reads_ranks = norm in {"rank", "borda"}
+    ranked = by_rank(view, 0) if reads_ranks else lists(view, view.scores[0], 0)
+    ours = normalizers.build(NORMALISERS[norm]).apply(view)[0]
+    same(view, ours, peer().normalized(ranked, norm))

@@ -1,0 +1,290 @@
+"""The pictures: what is in them, and that the same report gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from fusion_bench.report.model import Collection
+from fusion_bench.report.plots import DPI, MARKS, WIDTH, bars, differences, png
+from tests.report import cases
+from tests.report.cases import PRIMARY, SECOND
+
+MAGIC = b"\x89PNG\r\n\x1a\n"
+
+
+def size(data: bytes) -> tuple[int, int]:
+    """Width and height from the header."""
+    assert data[:8] == MAGIC
+    assert data[12:16] == b"IHDR"
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for made in figure.legends for text in made.get_texts()]
+
+
+def names(figure: Figure) -> list[str]:
+    """The systems, best first."""
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()][::-1]
+
+
+def title(figure: Figure) -> str:
+    return figure.get_suptitle()
+
+
+def expected(figure: Figure) -> tuple[int, int]:
+    width, height = figure.get_size_inches()
+    return int(width * DPI), int(height * DPI)
+
+
+@pytest.mark.parametrize("draw", [lambda c: bars(c, PRIMARY), differences])
+def test_the_same_report_gives_the_same_bytes(
+    draw: Callable[[Collection], Figure],
+) -> None:
+    first = png(draw(cases.full()))
+    mine: dict[Any, Any] = {
+        "font.size": 30.0,
+        "savefig.bbox": "tight",
+        "lines.linewidth": 9,
+        "savefig.dpi": 10,
+    }
+    with mpl.rc_context(mine):
+        assert png(draw(cases.full())) == first
+        assert mpl.rcParams["font.size"] == 30
+    assert b"Software" not in first
+    other = png(draw(cases.full("another")))
+    assert other != first
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [cases.full(), cases.many(1), cases.many(45)],
+    ids=["full", "one", "many"],
+)
+def test_size(collection: Collection) -> None:
+    count = sum(row.kind == "system" for row in collection.systems)
+    figure = bars(collection, PRIMARY)
+    width, height = size(png(figure))
+    assert (width, height) == expected(figure)
+    assert width == WIDTH * DPI
+    assert height > 0.27 * DPI * count
+    assert len(names(figure)) == count
+    shown = differences(collection)
+    assert size(png(shown)) == expected(shown)
+
+
+def edges_are_white(data: bytes) -> bool:
+    """Whether nothing runs out of the picture."""
+    pixels = imread(io.BytesIO(data))[..., :3]
+    edges = (pixels[:2], pixels[-2:], pixels[:, :2], pixels[:, -2:])
+    return all(float(edge.min()) == 1 for edge in edges)
+
+
+def test_a_picture_is_dark_on_white() -> None:
+    for figure in (bars(cases.full(), PRIMARY), differences(cases.full())):
+        data = png(figure)
+        assert edges_are_white(data)
+        assert imread(io.BytesIO(data))[..., :3].min() < 0.2
+
+
+def test_bars() -> None:
+    figure = bars(cases.full(split="test", query_type="local"), PRIMARY, alpha=0.1)
+    assert names(figure) == ["better one", "base", "worse one"]
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == f"{PRIMARY}: mean and 90 % interval"
+    assert title(figure) == f"{PRIMARY} on tiny, split test, type local: 3 queries"
+    reach = [np.asarray(line.get_xdata(), dtype=float).round(6).tolist() for line in axes.lines]
+    assert [0.7, 0.9] in reach
+    assert [0.3, 0.5] in reach
+    [right] = axes.child_axes
+    means = [label.get_text() for label in right.get_yticklabels()]
+    assert means == ["0.2000", "0.4000", "0.8000"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "labels"),
+    [
+        ([], []),
+        (["better"], ["better"]),
+        (["worse", "better"], ["better", "worse"]),
+        (["identical"], ["no difference shown"]),
+        (["identical", "no difference shown"], ["no difference shown"]),
+        (["no verdict"], ["no verdict"]),
+        ([None], [""]),
+        (
+            ["better", "worse", "no difference shown", "identical", "no verdict", None],
+            ["better", "worse", "no difference shown", "no verdict", ""],
+        ),
+    ],
+)
+def test_legend_names_the_verdicts_there_are(
+    verdicts: Sequence[str | None], labels: Sequence[str]
+) -> None:
+    rows = [cases.system(f"s{i}", 0.5, 0.6) for i in range(len(verdicts))]
+    found = [cases.compared(f"s{i}", 0.1, verdict) for i, verdict in enumerate(verdicts)]
+    figure = bars(
+        cases.collection(cases.system("base", 0.5, 0.4), *rows, comparisons=found), PRIMARY
+    )
+    *marks, line = legend(figure)
+    assert marks == ["baseline", *(MARKS[label][3] for label in labels)]
+    assert line == "baseline base 0.4500"
+
+
+def test_marks_differ_in_shape_or_filling_not_only_in_colour() -> None:
+    looks = {label: (shape, filled) for shape, _, filled, label in MARKS.values()}
+    told = {"baseline", "better", "worse", "no difference shown", "no verdict"}
+    assert len({looks[MARKS[key][3]] for key in told}) == len(told)
+
+
+def test_a_measure_that_does_not_decide_shows_no_verdict() -> None:
+    labels = legend(bars(cases.full(), SECOND))
+    assert labels[:2] == ["baseline", "not adjusted: does not decide"]
+
+
+def test_reference_lines() -> None:
+    figure = bars(cases.full(), PRIMARY)
+    assert legend(figure)[-4:] == [
+        "baseline base 0.4000",
+        "best single source 0.4000",
+        "best source per query 0.9000",
+        "perfect order 1.0000",
+    ]
+
+
+def test_a_far_ceiling_is_named_but_not_drawn() -> None:
+    rows = (
+        cases.system("base", 0.11, 0.11),
+        cases.system("x", 0.12, 0.12),
+        cases.floor(0.1, 0.1),
+        cases.ceiling(1.0, 1.0),
+    )
+    figure = bars(cases.collection(*rows), PRIMARY)
+    assert legend(figure)[-1] == "perfect order 1.0000 (off the axis)"
+    assert legend(figure)[-2] == "best single source 0.1000"
+    assert figure.axes[0].get_xlim()[1] < 0.9
+
+
+def test_missing_numbers_leave_gaps() -> None:
+    rows = [cases.system("base", None, None), cases.system("x", 0.2, None)]
+    bare = rows[1].measures[PRIMARY].model_copy(update={"low": None, "high": None})
+    rows[1] = rows[1].model_copy(update={"measures": {PRIMARY: bare, SECOND: bare}})
+    nan = cases.system("nan", math.nan, 0.5)
+    found = cases.collection(*rows, nan, cases.floor(None, None))
+    figure = bars(found, PRIMARY)
+    assert names(figure)[0] == "x"
+    assert size(png(figure)) == expected(figure)
+    assert "baseline base n/a (off the axis)" in legend(figure)
+    shown = differences(found)
+    assert size(png(shown)) == expected(shown)
+
+
+HARD = [
+    "x" * 300,
+    "$\\frac{1$",
+    "a$b$c",
+    "\\",
+    "_hidden",
+    "中文 🙂",
+    "مرحبا",
+    "हिन्दी",
+    "a\nb\x1b",
+    "",
+    "%s {}",
+]
+
+
+def test_any_name_is_drawn_as_it_is() -> None:
+    rows = [cases.fused(name, 0.9 - 0.01 * i) for i, name in enumerate(HARD)]
+    found = [cases.compared(name) for name in HARD]
+    collection = cases.collection(cases.system("base", 0.1), *rows, comparisons=found)
+    figure = bars(collection, PRIMARY)
+    assert size(png(figure)) == expected(figure)
+    assert names(figure)[1:4] == ["$\\frac{1$".replace("$", r"\$"), r"a\$b\$c", "\\"]
+    assert names(figure)[8] == r"a\nb\x1b"
+    for chosen in (HARD[:6], HARD[6:]):
+        assert size(png(differences(collection, chosen)))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "$\\frac{1$", "中文 🙂"])
+def test_any_collection_and_baseline(name: str) -> None:
+    found = cases.full(baseline=name, split=name, query_type=name, name=name)
+    for figure in (bars(found, PRIMARY), differences(found)):
+        data = png(figure)
+        assert size(data) == expected(figure)
+        assert edges_are_white(data)
+
+
+def test_panel_titles_do_not_run_into_each_other() -> None:
+    names_ = [f"{i}: a system with a name that goes on and on" for i in range(3)]
+    rows = [cases.fused(name, 0.5) for name in names_]
+    figure = differences(cases.collection(cases.system("base", 0.1), *rows))
+    png(figure)
+    lefts = [axes.get_window_extent().x0 for axes in figure.axes]
+    titles = [axes._left_title.get_window_extent() for axes in figure.axes]  # type: ignore[attr-defined]
+    assert len(titles) == 3
+    assert titles[0].x1 < lefts[1]
+    assert titles[1].x1 < lefts[2]
+    assert titles[2].x1 < size(png(figure))[0]
+
+
+def test_long_names_keep_both_ends() -> None:
+    [label] = [n for n in names(bars(cases.full("start" + "x" * 300 + "end"), PRIMARY)) if "x" in n]
+    assert label.startswith("start")
+    assert label.endswith("end")
+    assert "…" in label
+    assert len(label) == 44
+    exact = "y" * 44
+    assert exact in names(bars(cases.full(exact), PRIMARY))
+
+
+def panels(figure: Figure) -> list[str]:
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+
+
+def test_differences() -> None:
+    figure = differences(cases.full())
+    assert panels(figure) == ["better one", "worse one"]
+    assert title(figure).endswith("per query: system - base (the baseline)")
+    better, worse = figure.axes
+    [text] = [text.get_text() for text in better.texts]
+    assert text == "mean +0.4000\nbetter\n2 wins · 1 ties · 0 losses"
+    gains, losses = (patch.get_data().values for patch in better.patches)  # type: ignore[attr-defined]
+    assert gains.tolist() == pytest.approx([0.4, 0.4, 0.4])
+    assert losses.tolist() == [0, 0, 0]
+    gains, losses = (patch.get_data().values for patch in worse.patches)  # type: ignore[attr-defined]
+    assert gains.tolist() == [0, 0, 0]
+    assert losses.tolist() == pytest.approx([-0.1, -0.2, -0.3])  # sorted
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2, 1), (5, 4), (7, 6), (45, 6)])
+def test_the_best_few_have_a_panel(count: int, shown: int) -> None:
+    figure = differences(cases.many(count))
+    best = [f"system {i}" for i in range(count - 2, -1, -1)]
+    assert panels(figure) == best[:shown]
+    assert [axes.get_visible() for axes in figure.axes].count(False) == (2 if shown == 4 else 0)
+
+
+def test_chosen_panels_and_none() -> None:
+    assert panels(differences(cases.many(5), ["system 2"])) == ["system 2"]
+    for figure in (differences(cases.many(1)), differences(cases.many(5), [])):
+        assert figure.axes == []
+        assert [text.get_text() for text in figure.texts][-1].startswith("only one system")
+        assert size(png(figure)) == expected(figure)
+
+
+def test_missing_comparisons() -> None:
+    found = cases.many(3).model_copy(update={"comparisons": ()})
+    assert legend(bars(found, PRIMARY))[1] == "not adjusted: does not decide"
+    figure = differences(found)
+    assert panels(figure) == ["system 1", "system 0"]
+    assert all(not axes.texts for axes in figure.axes)
+    assert size(png(figure)) == expected(figure)
