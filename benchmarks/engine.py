@@ -105,7 +105,9 @@ def main() -> None:
     warnings.simplefilter("ignore")  # numba's, about features that ranx uses
     rows = [bench(size, options.rounds) for size in options.sizes]
     machine = f"{platform.machine()}, Python {platform.python_version()}"
-    RESULTS.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+    RESULTS.write_text(
+        json.dumps({"machine": machine, "rows": rows}, indent=2, ensure_ascii=False) + "\n"
+    )
     print(f"{', '.join(MEASURES)}; medians of {options.rounds} rounds on {machine}")
     print(f"{'size':20} {'ranx':>10} {'one':>10} {'ratio':>8} {'in 32s':>10} {'ratio':>8}")
     for row in rows:
