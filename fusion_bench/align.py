@@ -121,6 +121,17 @@ class AlignedRuns:
                 del self._memo[other]
         return cast("T", self._memo[key])
 
+    def rows(self, sources: Sequence[str]) -> list[int]:
+        """Where each source stands among the S.
+
+        Raises:
+            UnknownNameError: A source that is not aligned here.
+        """
+        for name in sources:
+            if name not in self.sources:
+                raise UnknownNameError("run", name, self.sources)
+        return [self.sources.index(name) for name in sources]
+
     def restrict(
         self, sources: Sequence[str], depth: Mapping[str, int | None] | None = None
     ) -> AlignedRuns:
@@ -140,10 +151,7 @@ class AlignedRuns:
         return self.memo(key, lambda: self._restricted(tuple(sources), cuts))
 
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
-        for name in sources:
-            if name not in self.sources:
-                raise UnknownNameError("run", name, self.sources)
-        index = [self.sources.index(name) for name in sources]
+        index = self.rows(sources)
         ranks = self.ranks[index]
         for row, cut in zip(ranks, cuts, strict=True):
             if cut is not None:

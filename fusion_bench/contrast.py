@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fusion_bench.columns import factorize
 from fusion_bench.compare import Comparison, compare
 from fusion_bench.config import Source, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -151,7 +152,7 @@ def _contrast(
     if not wanted:
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     labels = {name: f"{name} (second)" if two else name for name in wanted}
-    groups = np.unique(left.groups, return_inverse=True)[1].astype(np.int64)
+    groups = factorize(left.groups)[0]
     settings = _settings(report)
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):

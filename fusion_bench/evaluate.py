@@ -120,8 +120,9 @@ class System(StrictModel):
 
     def view(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""
-        view = runs.restrict(self.runs)
-        weights = self.fusion.source_weights(view.sources, view.roles)
+        weights = self.fusion.source_weights(
+            self.runs, [runs.roles[i] for i in runs.rows(self.runs)]
+        )
         active = [name for name, weight in zip(self.runs, weights, strict=True) if weight > 0]
         depth = self.depth if isinstance(self.depth, dict) else dict.fromkeys(active, self.depth)
         return runs.restrict(active, depth)

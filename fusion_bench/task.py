@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.align import AlignedRuns, align
-from fusion_bench.columns import slices
+from fusion_bench.columns import factorize, slices
 from fusion_bench.config import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
@@ -49,10 +49,10 @@ class Task:
     query_type: str | None
     measures: tuple[Measure, ...]
 
-    @property
+    @cached_property
     def groups(self) -> IntArray:
         """(Q,): codes of the groups."""
-        return np.unique(self.runs.groups, return_inverse=True)[1].astype(np.int64)
+        return factorize(self.runs.groups)[0]
 
     @cached_property
     def knows_not_relevant(self) -> bool:

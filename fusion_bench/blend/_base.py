@@ -18,13 +18,12 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import ScoreSpace
 from fusion_bench.registry import Registry
 
-__all__ = ["TIERS", "Blend", "Blended", "Fused", "RerankBlend", "blends"]
+__all__ = ["Blend", "Blended", "Fused", "RerankBlend", "blends"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Documents of a lower tier stand wholly above those of a higher one; DROPPED ones nowhere.
 BLENDED, UNSCORED, TAIL, DROPPED = 0, 1, 2, -1
-TIERS = {BLENDED: "blended", UNSCORED: "unscored", TAIL: "tail", DROPPED: "dropped"}
 
 
 class Fused(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from fusion_bench.columns import factorize
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
 from fusion_bench.report.tables import coverage, interval, level, number, p_value, ranked, shown
 from fusion_bench.report.tables import share as percent
@@ -227,7 +228,7 @@ def _paired(
         return 0.0, False, "n/a"
     found_here = estimate(
         difference[keep],
-        np.unique(collection.groups, return_inverse=True)[1].astype(np.int64)[keep],
+        factorize(collection.groups)[0][keep],
         alpha=level(report),
         interval=report.settings.get("interval", "t"),
         seed=int(report.settings.get("seed", 0)),
