@@ -21,7 +21,7 @@ LAYERS = [
     ["records", "config"],
     ["registry", "query_types"],
     ["align"],
-    ["storage"],
+    ["storage", "shards"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
     ["engine"],

@@ -30,7 +30,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 #: costs about as much as counting for so many.
 MOST_COUNTED: Final = 24
 #: Pairs of one block: its scores for a few trials stay in the processor's second-level cache.
-BLOCK_PAIRS: Final = 24_000
+BLOCK_PAIRS: Final = 64_000
 #: Candidates of one table of sorted queries: they stay in the second-level cache as well.
 POOL_SIZE: Final = 100_000
 #: Pairs looked at in one go while the layout is made: bounds the memory that takes.

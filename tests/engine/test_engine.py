@@ -159,7 +159,7 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
     def same(data: st.DataObject) -> None:
         for module, name, values in (
             (layout, "MOST_COUNTED", (0, 1, 2, 24)),
-            (layout, "BLOCK_PAIRS", (1, 5, 24_000)),
+            (layout, "BLOCK_PAIRS", (1, 5, 64_000)),
             (layout, "CHUNK_PAIRS", (1, 7, 500_000)),
             (layout, "POOL_SIZE", (1, 30, 100_000)),
             (pools, "MARGIN", (0, 1, 28)),
