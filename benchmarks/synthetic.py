@@ -65,7 +65,7 @@ def _block(size: Size, queries: int, rng: np.random.Generator) -> tuple[np.ndarr
     np.put_along_axis(place, order, np.arange(size.pool)[None], axis=1)
     grades = np.where(place < relevant[:, None], rng.integers(1, 4, shape), 0)
     # The greatest id comes first: the tie rule's order.
-    kept = (ranks > 0).any(axis=0)[:, ::-1]
+    kept = np.any(ranks > 0, axis=0)[:, ::-1]
     documents = np.broadcast_to(np.arange(size.pool)[::-1], shape)[kept]
     query, grade = np.nonzero(grades)[0], grades[grades > 0]
     return (
