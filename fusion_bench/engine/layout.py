@@ -78,7 +78,7 @@ class Layout:
             all others, which is where its documents are until they are found.
         rows: (U,): a candidate for each distinct row; candidates of one row score the same.
         counted: So many rows, the first ones, are those that blocks look at.
-        own: (R,): row of each relevant candidate.
+        own: (R,): row of each relevant candidate that is counted; 0 of one that is sorted.
         blocks: Relevant candidates that are counted.
         pools: Queries that are sorted.
         shared: Indices into ``relevant`` of those that are not alone in their query, ascending.
@@ -135,7 +135,7 @@ def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
         above,
         rows,
         int(row_of[first].max(initial=-1)) + 1,
-        row_of[relevant],
+        np.where(is_sorted, 0, row_of[relevant]),
         _filled(pairs, members, relevant, row_of, padding=len(rows)),
         _pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
         np.flatnonzero(found[query] > 1),
