@@ -152,6 +152,9 @@ class AlignedRuns:
 
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
         index = self.rows(sources)
+        everything = sources == self.sources and set(cuts) == {None}
+        if everything and self.ties == "trec" and (self.ranks > 0).any(axis=0).all():
+            return self  # nothing is left out, and the tie rule asks for no other order
         ranks = self.ranks[index]
         for row, cut in zip(ranks, cuts, strict=True):
             if cut is not None:
@@ -173,6 +176,29 @@ class AlignedRuns:
             judged=self.judged[kept],
             rerank=self.rerank[:, kept],
             rerank_ranks=self.rerank_ranks[:, kept],
+            _memo={},
+        )
+
+    def between(self, start: int, stop: int) -> AlignedRuns:
+        """Only the queries from ``start`` up to ``stop``, without a copy of their candidates."""
+        rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
+        ideal = slice(int(self.ideal_offsets[start]), int(self.ideal_offsets[stop]))
+        return replace(
+            self,
+            queries=self.queries[start:stop],
+            types=self.types[start:stop],
+            confidences=self.confidences[start:stop],
+            groups=self.groups[start:stop],
+            offsets=self.offsets[start : stop + 1] - rows.start,
+            documents=self.documents[rows],
+            ranks=self.ranks[:, rows],
+            scores=self.scores[:, rows],
+            grades=self.grades[rows],
+            judged=self.judged[rows],
+            rerank=self.rerank[:, rows],
+            rerank_ranks=self.rerank_ranks[:, rows],
+            ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
+            ideal_grades=self.ideal_grades[ideal],
             _memo={},
         )
 

@@ -23,6 +23,7 @@ from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
 from fusion_bench.query_types import TypeWeights, type_of
 from fusion_bench.records import Qrels, ScoreSpace
+from fusion_bench.shards import over_shards
 
 __all__ = ["Ranking", "Scores", "System", "evaluate", "rank", "rankings"]
 
@@ -261,12 +262,13 @@ def evaluate(
     *,
     spaces: Mapping[str, ScoreSpace] | None = None,
     qrels: Qrels | None = None,
+    threads: int | None = None,
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
     Systems that share a fusion share its fused list. Those that only fuse are counted by the
     engine, all at once where they share their sources; the rest is ranked. The values are the
-    same to the last bit.
+    same to the last bit, however many threads share the work.
 
     Args:
         systems: T systems; one is the plain case.
@@ -274,10 +276,35 @@ def evaluate(
         measures: M measures.
         spaces: Score space of each rerank list.
         qrels: The judgements; only measures that ir_measures computes need them.
+        threads: How many may work on many queries (see :mod:`fusion_bench.shards`); None = as
+            ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
 
     Returns:
         One ``Scores`` a system, in their order.
     """
+
+    def work(part: AlignedRuns) -> FloatArray:
+        return _values(systems, part, measures, spaces or {}, qrels)
+
+    if any(measure.kind == "external" for measure in measures):
+        values = work(runs)  # ir_measures would read all judgements again for each shard
+    else:
+        values = np.concatenate(list(over_shards(work, runs, threads)), axis=2)
+    freeze(values)
+    return tuple(
+        Scores(system.name, tuple(measures), runs.queries, mine)
+        for system, mine in zip(systems, values, strict=True)
+    )
+
+
+def _values(
+    systems: Sequence[System],
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels | None,
+) -> FloatArray:
+    """(T, M, Q)."""
     values = np.zeros((len(systems), len(measures), len(runs.queries)))
     parts = [
         _Part(t, index, plain, part)
@@ -288,14 +315,10 @@ def evaluate(
     for p, part in enumerate(parts):
         found = counted.get(p)
         if found is None:
-            ranking = rank(part.system, part.runs, spaces or {})
+            ranking = rank(part.system, part.runs, spaces)
             found = measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
         values[part.place][:, part.index] = found
-    freeze(values)
-    return tuple(
-        Scores(system.name, tuple(measures), runs.queries, mine)
-        for system, mine in zip(systems, values, strict=True)
-    )
+    return values
 
 
 @dataclass(frozen=True)

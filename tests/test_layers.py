@@ -21,6 +21,7 @@ LAYERS = [
     ["records", "config"],
     ["registry", "query_types"],
     ["align"],
+    ["storage", "shards"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
     ["engine"],
