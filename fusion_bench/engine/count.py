@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.engine import pools
 from fusion_bench.engine.layout import Block
-from fusion_bench.engine.scoring import Rough, RoughArray, Scorer
+from fusion_bench.engine.scoring import RankScorer, Rough, RoughArray
 from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["Counter"]
@@ -48,7 +48,7 @@ class Counter:
     What it works in is allocated once: the system hands out fresh memory slowly.
     """
 
-    def __init__(self, scorer: Scorer, limit: int | None = None) -> None:
+    def __init__(self, scorer: RankScorer, limit: int | None = None) -> None:
         self.scorer = scorer
         self.limit = limit
         self.layout = scorer.layout

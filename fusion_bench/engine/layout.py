@@ -22,7 +22,7 @@ from fusion_bench.columns import counting, query_of_rows, rows_of, to_offsets
 from fusion_bench.engine.pools import Pool, pool_of
 from fusion_bench.order import IntArray
 
-__all__ = ["Block", "Layout", "best_ranks", "layout_of"]
+__all__ = ["Block", "Layout", "layout_of"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -106,13 +106,6 @@ def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     """
     key = ("engine", "layout", merged, pruned)
     return runs.memo(key, partial(_layout, runs, merged=merged, pruned=pruned))
-
-
-def best_ranks(ranks: IntArray) -> IntArray:
-    """(n,): the best of (S, n) ranks; 0 where all are 0."""
-    nowhere = np.iinfo(np.int64).max
-    best = np.min(np.where(ranks > 0, ranks, nowhere), axis=0, initial=nowhere)
-    return np.where(best == nowhere, 0, best)
 
 
 def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:

@@ -6,21 +6,20 @@ The rough scores come with bounds: outside of them the order of the keys (see
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.engine.layout import Layout, best_ranks, layout_of
+from fusion_bench.engine.layout import layout_of
 from fusion_bench.engine.pools import Pool
-from fusion_bench.fuse import Compiled, RankSum, WeightedMean
+from fusion_bench.fuse import RankSum, best_ranks
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
-__all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "scorer_class"]
+__all__ = ["RankScorer", "Rough", "RoughArray", "merged_columns"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
 
@@ -28,8 +27,6 @@ RoughArray: TypeAlias = NDArray[np.floating[Any]]
 LEAST, GREATEST = 1e-250, 1e250
 #: Narrower where two of them are multiplied and a third divides.
 TINY, HUGE = 1e-100, 1e100
-#: Normalisers whose scores a view remembers row by row.
-FEATURES_KEPT: Final = 2
 #: Two scores that differ by more than this share of the greater one have different keys: the
 #: twelfth digit is worth at most 1e-11 of it, and the exact sum errs by a few units of 2^-53.
 KEY_STEP: Final = 2e-11
@@ -43,8 +40,6 @@ JOINED: Final = 1 << 14
 MOST_BYTES: Final = 1 << 24
 #: Trials at once: that many float32 numbers are what the processor copies in one go.
 MOST_LANES: Final = 8
-#: Rows of which a weighted mean is computed in one go.
-MEAN_ROWS: Final = 1 << 13
 
 
 class Rough(NamedTuple):
@@ -61,61 +56,7 @@ class Rough(NamedTuple):
     upper: RoughArray
 
 
-class Scorer(ABC):
-    """Scores the rows of a layout for L trials.
-
-    Attributes:
-        layout: Of the view.
-        width: Bytes of one rough score.
-    """
-
-    layout: Layout
-    width: int
-
-    @staticmethod
-    @abstractmethod
-    def refusal(runs: AlignedRuns, trial: Any) -> str | None:  # noqa: ANN401 - of its own form
-        """Why this trial is beyond what the bounds are proven for; None = it is not."""
-
-    @staticmethod
-    @abstractmethod
-    def group(trial: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Trials of one group may share a scorer."""
-
-    @abstractmethod
-    def __init__(self, runs: AlignedRuns, trials: Sequence[Any]) -> None:
-        """Scores for a view and trials of one group."""
-
-    @property
-    def lanes(self) -> int:
-        """How many trials to score at once."""
-        return max(1, min(MOST_LANES, MOST_BYTES // (self.width * (len(self.layout.rows) + 1))))
-
-    @abstractmethod
-    def rough(self, lanes: slice) -> Rough:
-        """Rough scores of some trials; the next call may write over them."""
-
-    @abstractmethod
-    def fine(self, trial: int, pool: Pool) -> FloatArray:
-        """(P, C): scores as :func:`fusion_bench.engine.pools.places` wants them."""
-
-    @abstractmethod
-    def keys(self, trial: int, rows: IntArray) -> FloatArray:
-        """(n,): exact keys of these rows."""
-
-    def _bounded(self, scores: RoughArray, relative: float, absolute: float) -> Rough:
-        mine = scores[self.layout.own].astype(np.float64)
-        margin = np.abs(mine) * relative + absolute
-        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
-        return Rough(scores, *bounds)
-
-
-def scorer_class(compiled: Compiled) -> type[Scorer]:
-    """Who scores fusions of this form."""
-    return RankScorer if isinstance(compiled, RankSum) else MeanScorer
-
-
-class RankScorer(Scorer):
+class RankScorer:
     """Sums of terms by rank, all of them 0 or more.
 
     Rough scores are float32, scaled so that none exceeds 1. Each of C terms is off by 2^-24 of
@@ -124,11 +65,9 @@ class RankScorer(Scorer):
     a pair, their keys, and the rounding of the bounds.
     """
 
-    width = 4
-
     def __init__(self, runs: AlignedRuns, trials: Sequence[RankSum]) -> None:
         self.trials = trials
-        self.columns, tables = zip(*(_merged(trial) for trial in trials), strict=True)
+        self.columns, tables = zip(*(merged_columns(trial) for trial in trials), strict=True)
         self.tables = np.array(tables)  # (T, C', D+1)
         self.pruned = all(map(_strict, self.columns, self.tables))
         self.layout = layout_of(runs, merged=True, pruned=self.pruned)
@@ -136,11 +75,8 @@ class RankScorer(Scorer):
         self.runs = runs
 
     @staticmethod
-    def refusal(
-        runs: AlignedRuns,  # noqa: ARG004 - part of the contract
-        trial: RankSum,
-    ) -> str | None:
-        """The tables reach further, or their numbers are greater or smaller, than is proven."""
+    def refusal(trial: RankSum) -> str | None:
+        """Why this trial is beyond what the bounds are proven for; None = it is not."""
         if trial.tables.shape[1] > DEEPEST:
             return f"a rank beyond {DEEPEST}"
         greatest = float(trial.tables.max(axis=1, initial=0).sum())
@@ -152,11 +88,19 @@ class RankScorer(Scorer):
     @staticmethod
     def group(trial: RankSum) -> tuple[object, ...]:
         """Trials that look at the same columns, and are pruned alike."""
-        columns, tables = _merged(trial)
+        columns, tables = merged_columns(trial)
         return (RankSum, trial.columns, _strict(columns, tables))
 
+    @property
+    def lanes(self) -> int:
+        """How many trials to score at once."""
+        return max(1, min(MOST_LANES, MOST_BYTES // (4 * (len(self.layout.rows) + 1))))
+
     def rough(self, lanes: slice) -> Rough:
-        """Gathered from the tables and added up."""
+        """Rough scores of some trials, gathered from the tables and added up.
+
+        The next call may write over them.
+        """
         tables = self.tables[lanes]
         scale = tables.max(axis=2).sum(axis=1)[:, None, None]
         small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
@@ -170,8 +114,10 @@ class RankScorer(Scorer):
             np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
-        width = 4 * (len(small) + 1) * 2.0**-24
-        return self._bounded(scores, width, 1e-35)
+        mine = scores[self.layout.own].astype(np.float64)
+        margin = np.abs(mine) * (4 * (len(small) + 1) * 2.0**-24) + 1e-35
+        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
+        return Rough(scores, *bounds)
 
     def fine(self, trial: int, pool: Pool) -> FloatArray:
         """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
@@ -235,7 +181,7 @@ class RankScorer(Scorer):
         return self.runs.memo(key, lambda: best_ranks(ranks[np.array(column, dtype=int)][:, rows]))
 
 
-def _merged(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
+def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
     """The distinct columns and the (C', D+1) sum of the tables of each."""
     columns = tuple(dict.fromkeys(trial.columns))
     tables = np.zeros((len(columns), trial.tables.shape[1]))
@@ -254,103 +200,3 @@ def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
     least = KEY_STEP * tables.max(axis=1).sum()
     alone = np.array([len(column) == 1 for column in columns])
     return bool((falls >= 0).all() and (falls[alone] > least).all())
-
-
-class MeanScorer(Scorer):
-    """Weighted means of scores, which may have any sign.
-
-    Rough scores are float64. A mean is at most as great as the greatest feature, and a few units
-    of 2^-53 of that bound its error, cancellation or not.
-    """
-
-    width = 8
-
-    def __init__(self, runs: AlignedRuns, trials: Sequence[WeightedMean]) -> None:
-        self.layout = layout_of(runs, merged=False, pruned=False)
-        self.weights = np.array([trial.weights for trial in trials])  # (T, S)
-        self.features = _features(runs, trials[0])
-        self.space: FloatArray = np.empty((0, 0))
-
-    @staticmethod
-    def refusal(runs: AlignedRuns, trial: WeightedMean) -> str | None:
-        """The weights or the scores are greater or smaller than is proven."""
-        least, most = float(trial.weights.min()), float(trial.weights.max())
-        if not (least > TINY and most < HUGE and least / most > TINY):
-            return "weights beyond the range of the engine"
-        greatest = _features(runs, trial).greatest
-        if greatest and not TINY < greatest < HUGE:
-            return "scores beyond the range of the engine"
-        return None
-
-    @staticmethod
-    def group(trial: WeightedMean) -> tuple[object, ...]:
-        """Trials that differ only in their weights."""
-        return (WeightedMean, trial.key)
-
-    def rough(self, lanes: slice) -> Rough:
-        """Products of features and weights, over the weights that count."""
-        weights = self.weights[lanes]
-        weights = weights / weights.max(axis=1)[:, None]
-        given = self.features
-        size = given.values.shape[1]
-        if self.space.shape[1] != len(weights):
-            self.space = np.empty((size + 1, len(weights)))
-        scores = self.space
-        scores[-1] = -np.inf
-        divisors = given.patterns @ weights.T
-        size = self.layout.counted
-        for start in range(0, size, MEAN_ROWS):
-            rows = slice(start, min(start + MEAN_ROWS, size))
-            part = weights @ given.values[:, rows]
-            divisor = np.take(divisors, given.pattern[rows], axis=0, mode="clip")
-            np.divide(part.T, divisor, out=scores[rows])
-        width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
-        return self._bounded(scores, KEY_STEP, width * given.greatest)
-
-    def fine(self, trial: int, pool: Pool) -> FloatArray:
-        """Means and three times the greatest feature, so that none is near 0 or below."""
-        given, weights = self.features, self.weights[trial] / self.weights[trial].max()
-        means = (weights @ given.values) / (given.patterns @ weights)[given.pattern]
-        means += 3 * given.greatest or 1.0
-        return np.asarray(np.append(means, 0.0)[pool.rows])
-
-    def keys(self, trial: int, rows: IntArray) -> FloatArray:
-        """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
-        weights = self.weights[trial][:, None]
-        counted = self.features.patterns[self.features.pattern[rows]].T > 0
-        total = sum_terms(np.where(counted, weights * self.features.values[:, rows], 0.0))
-        return score_keys(total / sum_terms(np.where(counted, weights, 0.0)))
-
-
-class _Features(NamedTuple):
-    """What the sources say of each row.
-
-    Attributes:
-        values: (S, U): 0 where a source says nothing.
-        patterns: (K, S): 1 for a source that says something, 0 for one that does not.
-        pattern: (U,): which of these each row has.
-        greatest: The greatest absolute value.
-    """
-
-    values: FloatArray
-    patterns: FloatArray
-    pattern: IntArray
-    greatest: float
-
-
-def _features(runs: AlignedRuns, trial: WeightedMean) -> _Features:
-    key = ("features", trial.key)
-    return runs.memo(key, partial(_laid_out, runs, trial), keep=FEATURES_KEPT)
-
-
-def _laid_out(runs: AlignedRuns, trial: WeightedMean) -> _Features:
-    layout = layout_of(runs, merged=False, pruned=False)
-    features = trial.features()[:, layout.rows]
-    counted = ~np.isnan(features)
-    packed = np.packbits(counted, axis=0)
-    # Up to eight sources make one byte, and numpy is far faster with single numbers.
-    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
-    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
-    values = np.where(counted, features, 0.0)
-    greatest = float(np.abs(values).max(initial=0))
-    return _Features(values, counted.T[first].astype(np.float64), pattern.ravel(), greatest)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.columns import to_offsets
-from fusion_bench.engine import Refusal, count, layout, pools, scoring
+from fusion_bench.engine import Asked, Refusal, blends, count, layout, lists, pools, scoring, tops
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -51,6 +53,21 @@ def plain(
     return measure.evaluate(measures, view, placed)
 
 
+def counted(
+    fusions: Sequence[Fusion],
+    view: AlignedRuns,
+    measures: list[measure.Measure],
+    top_k: Sequence[int | None] = (),
+) -> list[FloatArray | Refusal]:
+    """What the engine says of fusions without a blend: it never leaves a query open."""
+    asked = [Asked(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
+    found: list[FloatArray | Refusal] = []
+    for answer in engine.evaluate(asked, view, measures):
+        assert isinstance(answer, Refusal) or not answer.left.any()
+        found.append(answer if isinstance(answer, Refusal) else answer.values)
+    return found
+
+
 def assert_same(
     trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
 ) -> None:
@@ -65,10 +82,10 @@ def assert_same_values(
     measures: list[measure.Measure],
     cuts: list[int | None],
 ) -> None:
-    together = engine.evaluate(trials, view, measures, top_k=cuts)
+    together = counted(trials, view, measures, top_k=cuts)
     for fusion, cut, found in zip(trials, cuts, together, strict=True):
         expected = plain(fusion, view, measures, cut)
-        (alone,) = engine.evaluate([fusion], view, measures, top_k=[cut])
+        (alone,) = counted([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
             if isinstance(values, Refusal):
                 assert values.reason == "weights beyond the range of the engine"
@@ -170,7 +187,12 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
             (count, "BYTE_ROWS", (1, 2, 255)),
             (scoring, "JOINED", (0, 1 << 14)),
             (scoring, "MOST_BYTES", (1, 1 << 24)),
-            (scoring, "MEAN_ROWS", (1, 3, 1 << 13)),
+            (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
+            (lists, "MOST_NARROW", (1, 4, 1 << 9)),
+            (lists, "JOINED", (0, 1 << 14)),
+            (tops, "MOST_COUNTED", (0, 24)),
+            (tops, "BYTE_COLUMNS", (1, 3, 255)),
+            (blends, "MOST_FUSIONS", (1, 8)),
         ):
             monkeypatch.setattr(module, name, data.draw(st.sampled_from(values)))
         view = data.draw(views())
@@ -188,7 +210,7 @@ def test_every_fusion_that_says_what_it_is_made_of_says_it_right(config: dict[st
     fusion = fusions.build(config)
     for dataset in DATASETS:
         view = judged(aligned(dataset))
-        (found,) = engine.evaluate([fusion], view, MEASURES)
+        (found,) = counted([fusion], view, MEASURES)
         if isinstance(found, Refusal):
             assert fusion.compiled(view) is None
         else:
@@ -224,7 +246,7 @@ def test_ties_go_by_the_rule() -> None:
     view = pair_of_lists()
     for weights in ({}, {"a": 1e-13}, {"b": 1e-13}):
         assert_same([fusions.build({"method": "rrf", "weights": weights})], view)
-    (found,) = engine.evaluate([fusions.build("rrf")], view, [parse_measure("RR")])
+    (found,) = counted([fusions.build("rrf")], view, [parse_measure("RR")])
     assert not isinstance(found, Refusal)
     assert found.tolist() == [[1 / 6, 0.0]]  # b00, a00, b01, a01, b02, a02
 
@@ -250,7 +272,7 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
     view = pair_of_lists()
     weights = given.source_weights(view.sources, view.roles)
     view = view.restrict([s for s, w in zip(view.sources, weights, strict=True) if w > 0])
-    (found,) = engine.evaluate([given], view, [parse_measure(name) for name in names])
+    (found,) = counted([given], view, [parse_measure(name) for name in names])
     assert isinstance(found, Refusal)
     assert found.reason.startswith(reason)
 
@@ -258,18 +280,18 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
 def test_scores_and_ranks_beyond_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [Run.from_dict("a", {"q": {"x": 1e200, "y": 0.0}})]
     view = align(Qrels.from_dict({"q": {"x": 1}}), runs)
-    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
     assert found == Refusal("scores beyond the range of the engine")
     monkeypatch.setattr(scoring, "DEEPEST", 4)
-    (found,) = engine.evaluate([fusions.build("rrf")], pair_of_lists(), MEASURES)
+    (found,) = counted([fusions.build("rrf")], pair_of_lists(), MEASURES)
     assert found == Refusal("a rank beyond 4")
 
 
 def test_a_view_without_candidates_is_refused() -> None:
     view = pair_of_lists().subset(np.array([False, True]))
-    (found,) = engine.evaluate([fusions.build("rrf")], view, MEASURES)
+    (found,) = counted([fusions.build("rrf")], view, MEASURES)
     assert isinstance(found, Refusal)
-    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
     assert not isinstance(found, Refusal)
     assert not found.any()
 
@@ -376,7 +398,7 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         for i, extra in enumerate(options)
     ]
     found = evaluate(systems, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(engine, "evaluate", lambda fusions, *_, **__: [Refusal("")] * len(fusions))
+    monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Refusal("")] * len(asked))
     for one, other in zip(found, evaluate(systems, view, MEASURES, spaces=SPACES), strict=True):
         assert one.values.tobytes() == other.values.tobytes()
 
@@ -417,7 +439,7 @@ def assert_same_on(view: AlignedRuns) -> None:
     measures = [parse_measure(name) for name in ("nDCG@10", "RR@10", "R@100", "AP", "nDCG")]
     expected = [plain(fusion, view, measures) for fusion in trials]
     for some in (measures, measures[:3]):
-        for values, found in zip(expected, engine.evaluate(trials, view, some), strict=True):
+        for values, found in zip(expected, counted(trials, view, some), strict=True):
             assert not isinstance(found, Refusal)
             assert found.tobytes() == values[: len(some)].tobytes()
 
@@ -435,10 +457,10 @@ def test_public_collections(collection: str) -> None:
 def test_neither_the_order_of_sources_nor_other_queries_change_a_value() -> None:
     view = attack()
     trials = some_trials(view, 3)
-    expected = engine.evaluate(trials, view, MEASURES)
-    turned = engine.evaluate(trials, view.restrict(view.sources[::-1]), MEASURES)
+    expected = counted(trials, view, MEASURES)
+    turned = counted(trials, view.restrict(view.sources[::-1]), MEASURES)
     odd = np.arange(len(view.queries)) % 2 == 1
-    shards = [(keep, engine.evaluate(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
+    shards = [(keep, counted(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
     for t, values in enumerate(expected):
         assert not isinstance(values, Refusal)
         other = turned[t]
