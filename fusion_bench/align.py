@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.codes import dense
 from fusion_bench.columns import query_of_rows, rows_of, to_offsets
 from fusion_bench.errors import AlignmentError, UnknownNameError
-from fusion_bench.ids import Ids, dense, pack, union
+from fusion_bench.ids import Ids, pack, union
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.records import Qrels, Query, Run
 

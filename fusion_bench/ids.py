@@ -7,25 +7,33 @@ is not packed, nor is one longer than :data:`WIDEST`; such ids stay strings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.codes import Words, rank_rows
 from fusion_bench.order import IntArray, freeze
 
-__all__ = ["WIDEST", "Ids", "Words", "concatenate", "dense", "pack", "union"]
+__all__ = [
+    "BYTES",
+    "WIDEST",
+    "Coded",
+    "Ids",
+    "Part",
+    "Repeated",
+    "code_together",
+    "concatenate",
+    "pack",
+    "union",
+]
 
 #: Longest id that is packed, in bytes.
 WIDEST = 64
-#: Bytes and bits of a word.
-BYTES, WORD = 8, 64
-#: Ids worked on at a time.
-PIECE = 1 << 15
-
-Words = NDArray[np.uint64]
+#: Bytes of a word.
+BYTES = 8
 
 
 class Ids(Sequence[str]):
@@ -84,7 +92,7 @@ class Ids(Sequence[str]):
 
     def factorize(self) -> tuple[IntArray, Ids]:
         """Codes that sort as the ids do by bytes, and the distinct ids in that order."""
-        codes, first = _codes(_keys(self.words))
+        codes, first = rank_rows(self.words)
         return codes, self.take(first)
 
     def joined(self) -> bytes:
@@ -98,161 +106,114 @@ class Ids(Sequence[str]):
         return bytes(table[kept][:-1].tobytes())
 
 
-def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
-    """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands.
+class Part(Ids):
+    """Some of the ids of a sorted table, in its order.
 
-    Args:
-        values: Shape (n,): integers.
+    Tables that are parts of one are joined without comparing an id.
+
+    Attributes:
+        whole: That table.
+        places: Shape (n,): where each stands in it, ascending.
     """
-    if len(values) == 0:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    low, high = values.min(), values.max()
-    if low == high:
-        return np.zeros(len(values), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    if (int(high) - int(low)).bit_length() + (len(values) - 1).bit_length() <= WORD:
-        ordered, order = _sorted((values - low).astype(np.uint64, copy=False))
-    else:
-        order = np.argsort(values)
-        ordered = values[order]
-    return _numbered(order, _differs(ordered))
+
+    def __init__(self, whole: Ids, places: IntArray) -> None:
+        freeze(places)
+        self.whole, self.places = whole, places
+
+    @cached_property
+    def words(self) -> Words:  # type: ignore[override]
+        """Shape (W, n): word w of each id; read-only; made when first looked at."""
+        return self.whole.take(self.places).words
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ids: ...
+    def __getitem__(self, index: int | slice) -> str | Ids:
+        return self.whole.take(self.places[index]) if isinstance(index, slice) else super().__getitem__(index)
+
+    def take(self, index: IntArray | NDArray[np.bool_]) -> Ids:
+        """The ids at these places."""
+        return self.whole.take(self.places[index])
 
 
-def _sorted(values: Words) -> tuple[Words, IntArray]:
-    """The values in order, and where each stood.
+class Coded(Sequence[str]):
+    """A sequence of ids as codes into a sorted table, which may have others beside them.
 
-    The place rides in the low bits, so that plain integers are sorted: several times as fast as
-    sorting indices. Both have to fit one word.
+    Attributes:
+        whole: The table.
+        codes: Shape (n,).
     """
-    places = np.uint64((len(values) - 1).bit_length())
-    packed = values << places
-    packed |= np.arange(len(values), dtype=np.uint64)
-    packed.sort()
-    order = (packed & ((np.uint64(1) << places) - np.uint64(1))).view(np.int64)
-    packed >>= places
-    return packed, order
+
+    def __init__(self, whole: Ids, codes: IntArray) -> None:
+        freeze(codes)
+        self.whole, self.codes = whole, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Coded: ...
+    def __getitem__(self, index: int | slice) -> str | Coded:
+        if isinstance(index, slice):
+            return Coded(self.whole, self.codes[index])
+        return self.whole[int(self.codes[index])]
+
+    def factorize(self) -> tuple[IntArray, Ids]:
+        """As :meth:`Ids.factorize`: codes among the ids that are there."""
+        there = np.zeros(len(self.whole), dtype=bool)
+        there[self.codes] = True
+        places = np.flatnonzero(there)
+        own = np.empty(len(self.whole), dtype=np.int64)
+        own[places] = np.arange(len(places))
+        return own[self.codes], Part(self.whole, places)
 
 
-def _differs(ordered: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """(n,): whether each value differs from the one before; the first does."""
-    new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return new
+class Repeated(Sequence[str]):
+    """A sequence of ids in which most are the one before them: each kept once for all its rows.
 
-
-def _numbered(order: IntArray, new: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Codes by place, and some place of each, where ``new`` marks the first of equals in order."""
-    numbers = np.cumsum(new)
-    numbers -= 1
-    codes = np.empty_like(numbers)
-    codes[order] = numbers
-    return codes, order[new]
-
-
-def _codes(keys: Sequence[tuple[Words, int]]) -> tuple[IntArray, IntArray]:
-    """As :func:`dense`, for values of several words, of which each has so many bits."""
-    (top, bits), *rest = keys
-    lost = max(bits + (len(top) - 1).bit_length() - WORD, 0)
-    if not rest and not lost:
-        return dense(top)
-    ordered, order = _sorted(top >> np.uint64(lost))
-    new = _differs(ordered)
-    words = [key[order] for key, _ in keys]
-    apart = _differs(words[0])
-    for word in words[1:]:
-        apart |= _differs(word)
-    doubt = apart & ~new  # equal as far as they were sorted, and yet not the same
-    if doubt.any():
-        group = np.cumsum(new)
-        rows = np.flatnonzero(np.isin(group, group[doubt]))
-        again = np.lexsort([*(word[rows] for word in words[::-1]), group[rows]])
-        order[rows] = order[rows[again]]
-        apart[rows] = np.any([_differs(word[rows[again]]) for word in words], axis=0)
-        apart |= new
-    return _numbered(order, apart)
-
-
-def _keys(words: Words) -> list[tuple[Words, int]]:
-    """The same order in fewer words: only the bits that tell ids apart, and how many they are.
-
-    Most bits of an id are the same in all of them (a prefix, the upper half of a digit), and what
-    never differs decides no comparison.
+    Attributes:
+        heads: The H ids at which a new one begins.
+        counts: Shape (H,): rows of each.
     """
-    kept = _telling(words)
-    keys: list[tuple[list[int], int]] = [([], 0)]
-    for w, mask in enumerate(kept):
-        members, bits = keys[-1]
-        if members and bits + mask.bit_count() > WORD:
-            keys.append(([w], mask.bit_count()))
-        elif mask or not members:
-            keys[-1] = ([*members, w], bits + mask.bit_count())
-    return [(_joined(words, kept, members), bits) for members, bits in keys]
 
+    def __init__(self, heads: Ids, counts: IntArray) -> None:
+        freeze(counts)
+        self.heads, self.counts = heads, counts
 
-def _telling(words: Words) -> list[int]:
-    """The bits of each word that differ somewhere, without those that a bit above them settles."""
-    masks = []
-    for word in words:
-        pieces = [word[at : at + PIECE] for at in range(0, len(word), PIECE)]
-        mask = _varying(pieces)
-        for step in (1, 2):  # the bit so far above is always the same one, or always the other
-            if mask & (mask >> step):
-                above = _varying(piece ^ (piece >> np.uint64(step)) for piece in pieces)
-                mask &= above | ~(((1 << WORD) - 1) >> step)
-        masks.append(mask)
-    return masks
+    @classmethod
+    def of(cls, ids: Ids) -> Repeated:
+        """The same ids."""
+        starts = np.flatnonzero(ids.changes())
+        return cls(ids.take(starts), np.diff(starts, append=len(ids)))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Repeated]) -> Repeated:
+        """All ids, one part after another."""
+        heads = concatenate([part.heads for part in parts])
+        return cls(heads, np.concatenate([part.counts for part in parts]))
 
-def _varying(pieces: Iterable[Words]) -> int:
-    """The bits that are set in some value and not in another."""
-    low, high = (1 << WORD) - 1, 0
-    for piece in pieces:
-        low &= int(np.bitwise_and.reduce(piece))
-        high |= int(np.bitwise_or.reduce(piece))
-    return low ^ high
+    def __len__(self) -> int:
+        return int(self.counts.sum())
 
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ids: ...
+    def __getitem__(self, index: int | slice) -> str | Ids:
+        return self._every[index]
 
-def _joined(words: Words, kept: Sequence[int], members: Sequence[int]) -> Words:
-    """The kept bits of these words, one after another; worked on in pieces that fit a cache."""
-    key = np.empty(words.shape[1], dtype=np.uint64)
-    moves = {w: list(_moves(kept[w])) for w in members}
-    for at in range(0, len(key), PIECE):
-        part = slice(at, at + PIECE)
-        total = np.zeros_like(key[part])
-        for w in members:
-            total <<= np.uint64(kept[w].bit_count())
-            total |= _squeezed(words[w, part], kept[w], moves[w])
-        key[part] = total
-    return key
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
 
-
-def _squeezed(word: Words, mask: int, moves: Sequence[tuple[int, int]]) -> Words:
-    """The bits of the mask, moved together at the low end."""
-    found: Words = word & np.uint64(mask)
-    for moving, step in moves:
-        part = found & np.uint64(moving)
-        found ^= part
-        part >>= np.uint64(step)
-        found |= part
-    return found
-
-
-def _moves(mask: int) -> Iterator[tuple[int, int]]:
-    """Which bits move down by 1, 2, 4 … so that those of the mask stand together in the end.
-
-    Warren, Hacker's Delight, 7-4: a bit moves by as many places as there are zeros below it, and
-    each step moves those with that power of two in their count.
-    """
-    everything = (1 << WORD) - 1
-    zeros = (~mask << 1) & everything
-    for power in range(6):
-        odd = zeros
-        for shift in (1, 2, 4, 8, 16, 32):
-            odd ^= (odd << shift) & everything
-        moving = odd & mask
-        if moving:
-            yield moving, 1 << power
-        mask = (mask ^ moving) | (moving >> (1 << power))
-        zeros &= ~odd
+    @cached_property
+    def _every(self) -> Ids:
+        return self.heads.take(np.repeat(np.arange(len(self.counts)), self.counts))
 
 
 def pack(names: Sequence[str]) -> Ids | None:
@@ -280,8 +241,28 @@ def concatenate(tables: Sequence[Ids]) -> Ids:
     return Ids(words)
 
 
+def code_together(tables: Sequence[Ids]) -> list[Coded]:
+    """The same sequences, coded by one table that all of them share."""
+    codes, whole = concatenate(tables).factorize()
+    ends = np.cumsum([len(ids) for ids in tables])
+    return [Coded(whole, own) for own in np.split(codes, ends[:-1])]
+
+
 def union(tables: Sequence[Ids]) -> tuple[Ids, list[IntArray]]:
     """The distinct ids of several sorted tables, sorted, and each table's codes among them."""
+    parts = [table for table in tables if isinstance(table, Part)]
+    if len(parts) == len(tables) and all(part.whole is parts[0].whole for part in parts):
+        return _union_of_parts(parts[0].whole, parts)
     codes, distinct = concatenate(tables).factorize()
     ends = np.cumsum([len(ids) for ids in tables])
     return distinct, np.split(codes, ends[:-1])
+
+
+def _union_of_parts(whole: Ids, parts: Sequence[Part]) -> tuple[Ids, list[IntArray]]:
+    there = np.zeros(len(whole), dtype=bool)
+    for part in parts:
+        there[part.places] = True
+    if there.all():
+        return whole, [part.places for part in parts]
+    codes = np.cumsum(there) - 1
+    return Part(whole, np.flatnonzero(there)), [codes[part.places] for part in parts]

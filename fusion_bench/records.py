@@ -109,7 +109,7 @@ class Qrels:
         refuse_ragged(queries=queries, documents=documents, grades=grades)
         grouped = group(queries, documents, "judgement")
         refuse_duplicates(grouped)
-        values = np.asarray(grades, dtype=np.int64)[grouped.rows]
+        values = grouped.taken(np.asarray(grades, dtype=np.int64))
         by_document = _ordered(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
@@ -200,37 +200,36 @@ class Run:
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"score {values[row]} is not a finite number", row=row)
         grouped = group(queries, documents, "ranked document")
-        values = values[grouped.rows]
+        values = grouped.taken(values)
         place = _places(grouped, values, ranks, reading)
-        if reading.rank_from == "column":
-            order = _ordered(place, grouped.offsets)
-        else:  # 1, 2, 3 … inside each query
-            order = np.empty_like(place)
-            order[place - counting(grouped.offsets) + np.arange(len(place))] = np.arange(len(place))
-        zeros = values == 0
-        kept = order[~zeros[order]] if reading.drop_zero_scores else order
+        order = _best_first(place, grouped.offsets, reading)
+        zeros = int(np.count_nonzero(values == 0))
+        if reading.drop_zero_scores and zeros:
+            order = order[values[order] != 0]
         duplicates = 0
         if reading.on_duplicate == "best_rank":
-            again = repeats(grouped, kept)
+            again = repeats(grouped, order)
             duplicates = int(again.sum())
-            kept = kept[~again]
+            order = order[~again] if duplicates else order
         else:
             refuse_duplicates(grouped)
-        owner = query_of_rows(grouped.offsets)[kept]
-        offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
-        final = place[kept] if reading.rank_from == "column" else counting(offsets)
+        offsets = grouped.offsets
+        if len(order) < len(values):
+            owner = query_of_rows(offsets)[order]
+            offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
+        by_column = reading.rank_from == "column"
         return cls(
             name,
             grouped.queries,
             offsets,
             grouped.vocabulary,
-            grouped.documents[kept],
-            values[kept],
-            final,
+            grouped.documents[order],
+            values[order],
+            place[order] if by_column else counting(offsets),
             roles,
             reading,
             duplicates,
-            int(zeros.sum()),
+            zeros,
         )
 
     @classmethod
@@ -283,6 +282,15 @@ def _places(
     return places
 
 
+def _best_first(place: IntArray, offsets: IntArray, reading: Reading) -> IntArray:
+    """The rows of each query in the order of their places."""
+    if reading.rank_from == "column":
+        return _ordered(place, offsets)
+    order = np.empty_like(place)  # 1, 2, 3 … inside each query
+    order[place - counting(offsets) + np.arange(len(place))] = np.arange(len(place))
+    return order
+
+
 def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
     """The rows of each query by their values, a stable sort."""
     rises = np.ones(len(values) + 1, dtype=bool)
@@ -295,11 +303,11 @@ def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> I
     """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
     if ranks is None:
         raise DataError("rank_from: column was asked for, but there is no rank column")
-    column = np.asarray(ranks, dtype=np.int64)[grouped.rows]
+    column = grouped.taken(np.asarray(ranks, dtype=np.int64))
     if (column < 0).any():
         first = int(np.flatnonzero(column < 0)[0])
         raise DataError(
-            f"rank {column[first]} is negative; ranks start at 0 or 1", row=int(grouped.rows[first])
+            f"rank {column[first]} is negative; ranks start at 0 or 1", row=grouped.row(first)
         )
     column = column + int(column.min() == 0)
     query = query_of_rows(grouped.offsets)
@@ -309,6 +317,6 @@ def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> I
         again = order[np.flatnonzero(same)[0] + 1]
         raise DataError(
             f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
-            row=int(grouped.rows[again]),
+            row=grouped.row(int(again)),
         )
     return column

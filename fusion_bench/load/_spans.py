@@ -9,7 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.ids import BYTES, WIDEST, WORD, Ids, Words
+from fusion_bench.codes import WORD, Words
+from fusion_bench.ids import BYTES, WIDEST, Ids
 from fusion_bench.order import POWERS, FloatArray, IntArray
 
 __all__ = ["Spans", "split_blocks"]
