@@ -13,7 +13,8 @@ from pydantic import Field
 
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.load.files import load_qrels, load_queries, load_run
+from fusion_bench.load.files import load_queries, qrels_of, run_of
+from fusion_bench.load.together import read_together
 from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 
 __all__ = ["Dataset", "DatasetSpec", "find_dataset", "list_datasets", "load_dataset", "read_spec"]
@@ -180,31 +181,31 @@ def load_dataset(
     inside = _Inside(source)
     if spec.documents is not None:
         inside(spec.documents, "documents")
-    qrels = load_qrels(inside(spec.qrels, "qrels"))
+    run_specs = {n: run for n, run in spec.runs.items() if runs is None or n in runs}
+    rerank_specs = {n: r for n, r in spec.rerank.items() if rerankers is None or n in rerankers}
+    qrels_path = inside(spec.qrels, "qrels")
+    run_paths = {n: inside(run.path, "runs", n, "path") for n, run in run_specs.items()}
+    rerank_paths = {n: inside(r.path, "rerank", n, "path") for n, r in rerank_specs.items()}
+    queries_path = None if spec.queries is None else inside(spec.queries, "queries")
+    lists = [*run_paths.values(), *rerank_paths.values()]
+    rows = read_together([(qrels_path, "qrels"), *((path, "run") for path in lists)])
+    qrels = qrels_of(qrels_path, next(rows))
     return Dataset(
         spec=spec,
         qrels=qrels,
         runs={
-            name: load_run(
-                inside(run.path, "runs", name, "path"),
-                name=name,
-                roles=frozenset(run.roles),
-                reading=run.reading,
+            name: run_of(
+                run_paths[name], next(rows), name, frozenset(run.roles), run.reading, None
             )
-            for name, run in spec.runs.items()
-            if runs is None or name in runs
+            for name, run in run_specs.items()
         },
         rerankers={
-            name: load_run(
-                inside(rerank.path, "rerank", name, "path"),
-                name=name,
-                reading=rerank.reading,
-                score_space=rerank.score_space,
+            name: run_of(
+                rerank_paths[name], next(rows), name, frozenset(), run.reading, run.score_space
             )
-            for name, rerank in spec.rerank.items()
-            if rerankers is None or name in rerankers
+            for name, run in rerank_specs.items()
         },
-        queries={} if spec.queries is None else _queries(inside(spec.queries, "queries"), qrels),
+        queries={} if queries_path is None else _queries(queries_path, qrels),
     )
 
 
