@@ -22,7 +22,7 @@ def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
     """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands.
 
     Args:
-        values: Shape (n,): integers.
+        values: Shape (n,): integers of 64 bits.
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -30,7 +30,7 @@ def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
     if low == high:
         return np.zeros(len(values), dtype=np.int64), np.zeros(1, dtype=np.int64)
     if (int(high) - int(low)).bit_length() + (len(values) - 1).bit_length() <= WORD:
-        ordered, order = _sorted((values - low).astype(np.uint64, copy=False))
+        ordered, order = _sorted((values - low).view(np.uint64))
     else:
         order = np.argsort(values)
         ordered = values[order]
@@ -38,18 +38,18 @@ def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
 
 
 def _sorted(values: Words) -> tuple[Words, IntArray]:
-    """The values in order, and where each stood.
+    """The values in order, which overwrites them, and where each stood.
 
     The place rides in the low bits, so that plain integers are sorted: several times as fast as
     sorting indices. Both have to fit one word.
     """
     places = np.uint64((len(values) - 1).bit_length())
-    packed = values << places
-    packed |= np.arange(len(values), dtype=np.uint64)
-    packed.sort()
-    order = (packed & ((np.uint64(1) << places) - np.uint64(1))).view(np.int64)
-    packed >>= places
-    return packed, order
+    values <<= places
+    values |= np.arange(len(values), dtype=np.uint64)
+    values.sort()
+    order = values & ((np.uint64(1) << places) - np.uint64(1))
+    values >>= places
+    return values, order.view(np.int64)
 
 
 def _differs(ordered: NDArray[np.generic]) -> NDArray[np.bool_]:
@@ -75,23 +75,20 @@ def rank_rows(words: Words) -> tuple[IntArray, IntArray]:
         words: Shape (W, n): word w of each value, the first weighing most.
     """
     keys = _keys(words)
-    if len(keys) == 1:
+    size = int(keys[0].max(initial=0)).bit_length() + (len(keys[0]) - 1).bit_length()
+    if len(keys) == 1 and size <= WORD:
         return dense(keys[0])
-    order = np.argsort(keys[0])
-    ordered = [key[order] for key in keys]
-    new = _differs(ordered[0])
-    apart = np.any([_differs(key) for key in ordered], axis=0)
-    doubt = apart & ~new  # equal as far as they were sorted, and yet not the same
-    if doubt.any():
-        group = np.cumsum(new) - 1
-        unsettled = np.zeros(int(group[-1]) + 1, dtype=bool)
-        unsettled[group[doubt]] = True
+    top, order = _sorted(keys[0] >> np.uint64(max(size - WORD, 0)))
+    new = _differs(top)
+    group = np.cumsum(new) - 1
+    apart = np.any([_differs(key[order]) for key in keys], axis=0)
+    unsettled = np.zeros(int(group[-1]) + 1, dtype=bool)
+    unsettled[group[apart & ~new]] = True  # equal as far as they were sorted, yet not the same
+    if unsettled.any():
         rows = np.flatnonzero(unsettled[group])
-        again = np.lexsort([*(key[rows] for key in ordered[:0:-1]), group[rows]])
-        order[rows] = order[rows[again]]
-        apart = new
-        for key in keys[1:]:
-            apart |= _differs(key[order])
+        places = order[rows]
+        order[rows] = places[np.lexsort([*(key[places] for key in keys[::-1]), group[rows]])]
+        apart = np.any([_differs(key[order]) for key in keys], axis=0)
     return _numbered(order, apart)
 
 

@@ -104,13 +104,12 @@ def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     return np.array(listed, dtype=np.int64), tuple(table)
 
 
-def repeats(grouped: Grouped, order: IntArray) -> NDArray[np.bool_]:
+def repeats(grouped: Grouped, order: IntArray | slice) -> NDArray[np.bool_]:
     """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
-    if not _any_repeated(grouped):
-        return np.zeros(len(order), dtype=bool)
-    pair = query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
-    first = np.zeros(len(order), dtype=bool)
-    first[np.unique(pair[order], return_index=True)[1]] = True
+    pair = (query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents)[order]
+    first = np.full(len(pair), not _any_repeated(grouped))
+    if not first.all():
+        first[np.unique(pair, return_index=True)[1]] = True
     return ~first
 
 
@@ -134,7 +133,7 @@ def refuse_duplicates(grouped: Grouped) -> None:
     """Raise for the first row that repeats a (query, document) pair."""
     if not _any_repeated(grouped):
         return
-    again = repeats(grouped, np.arange(len(grouped.documents)))
+    again = repeats(grouped, slice(None))
     at = int(np.flatnonzero(again)[0])
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(

@@ -205,16 +205,17 @@ class Run:
         order = _best_first(place, grouped.offsets, reading)
         zeros = int(np.count_nonzero(values == 0))
         if reading.drop_zero_scores and zeros:
+            order = np.arange(len(values))[order]
             order = order[values[order] != 0]
         duplicates = 0
         if reading.on_duplicate == "best_rank":
             again = repeats(grouped, order)
             duplicates = int(again.sum())
-            order = order[~again] if duplicates else order
+            order = np.arange(len(values))[order][~again] if duplicates else order
         else:
             refuse_duplicates(grouped)
         offsets = grouped.offsets
-        if len(order) < len(values):
+        if not isinstance(order, slice):
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
         by_column = reading.rank_from == "column"
@@ -270,7 +271,7 @@ def _places(
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
     # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
-    ties = None if reading.source_ties == "file" else -grouped.documents
+    ties = None if reading.source_ties == "file" else ~grouped.documents
     places = counting(grouped.offsets)
     loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
     if len(loose):  # most files are written best first, and only some queries need sorting
@@ -282,12 +283,16 @@ def _places(
     return places
 
 
-def _best_first(place: IntArray, offsets: IntArray, reading: Reading) -> IntArray:
-    """The rows of each query in the order of their places."""
+def _best_first(place: IntArray, offsets: IntArray, reading: Reading) -> IntArray | slice:
+    """The rows of each query in the order of their places; all as they stand where they do."""
     if reading.rank_from == "column":
         return _ordered(place, offsets)
-    order = np.empty_like(place)  # 1, 2, 3 … inside each query
-    order[place - counting(offsets) + np.arange(len(place))] = np.arange(len(place))
+    at = place + np.repeat(offsets[:-1] - 1, np.diff(offsets))
+    rows = np.arange(len(place))
+    if (at == rows).all():
+        return slice(None)
+    order = np.empty_like(place)
+    order[at] = rows
     return order
 
 
