@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from fusion_bench.ids import Ids, pack, union
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.records import Qrels, Query, Run
 
-__all__ = ["AlignedRuns", "Ties", "align"]
+__all__ = ["AlignedRuns", "Ties", "align", "described"]
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -258,14 +258,11 @@ def align(
         qrels, *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, bits)), len(query)
     )
     ideal_offsets, ideal_grades = _ideal(qrels)
-    known = [(queries or {}).get(query) or Query(query) for query in qrels.queries]
     aligned = AlignedRuns(
         sources=tuple(run.name for run in runs),
         roles=tuple(run.roles for run in runs),
         queries=qrels.queries,
-        types=tuple(query.type for query in known),
-        confidences=tuple(query.confidence for query in known),
-        groups=tuple(query.group or query.id for query in known),
+        **described(qrels, queries or {}),
         offsets=to_offsets(np.bincount(query, minlength=len(qrels.queries))),
         vocabulary=vocabulary,
         documents=~candidates & ((1 << bits) - 1),
@@ -281,6 +278,16 @@ def align(
         ties=ties,
     )
     return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
+
+
+def described(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
+    """The fields of aligned runs that say what is known of each judged query."""
+    known = [queries.get(query) or Query(query) for query in qrels.queries]
+    return {
+        "types": tuple(query.type for query in known),
+        "confidences": tuple(query.confidence for query in known),
+        "groups": tuple(query.group or query.id for query in known),
+    }
 
 
 def _require_own_names(kind: str, tables: Sequence[Run]) -> None:

@@ -18,7 +18,7 @@ WORD = 64
 PIECE = 1 << 15
 
 
-def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
+def dense(values: NDArray[np.int64] | NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands.
 
     Args:
@@ -31,10 +31,9 @@ def dense(values: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
         return np.zeros(len(values), dtype=np.int64), np.zeros(1, dtype=np.int64)
     if (int(high) - int(low)).bit_length() + (len(values) - 1).bit_length() <= WORD:
         ordered, order = _sorted((values - low).view(np.uint64))
-    else:
-        order = np.argsort(values)
-        ordered = values[order]
-    return _numbered(order, _differs(ordered))
+        return _numbered(order, _differs(ordered))
+    order = np.argsort(values)
+    return _numbered(order, _differs(values[order]))
 
 
 def _sorted(values: Words) -> tuple[Words, IntArray]:
@@ -61,7 +60,7 @@ def _differs(ordered: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 def _numbered(order: IntArray, new: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Codes by place, and some place of each, where ``new`` marks the first of equals in order."""
-    numbers = np.cumsum(new)
+    numbers = np.cumsum(new, dtype=np.int64)
     numbers -= 1
     codes = np.empty_like(numbers)
     codes[order] = numbers

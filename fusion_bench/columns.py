@@ -120,8 +120,8 @@ def _any_repeated(grouped: Grouped) -> bool:
     kind = np.int32 if (step + 1) * size < 2**31 else np.int64  # small ones sort faster
     for start in range(0, len(grouped.offsets) - 1, step):
         offsets = grouped.offsets[start : start + step + 1]
-        owner = np.repeat(np.arange(len(offsets) - 1, dtype=kind) * size, np.diff(offsets))
-        pairs = owner + grouped.documents[offsets[0] : offsets[-1]]
+        pairs = query_of_rows(offsets) * size
+        pairs += grouped.documents[offsets[0] : offsets[-1]]
         pairs = pairs.astype(kind)
         pairs.sort()
         if (pairs[1:] == pairs[:-1]).any():

@@ -133,7 +133,11 @@ class Part(Ids):
     @overload
     def __getitem__(self, index: slice) -> Ids: ...
     def __getitem__(self, index: int | slice) -> str | Ids:
-        return self.whole.take(self.places[index]) if isinstance(index, slice) else super().__getitem__(index)
+        return (
+            self.whole.take(self.places[index])
+            if isinstance(index, slice)
+            else super().__getitem__(index)
+        )
 
     def take(self, index: IntArray | NDArray[np.bool_]) -> Ids:
         """The ids at these places."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class Qrels:
     vocabulary: Sequence[str]
     documents: IntArray
     grades: IntArray
+    _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.grades):
@@ -138,7 +139,15 @@ class Qrels:
 
     def digest(self) -> str:
         """SHA-256 over the contents, the same for any file format and row order of queries."""
-        return digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+        if self._digest is None:
+            self.remember_digest(
+                digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+            )
+        return cast("str", self._digest)
+
+    def remember_digest(self, known: str) -> None:
+        """Take a digest that was computed before for these contents."""
+        object.__setattr__(self, "_digest", known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +179,7 @@ class Run:
     reading: Reading = field(default_factory=Reading)
     duplicates: int = 0
     zero_scores: int = 0
+    _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.scores, self.ranks):
@@ -259,9 +269,14 @@ class Run:
 
     def digest(self) -> str:
         """SHA-256 over ranks and scores, the same for any file format and order of queries."""
-        return digest(
-            self.queries, self.offsets, self.documents, self.ranks, self.scores, self.vocabulary
-        )
+        if self._digest is None:
+            columns = (self.documents, self.ranks, self.scores, self.vocabulary)
+            self.remember_digest(digest(self.queries, self.offsets, *columns))
+        return cast("str", self._digest)
+
+    def remember_digest(self, known: str) -> None:
+        """Take a digest that was computed before for these contents."""
+        object.__setattr__(self, "_digest", known)
 
 
 def _places(

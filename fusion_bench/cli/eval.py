@@ -53,6 +53,9 @@ def evaluate(
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
     plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
+    cache: Annotated[
+        bool, typer.Option(help="Keep what is read beside the dataset, for the next time.")
+    ] = True,
     json: JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
@@ -76,6 +79,7 @@ def evaluate(
             split=split,
             query_type=query_type,
             v2_enabled=v2_enabled(),
+            cache=cache,
             progress=progress,
         )
         progress("writing the report", 1, 1)

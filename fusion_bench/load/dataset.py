@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import Field
 
+from fusion_bench.align import AlignedRuns, Ties
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.load.files import load_queries, qrels_of, run_of
-from fusion_bench.load.together import read_together
+from fusion_bench.load.cache import Cache, cache_for
+from fusion_bench.load.cached import Wanted, aligned, load_tables
+from fusion_bench.load.files import load_queries
 from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 
 __all__ = ["Dataset", "DatasetSpec", "find_dataset", "list_datasets", "load_dataset", "read_spec"]
 
 FILE = "dataset.yaml"
+T = TypeVar("T", Qrels, Run)
 
 
 class RunSpec(StrictModel):
@@ -84,6 +87,8 @@ class Dataset:
         runs: The runs that were asked for, by name.
         rerankers: The rerank lists that were asked for, by name.
         queries: What is known of the queries, by id.
+        cache: Where it and its alignments are kept; None = nowhere.
+        keys: The tables as they were read, and the key of each in the cache.
     """
 
     spec: DatasetSpec
@@ -91,6 +96,32 @@ class Dataset:
     runs: Mapping[str, Run]
     rerankers: Mapping[str, Run]
     queries: Mapping[str, Query]
+    cache: Cache | None = None
+    keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
+
+    def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
+        """These runs and all rerank lists that were read, on one set of candidates.
+
+        Args:
+            runs: Names, in the order that ``first_seen`` ties go by.
+            ties: The tie rule.
+
+        Raises:
+            AlignmentError: They cannot be aligned.
+        """
+        return aligned(
+            self._keyed(self.qrels),
+            [self._keyed(self.runs[name]) for name in runs],
+            [self._keyed(run) for run in self.rerankers.values()],
+            self.queries,
+            self.cache,
+            ties=ties,
+            complete=self.spec.judgments == "complete",
+        )
+
+    def _keyed(self, table: T) -> tuple[T, str | None]:
+        """A table and its key in the cache."""
+        return table, next((key for known, key in self.keys if known is table), None)
 
     @property
     def name(self) -> str:
@@ -163,7 +194,11 @@ def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
 
 
 def load_dataset(
-    path: Path, *, runs: Collection[str] | None = None, rerankers: Collection[str] | None = None
+    path: Path,
+    *,
+    runs: Collection[str] | None = None,
+    rerankers: Collection[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -171,6 +206,7 @@ def load_dataset(
         path: Its ``dataset.yaml``.
         runs: Names of the runs to read; all by default.
         rerankers: Names of the rerank lists to read; all by default.
+        cache: Whether what was read before may be taken from the cache beside it.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule.
@@ -181,31 +217,28 @@ def load_dataset(
     inside = _Inside(source)
     if spec.documents is not None:
         inside(spec.documents, "documents")
-    run_specs = {n: run for n, run in spec.runs.items() if runs is None or n in runs}
-    rerank_specs = {n: r for n, r in spec.rerank.items() if rerankers is None or n in rerankers}
-    qrels_path = inside(spec.qrels, "qrels")
-    run_paths = {n: inside(run.path, "runs", n, "path") for n, run in run_specs.items()}
-    rerank_paths = {n: inside(r.path, "rerank", n, "path") for n, r in rerank_specs.items()}
-    queries_path = None if spec.queries is None else inside(spec.queries, "queries")
-    lists = [*run_paths.values(), *rerank_paths.values()]
-    rows = read_together([(qrels_path, "qrels"), *((path, "run") for path in lists)])
-    qrels = qrels_of(qrels_path, next(rows))
+    files = [Wanted(inside(spec.qrels, "qrels"))]
+    for name, run in spec.runs.items():
+        if runs is None or name in runs:
+            at = inside(run.path, "runs", name, "path")
+            files.append(Wanted(at, name, frozenset(run.roles), run.reading))
+    after_runs = len(files)
+    for name, rerank in spec.rerank.items():
+        if rerankers is None or name in rerankers:
+            at = inside(rerank.path, "rerank", name, "path")
+            files.append(Wanted(at, name, frozenset(), rerank.reading, rerank.score_space))
+    queries = None if spec.queries is None else inside(spec.queries, "queries")
+    store = cache_for(path.parent, [file.path for file in files]) if cache else None
+    tables, keys = load_tables(files, store)
+    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables)
     return Dataset(
         spec=spec,
         qrels=qrels,
-        runs={
-            name: run_of(
-                run_paths[name], next(rows), name, frozenset(run.roles), run.reading, None
-            )
-            for name, run in run_specs.items()
-        },
-        rerankers={
-            name: run_of(
-                rerank_paths[name], next(rows), name, frozenset(), run.reading, run.score_space
-            )
-            for name, run in rerank_specs.items()
-        },
-        queries={} if queries_path is None else _queries(queries_path, qrels),
+        runs={run.name: run for run in lists[1:after_runs]},
+        rerankers={run.name: run for run in lists[after_runs:]},
+        queries={} if queries is None else _queries(queries, qrels),
+        cache=store,
+        keys=tuple(zip(tables, keys, strict=True)),
     )
 
 
