@@ -282,11 +282,14 @@ def align(
 
 def described(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
     """The fields of aligned runs that say what is known of each judged query."""
-    known = [queries.get(query) or Query(query) for query in qrels.queries]
+    known = [queries.get(query) for query in qrels.queries]
     return {
-        "types": tuple(query.type for query in known),
-        "confidences": tuple(query.confidence for query in known),
-        "groups": tuple(query.group or query.id for query in known),
+        "types": tuple(query and query.type for query in known),
+        "confidences": tuple(query and query.confidence for query in known),
+        "groups": tuple(
+            (query and query.group) or name
+            for name, query in zip(qrels.queries, known, strict=True)
+        ),
     }
 
 
