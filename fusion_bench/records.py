@@ -228,7 +228,9 @@ class Run:
         if not isinstance(order, slice):
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
-        by_column = reading.rank_from == "column"
+        final = counting(offsets)
+        if place is not None and reading.rank_from == "column":
+            final = place[order]
         return cls(
             name,
             grouped.queries,
@@ -236,7 +238,7 @@ class Run:
             grouped.vocabulary,
             grouped.documents[order],
             values[order],
-            place[order] if by_column else counting(offsets),
+            final,
             roles,
             reading,
             duplicates,
@@ -281,33 +283,33 @@ class Run:
 
 def _places(
     grouped: Grouped, scores: FloatArray, ranks: Sequence[int] | IntArray | None, reading: Reading
-) -> IntArray:
-    """The place of every grouped row inside its query, by score or by the file's rank column."""
+) -> IntArray | None:
+    """The place of every grouped row inside its query, by score or by the file's rank column.
+
+    None = 1, 2, 3 … as they stand.
+    """
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
     # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
     ties = None if reading.source_ties == "file" else ~grouped.documents
-    places = counting(grouped.offsets)
     loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
-    if len(loose):  # most files are written best first, and only some queries need sorting
-        rows = rows_of(grouped.offsets, loose)
-        lengths = to_offsets(np.diff(grouped.offsets)[loose])
-        places[rows] = positions(
-            scores[rows], lengths, tie_order=None if ties is None else ties[rows]
-        )
+    if len(loose) == 0:  # most files are written best first, and only some queries need sorting
+        return None
+    places = counting(grouped.offsets)
+    rows = rows_of(grouped.offsets, loose)
+    lengths = to_offsets(np.diff(grouped.offsets)[loose])
+    places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
 
 
-def _best_first(place: IntArray, offsets: IntArray, reading: Reading) -> IntArray | slice:
+def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> IntArray | slice:
     """The rows of each query in the order of their places; all as they stand where they do."""
+    if place is None:
+        return slice(None)
     if reading.rank_from == "column":
         return _ordered(place, offsets)
-    at = place + np.repeat(offsets[:-1] - 1, np.diff(offsets))
-    rows = np.arange(len(place))
-    if (at == rows).all():
-        return slice(None)
     order = np.empty_like(place)
-    order[at] = rows
+    order[place + np.repeat(offsets[:-1] - 1, np.diff(offsets))] = np.arange(len(place))
     return order
 
 
