@@ -42,6 +42,7 @@ def run(
     split: str | None = None,
     query_type: str | None = None,
     v2_enabled: bool = True,
+    cache: bool = True,
     progress: Progress = _silent,
     told: Paths | None = None,
 ) -> model.Report:
@@ -54,6 +55,7 @@ def run(
         split: Instead of the experiment's own.
         query_type: Instead of the experiment's own.
         v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
+        cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
         told: Told how the values of each system are found where only values are asked for;
             None = nobody asks, and that work is spared.
@@ -72,7 +74,7 @@ def run(
     return run_on(
         experiment,
         source,
-        (_load(experiment, path, progress) for path in paths),
+        (_load(experiment, path, progress, cache=cache) for path in paths),
         split=split,
         query_type=query_type,
         v2_enabled=v2_enabled,
@@ -97,7 +99,7 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
         experiment.parsed_measures(spec.binary_relevance, source)
 
 
-def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
+def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool) -> Dataset:
     """Only the lists that some system uses."""
     progress(f"reading {path.parent.name}", 0, 1)
     systems = experiment.systems.values()
@@ -105,6 +107,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
         path,
         runs={name for system in systems for name in system.runs},
         rerankers={system.blend.reranker_name or "" for system in systems},
+        cache=cache,
     )
 
 

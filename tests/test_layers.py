@@ -16,6 +16,7 @@ PACKAGE = Path(fusion_bench.__file__).parent
 LAYERS = [
     ["errors", "_version"],
     ["order"],
+    ["codes"],
     ["ids"],
     ["columns"],
     ["records", "config"],

@@ -63,6 +63,9 @@ def evaluate(
             "be ranked; the report is the same.",
         ),
     ] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Keep what is read beside the dataset, for the next time.")
+    ] = True,
     json: JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
@@ -87,6 +90,7 @@ def evaluate(
             split=split,
             query_type=query_type,
             v2_enabled=v2_enabled(),
+            cache=cache,
             progress=progress,
             told=(lambda name, found: paths.append((name, found))) if verbose else None,
         )
