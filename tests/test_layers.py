@@ -21,6 +21,7 @@ LAYERS = [
     ["records", "config"],
     ["registry", "query_types"],
     ["align"],
+    ["storage"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
     ["engine"],

@@ -76,7 +76,8 @@ def evaluate(
     for members in groups.values():
         trials, forms = zip(*members, strict=True)
         scorer = scorer_class(forms[0])(runs, forms)
-        for trial, placed in zip(trials, _all_places(scorer, len(forms)), strict=True):
+        most = _most([_least(cuts[trial], limit) for trial in trials])
+        for trial, placed in zip(trials, _all_places(scorer, len(forms), most), strict=True):
             ranking = _Found(runs, scorer.layout, placed, _least(cuts[trial], limit))
             found[trial] = np.array([FORMULAS[m.kind](m, ranking) for m in measures])
     return tuple(found)
@@ -100,9 +101,13 @@ def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _all_places(scorer: Scorer, trials: int) -> Iterator[IntArray]:
-    """(R,) of each trial, a few trials at a time."""
-    counter = Counter(scorer)
+def _most(limits: Sequence[int | None]) -> int | None:
+    return None if None in limits else max(limit for limit in limits if limit is not None)
+
+
+def _all_places(scorer: Scorer, trials: int, limit: int | None) -> Iterator[IntArray]:
+    """(R,) of each trial up to the limit, a few trials at a time."""
+    counter = Counter(scorer, limit)
     for start in range(0, trials, scorer.lanes):
         yield from counter.places(slice(start, min(start + scorer.lanes, trials)))
 
@@ -134,13 +139,14 @@ class _Found(Ranking):
         self, runs: AlignedRuns, layout: Layout, placed: IntArray, limit: int | None
     ) -> None:
         super().__init__(runs, placed, judged_only=False)
-        # A place never exceeds the number of candidates, so these numbers are distinct, and only
-        # neighbours of one query change places.
-        mine = layout.shared
-        by_place = mine[np.argsort(runs.offsets[layout.query[mine]] + placed[mine])]
-        grade, placed = layout.grade.copy(), placed.copy()
-        grade[mine], placed[mine] = grade[by_place], placed[by_place]
-        self._all = _Rows(layout.query, placed, grade).top(limit)
+        near = None if limit is None else np.flatnonzero(placed <= limit)
+        query, placed, grade = (
+            column if near is None else column[near]
+            for column in (layout.query, placed, layout.grade)
+        )
+        # A place never exceeds the number of candidates, so these numbers are distinct.
+        order = np.argsort(runs.offsets[query] + placed)
+        self._all = _Rows(query, placed[order], grade[order])
 
     def relevant(self, rel: int) -> Rows:
         """The returned documents of grade ``rel`` or better."""

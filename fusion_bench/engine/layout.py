@@ -9,6 +9,7 @@ or ties. Where every better rank also makes a strictly greater key, such pairs a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
@@ -17,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import counting, query_of_rows, to_offsets
+from fusion_bench.columns import counting, query_of_rows, rows_of, to_offsets
+from fusion_bench.engine.pools import Pool, pool_of
 from fusion_bench.order import IntArray
 
-__all__ = ["Block", "Layout", "Pool", "best_ranks", "layout_of"]
+__all__ = ["Block", "Layout", "best_ranks", "layout_of"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -29,6 +31,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 MOST_COUNTED: Final = 24
 #: Pairs of one block: its scores for a few trials stay in the processor's second-level cache.
 BLOCK_PAIRS: Final = 24_000
+#: Candidates of one table of sorted queries: they stay in the second-level cache as well.
+POOL_SIZE: Final = 100_000
 #: Pairs looked at in one go while the layout is made: bounds the memory that takes.
 CHUNK_PAIRS: Final = 500_000
 #: Where ranks are too large to be packed into one integer, no rows are merged.
@@ -63,21 +67,6 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """One query that is sorted.
-
-    Attributes:
-        members: (n,): indices into ``Layout.relevant``.
-        places: (n,): where each member stands among the candidates, as stored.
-        rows: (c,): row of each candidate, as stored.
-    """
-
-    members: IntArray
-    places: IntArray
-    rows: IntArray
-
-
-@dataclass(frozen=True, eq=False)
 class Layout:
     """The relevant candidates of a view and what they are compared with.
 
@@ -85,8 +74,10 @@ class Layout:
         relevant: (R,): the candidates of grade 1 or better, as stored, hence sorted by query.
         query: (R,): whose candidate each is.
         grade: (R,).
-        above: (R,): how many others stand above whatever the weights.
+        above: (R,): how many others stand above whatever the weights; in a query that is sorted
+            all others, which is where its documents are until they are found.
         rows: (U,): a candidate for each distinct row; candidates of one row score the same.
+        counted: So many rows, the first ones, are those that blocks look at.
         own: (R,): row of each relevant candidate.
         blocks: Relevant candidates that are counted.
         pools: Queries that are sorted.
@@ -98,6 +89,7 @@ class Layout:
     grade: IntArray
     above: IntArray
     rows: IntArray
+    counted: int
     own: IntArray
     blocks: tuple[Block, ...]
     pools: tuple[Pool, ...]
@@ -130,32 +122,56 @@ def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     counted = np.flatnonzero(found[query] <= MOST_COUNTED)
     pairs, above = _pairs(runs, relevant, counted, pruned=pruned)
     sorted_queries = np.flatnonzero(found > MOST_COUNTED)
-    ends = to_offsets(found)
-    spans = [np.arange(runs.offsets[q], runs.offsets[q + 1]) for q in sorted_queries]
+    is_sorted = found[query] > MOST_COUNTED
+    above[is_sorted] = np.diff(runs.offsets)[query[is_sorted]] - 1
     order, members = _blocks(pairs, counted, len(relevant))
-    used = np.concatenate([relevant[counted], pairs.other[order], *spans]).astype(np.int64)
-    rows, row_of = _rows(runs, used, merged=merged)
-    pools = tuple(
-        Pool(
-            np.arange(ends[q], ends[q + 1]),
-            relevant[ends[q] : ends[q + 1]] - runs.offsets[q],
-            row_of[span],
-        )
-        for q, span in zip(sorted_queries.tolist(), spans, strict=True)
-    )
-    blocks = _filled(pairs, members, relevant, row_of, padding=len(rows))
-    shared = np.flatnonzero(found[query] > 1)
+    used = [relevant[counted], pairs.other[order], rows_of(runs.offsets, sorted_queries)]
+    rows, row_of = _rows(runs, np.concatenate(used).astype(np.int64), merged=merged)
+    first = np.concatenate(used[:2]).astype(np.int64)
     return Layout(
         relevant,
         query,
         runs.grades[relevant],
         above,
         rows,
+        int(row_of[first].max(initial=-1)) + 1,
         row_of[relevant],
-        blocks,
-        pools,
-        shared,
+        _filled(pairs, members, relevant, row_of, padding=len(rows)),
+        _pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
+        np.flatnonzero(found[query] > 1),
     )
+
+
+def _pools(
+    runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
+) -> tuple[Pool, ...]:
+    """Queries of about equally many candidates together, so that little is padded."""
+    sizes = np.diff(runs.offsets)
+    member_of = np.full(len(runs.documents), -1, dtype=np.int64)
+    member_of[relevant] = np.arange(len(relevant))
+    pools = []
+    for some in _batches(queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE):
+        place = np.arange(int(sizes[some[-1]]))
+        inside = place < sizes[some][:, None]
+        at = np.where(inside, runs.offsets[some][:, None] + place, 0)
+        rows, member = (
+            np.where(inside, table[at], outside)
+            for table, outside in ((row_of, padding), (member_of, -1))
+        )
+        pools.append(pool_of(sizes[some], rows, member))
+    return tuple(pools)
+
+
+def _batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
+    """Items, of rising width, in tables of so many entries at most; one item at least."""
+    start = 0
+    while start < len(items):
+        # Widths rise, so a table is as wide as its last item.
+        ahead = width[items[start : start + most]]
+        fits = ahead * np.arange(1, len(ahead) + 1) <= most
+        take = max(int(fits.sum()), 1)
+        yield items[start : start + take]
+        start += take
 
 
 def _pairs(
@@ -204,15 +220,7 @@ def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[
     width = np.bincount(pairs.relevant, minlength=size)
     members = counted[width[counted] > 0]
     members = members[np.argsort(width[members], kind="stable")]
-    blocks: list[IntArray] = []
-    start = 0
-    while start < len(members):
-        # Widths rise, so a block is as wide as its last member.
-        ahead = width[members[start : start + BLOCK_PAIRS]]
-        fits = ahead * np.arange(1, len(ahead) + 1) <= BLOCK_PAIRS
-        take = max(int(fits.sum()), 1)
-        blocks.append(members[start : start + take])
-        start += take
+    blocks = list(_batches(members, width, BLOCK_PAIRS))
     block = np.zeros(size, dtype=np.int64)
     for b, chosen in enumerate(blocks):
         block[chosen] = b

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.engine.layout import Layout, best_ranks, layout_of
+from fusion_bench.engine.pools import Pool
 from fusion_bench.fuse import Compiled, RankSum, WeightedMean
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
@@ -24,7 +25,7 @@ __all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "scorer_
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
 
 #: Scores and the numbers they are made of must lie well inside the range of float64.
-LEAST, GREATEST = 1e-290, 1e290
+LEAST, GREATEST = 1e-250, 1e250
 #: Narrower where two of them are multiplied and a third divides.
 TINY, HUGE = 1e-100, 1e100
 #: Normalisers whose scores a view remembers row by row.
@@ -32,6 +33,8 @@ FEATURES_KEPT: Final = 2
 #: Two scores that differ by more than this share of the greater one have different keys: the
 #: twelfth digit is worth at most 1e-11 of it, and the exact sum errs by a few units of 2^-53.
 KEY_STEP: Final = 2e-11
+#: Share of the greatest score that is added to all where they are sorted.
+FLOOR: Final = 1e-30
 #: Longest table of terms by rank.
 DEEPEST: Final = 1 << 16
 #: Most entries of a table of two columns: for a few trials it fits the second-level cache.
@@ -91,6 +94,10 @@ class Scorer(ABC):
     @abstractmethod
     def rough(self, lanes: slice) -> Rough:
         """Rough scores of some trials; the next call may write over them."""
+
+    @abstractmethod
+    def fine(self, trial: int, pool: Pool) -> FloatArray:
+        """(P, C): scores as :func:`fusion_bench.engine.pools.places` wants them."""
 
     @abstractmethod
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
@@ -155,15 +162,40 @@ class RankScorer(Scorer):
         small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
         if self.space.shape[2] != len(tables):
             self.space = np.empty((2, len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        counted = self.layout.counted
         scores = self.space[0]
         scores[-1] = -np.inf
-        total, part = self.space[:, :-1]
+        total, part = self.space[:, :counted]
         for i, (table, codes) in enumerate(self._joined(small)):
-            np.take(table, codes, axis=0, out=part if i else total, mode="clip")
+            np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
         width = 4 * (len(small) + 1) * 2.0**-24
         return self._bounded(scores, width, 1e-35)
+
+    def fine(self, trial: int, pool: Pool) -> FloatArray:
+        """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
+        tables = self.tables[trial]
+        # What the smallest scores gain here is lost on all others, and none is 0.
+        floor = tables.max(axis=1).sum() * FLOOR
+        total = np.empty(pool.rows.shape)
+        part = np.empty(pool.rows.shape)
+        for i, (table, codes) in enumerate(zip(tables, self._pooled(pool), strict=True)):
+            with_padding = np.append(table if i else table + floor, 0.0)
+            np.take(with_padding, codes, out=part if i else total, mode="clip")
+            if i:
+                total += part
+        return total
+
+    def _pooled(self, pool: Pool) -> list[IntArray]:
+        """(P, C) for each column: the best rank of each candidate; past the tables if padded."""
+        last = self.tables.shape[2]
+
+        def laid_out() -> list[IntArray]:
+            ranks = (np.append(self._ranks(column), last) for column in self.columns[0])
+            return [found[pool.rows] for found in ranks]
+
+        return self.runs.memo(("engine", "pool", self.pruned, self.columns[0], pool), laid_out)
 
     def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
         """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
@@ -266,6 +298,7 @@ class MeanScorer(Scorer):
         scores = self.space
         scores[-1] = -np.inf
         divisors = given.patterns @ weights.T
+        size = self.layout.counted
         for start in range(0, size, MEAN_ROWS):
             rows = slice(start, min(start + MEAN_ROWS, size))
             part = weights @ given.values[:, rows]
@@ -273,6 +306,13 @@ class MeanScorer(Scorer):
             np.divide(part.T, divisor, out=scores[rows])
         width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
         return self._bounded(scores, KEY_STEP, width * given.greatest)
+
+    def fine(self, trial: int, pool: Pool) -> FloatArray:
+        """Means and three times the greatest feature, so that none is near 0 or below."""
+        given, weights = self.features, self.weights[trial] / self.weights[trial].max()
+        means = (weights @ given.values) / (given.patterns @ weights)[given.pattern]
+        means += 3 * given.greatest or 1.0
+        return np.asarray(np.append(means, 0.0)[pool.rows])
 
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""

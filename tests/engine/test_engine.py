@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.columns import to_offsets
-from fusion_bench.engine import Refusal, count, layout, scoring
+from fusion_bench.engine import Refusal, count, layout, pools, scoring
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -33,6 +33,8 @@ NAMES = (
     *("R(rel=2)@4", "AP@2", "AP", "P@2", "P(rel=3)@5", "Success@1", "Success(rel=2)@3"),
 )
 MEASURES = [parse_measure(name) for name in NAMES]
+#: Of these the engine needs the first five places only.
+SHALLOW = [measure for measure in MEASURES if measure.cutoff]
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
@@ -52,12 +54,21 @@ def plain(
 def assert_same(
     trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
 ) -> None:
-    """One at a time and all at once."""
-    cuts = top_k or [None] * len(trials)
-    together = engine.evaluate(trials, view, MEASURES, top_k=top_k)
+    """One at a time and all at once; all places, or the first ones."""
+    for measures in (MEASURES, SHALLOW):
+        assert_same_values(trials, view, measures, top_k or [None] * len(trials))
+
+
+def assert_same_values(
+    trials: list[Fusion],
+    view: AlignedRuns,
+    measures: list[measure.Measure],
+    cuts: list[int | None],
+) -> None:
+    together = engine.evaluate(trials, view, measures, top_k=cuts)
     for fusion, cut, found in zip(trials, cuts, together, strict=True):
-        expected = plain(fusion, view, MEASURES, cut)
-        (alone,) = engine.evaluate([fusion], view, MEASURES, top_k=[cut])
+        expected = plain(fusion, view, measures, cut)
+        (alone,) = engine.evaluate([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
             if isinstance(values, Refusal):
                 assert values.reason == "weights beyond the range of the engine"
@@ -150,6 +161,10 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
             (layout, "MOST_COUNTED", (0, 1, 2, 24)),
             (layout, "BLOCK_PAIRS", (1, 5, 24_000)),
             (layout, "CHUNK_PAIRS", (1, 7, 500_000)),
+            (layout, "POOL_SIZE", (1, 30, 100_000)),
+            (pools, "MARGIN", (0, 1, 28)),
+            (pools, "WORTH_PARTING", (1, 2)),
+            (pools, "BITS_APART", (pools.BITS_APART, 1 << 50)),
             (layout, "MOST_CODES", (1, 2**62)),
             (count, "MOST_DOUBTS", (0, 3, 250_000)),
             (count, "BYTE_ROWS", (1, 2, 255)),
@@ -288,6 +303,50 @@ def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     assert not pruned(v2 | {"weights": {"b": 1e-10}})  # smaller than the last digit of a key
 
 
+def deep_lists(seed: int = 3) -> AlignedRuns:
+    """Queries of many relevant documents, and lists that agree in part."""
+    random = np.random.default_rng(seed)
+    hidden = random.normal(size=(5, 900))
+    qrels, lists = {}, [dict[str, dict[str, float]]() for _ in range(3)]
+    for q, scores in enumerate(hidden):
+        best = np.argsort(-scores)[: 30 + 40 * q]
+        qrels[f"q{q}"] = {f"d{d:03}": int(random.integers(1, 4)) for d in best}
+        for found in lists:
+            noisy = scores + random.normal(size=len(scores))
+            order = np.argsort(-noisy)[: 350 + 10 * q]
+            found[f"q{q}"] = {f"d{d:03}": -float(i) for i, d in enumerate(order)}
+    runs = [Run.from_dict(name, mine) for name, mine in zip("abc", lists, strict=True)]
+    return align(Qrels.from_dict(qrels), runs)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"method": "rrf"},
+        {"method": "rrf", "k": 0},
+        {"method": "rrf", "weights": {"a": 2.0}},
+        {"method": "weighted_score"},
+        {"method": "weighted_score", "normalize": "min_max", "weights": {"b": 0.3}},
+    ],
+)
+def test_deep_lists(config: dict[str, Any]) -> None:
+    assert_same([fusions.build(config)], deep_lists())
+
+
+def test_ties_across_the_last_place_asked_for() -> None:
+    """All documents tie in pairs, and whoever is first in no list ties with all others there."""
+    lists = [{f"{a}{i:03}": -float(i) for i in range(300)} for a in "abcd"]
+    runs = [Run.from_dict(name, {"q": found}) for name, found in zip("wxyz", lists, strict=True)]
+    every = {document: 1 for found in lists for document in found}
+    view = align(Qrels.from_dict({"q": every}), runs)
+    for cutoff in (1, 5, 6, 7, 8, 50, 199):
+        for bits in (pools.BITS_APART, 1 << 44):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(pools, "BITS_APART", bits)
+                measures = [parse_measure(f"AP@{cutoff}")]
+                assert_same_values([fusions.build("rrf")], view, measures, [None])
+
+
 # The systems that go through it -----------------------------------------------------------------
 
 
@@ -347,9 +406,11 @@ def some_trials(view: AlignedRuns, count: int = 4) -> list[Fusion]:
 def assert_same_on(view: AlignedRuns) -> None:
     trials = some_trials(view)
     measures = [parse_measure(name) for name in ("nDCG@10", "RR@10", "R@100", "AP", "nDCG")]
-    for fusion, found in zip(trials, engine.evaluate(trials, view, measures), strict=True):
-        assert not isinstance(found, Refusal)
-        assert found.tobytes() == plain(fusion, view, measures).tobytes()
+    expected = [plain(fusion, view, measures) for fusion in trials]
+    for some in (measures, measures[:3]):
+        for values, found in zip(expected, engine.evaluate(trials, view, some), strict=True):
+            assert not isinstance(found, Refusal)
+            assert found.tobytes() == values[: len(some)].tobytes()
 
 
 def test_the_attack_collection() -> None:
