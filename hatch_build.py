@@ -1,4 +1,4 @@
-"""Compile the optional C loop of the engine where a compiler is there; go on without it elsewhere."""
+"""Compile the optional C loop of the engine; go on without it where that cannot be done."""
 
 from __future__ import annotations
 

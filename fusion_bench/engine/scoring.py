@@ -20,9 +20,11 @@ from fusion_bench.engine.pools import Pool
 from fusion_bench.fuse import Compiled, RankSum, WeightedMean
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
-__all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "scorer_class"]
+__all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "Sums", "scorer_class"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
+#: For each of some columns the sources that it looks at.
+Columns: TypeAlias = tuple[tuple[int, ...], ...]
 
 #: Scores and the numbers they are made of must lie well inside the range of float64.
 LEAST, GREATEST = 1e-250, 1e250
@@ -61,6 +63,23 @@ class Rough(NamedTuple):
     upper: RoughArray
 
 
+class Sums(NamedTuple):
+    """Rough scores of the counted pairs for L trials, not yet added up.
+
+    Attributes:
+        tables: (K,) arrays of (D', L): the terms.
+        codes: (K,) arrays of (P,): where each pair's other document stands in them, P as in
+            ``Layout.by_member``.
+        lower: (R, L): as in :class:`Rough`.
+        upper: (R, L): as in :class:`Rough`.
+    """
+
+    tables: tuple[RoughArray, ...]
+    codes: tuple[NDArray[np.int32], ...]
+    lower: RoughArray
+    upper: RoughArray
+
+
 class Scorer(ABC):
     """Scores the rows of a layout for L trials.
 
@@ -95,6 +114,10 @@ class Scorer(ABC):
     def rough(self, lanes: slice) -> Rough:
         """Rough scores of some trials; the next call may write over them."""
 
+    def sums(self, lanes: slice) -> Sums | None:  # noqa: ARG002 - most have none
+        """The same scores before they are added up, where they are sums of few terms."""
+        return None
+
     @abstractmethod
     def fine(self, trial: int, pool: Pool) -> FloatArray:
         """(P, C): scores as :func:`fusion_bench.engine.pools.places` wants them."""
@@ -104,10 +127,14 @@ class Scorer(ABC):
         """(n,): exact keys of these rows."""
 
     def _bounded(self, scores: RoughArray, relative: float, absolute: float) -> Rough:
-        mine = scores[self.layout.own].astype(np.float64)
-        margin = np.abs(mine) * relative + absolute
-        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
-        return Rough(scores, *bounds)
+        return Rough(scores, *_bounds(scores[self.layout.own], relative, absolute))
+
+
+def _bounds(scores: RoughArray, relative: float, absolute: float) -> tuple[RoughArray, RoughArray]:
+    """Below and above each score: its size times ``relative``, and ``absolute``."""
+    mine = scores.astype(np.float64)
+    margin = np.abs(mine) * relative + absolute
+    return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
 
 
 def scorer_class(compiled: Compiled) -> type[Scorer]:
@@ -157,21 +184,37 @@ class RankScorer(Scorer):
 
     def rough(self, lanes: slice) -> Rough:
         """Gathered from the tables and added up."""
-        tables = self.tables[lanes]
-        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
-        small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
-        if self.space.shape[2] != len(tables):
-            self.space = np.empty((2, len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        small = self._small(lanes)
+        shape = (2, len(self.layout.rows) + 1, small.shape[2])
+        if self.space.shape != shape:
+            self.space = np.empty(shape, dtype=np.float32)
         counted = self.layout.counted
         scores = self.space[0]
         scores[-1] = -np.inf
         total, part = self.space[:, :counted]
-        for i, (table, codes) in enumerate(self._joined(small)):
+        for i, (table, columns) in enumerate(self._joined(small)):
+            codes = self._codes(columns)
             np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
-        width = 4 * (len(small) + 1) * 2.0**-24
-        return self._bounded(scores, width, 1e-35)
+        return self._bounded(scores, *_margin(small))
+
+    def sums(self, lanes: slice) -> Sums:
+        """The tables, and the bounds of what they add up to."""
+        small = self._small(lanes)
+        tables, columns = zip(*self._joined(small), strict=True)
+        mine = [
+            np.take(table, self._codes(some)[self.layout.own], axis=0)
+            for table, some in zip(tables, columns, strict=True)
+        ]
+        bounds = _bounds(reduce(np.add, mine), *_margin(small))
+        return Sums(tables, tuple(map(self._pair_codes, columns)), *bounds)
+
+    def _small(self, lanes: slice) -> RoughArray:
+        """(C', D+1, L): the tables, scaled so that no score exceeds 1."""
+        tables = self.tables[lanes]
+        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
+        return np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
 
     def fine(self, trial: int, pool: Pool) -> FloatArray:
         """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
@@ -197,8 +240,8 @@ class RankScorer(Scorer):
 
         return self.runs.memo(("engine", "pool", self.pruned, self.columns[0], pool), laid_out)
 
-    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
-        """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
+    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
+        """Tables of (D', L) and what they are of: two columns at once where they fit.
 
         A table of two columns is small, and saves every row a look-up.
         """
@@ -206,10 +249,10 @@ class RankScorer(Scorer):
         step = 2 if depth**2 <= JOINED else 1
         for c in range(0, len(columns), step):
             if c + step > len(columns) or step == 1:
-                yield tables[c], self._codes(columns[c : c + 1])
+                yield tables[c], columns[c : c + 1]
             else:
                 both = tables[c][:, None] + tables[c + 1]
-                yield both.reshape(-1, lanes), self._codes(columns[c : c + 2])
+                yield both.reshape(-1, lanes), columns[c : c + 2]
 
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
@@ -220,13 +263,19 @@ class RankScorer(Scorer):
         ]
         return score_keys(sum_terms(np.array(terms)) / given.divisor)
 
-    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> IntArray:
+    def _codes(self, columns: Columns) -> IntArray:
         """(U,): each row's ranks in one or two columns, packed."""
         key = ("engine", "codes", self.pruned, columns)
         radix = self.runs.deepest + 1
         return self.runs.memo(
             key, lambda: reduce(lambda high, low: high * radix + low, map(self._ranks, columns))
         )
+
+    def _pair_codes(self, columns: Columns) -> NDArray[np.int32]:
+        """(P,): those of the other document of each counted pair."""
+        key = ("engine", "pair codes", self.pruned, columns)
+        rows = self.layout.by_member.rows
+        return self.runs.memo(key, lambda: self._codes(columns)[rows].astype(np.int32))
 
     def _ranks(self, column: tuple[int, ...]) -> IntArray:
         """(U,): each row's best rank among these sources."""
@@ -242,6 +291,11 @@ def _merged(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
     for column, table in zip(trial.columns, trial.tables, strict=True):
         tables[columns.index(column)] += table
     return columns, tables
+
+
+def _margin(tables: RoughArray) -> tuple[float, float]:
+    """Relative and absolute width of the bounds of sums over (C', D+1, L) float32 tables."""
+    return 4 * (len(tables) + 1) * 2.0**-24, 1e-35
 
 
 def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:

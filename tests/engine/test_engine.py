@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -54,7 +56,7 @@ def plain(
 def assert_same(
     trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
 ) -> None:
-    """One at a time and all at once; all places, or the first ones."""
+    """One at a time and all at once; all places, or the first ones; in C, if it can, or numpy."""
     for measures in (MEASURES, SHALLOW):
         assert_same_values(trials, view, measures, top_k or [None] * len(trials))
 
@@ -66,9 +68,10 @@ def assert_same_values(
     cuts: list[int | None],
 ) -> None:
     together = engine.evaluate(trials, view, measures, top_k=cuts)
-    for fusion, cut, found in zip(trials, cuts, together, strict=True):
+    for t, (fusion, cut, found) in enumerate(zip(trials, cuts, together, strict=True)):
         expected = plain(fusion, view, measures, cut)
-        (alone,) = engine.evaluate([fusion], view, measures, top_k=[cut])
+        with patch.dict(os.environ, {"FUSION_BENCH_NATIVE": str(t % 2)}):
+            (alone,) = engine.evaluate([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
             if isinstance(values, Refusal):
                 assert values.reason == "weights beyond the range of the engine"
