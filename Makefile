@@ -52,16 +52,17 @@ format: $(VENV)/.dev ## Format the code and fix what a linter can fix
 clean: ## Remove everything that these targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
 
-# A stamp for each set of packages, so that a second call starts at once.
+# A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
+NATIVE := hatch_build.py fusion_bench/engine/_native.c
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
+$(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) (about a minute, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) for tests (a minute or two, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.engine import pools
+from fusion_bench.engine import native, pools
 from fusion_bench.engine.layout import Block
 from fusion_bench.engine.scoring import RankScorer, Rough, RoughArray
 from fusion_bench.order import FloatArray, IntArray
@@ -63,7 +63,7 @@ class Counter:
         Beyond the limit a place may be any that is beyond it, and need not be the only one there.
         """
         found = np.repeat((self.layout.above + 1)[:, None], lanes.stop - lanes.start, axis=1)
-        if self.layout.blocks:
+        if self.layout.blocks and not (native.usable() and self._count_natively(lanes, found)):
             self._count(lanes, found)
         for pool in self.layout.pools:
             self._sort(pool, lanes, found)
@@ -84,6 +84,19 @@ class Counter:
                 waiting, size = [], 0
         if size:
             self._settle(lanes.start, _joined(waiting), found)
+
+    def _count_natively(self, lanes: slice, found: IntArray) -> bool:
+        """The same in C, unless there are too many sources for it; whether it did."""
+        sums = self.scorer.sums(lanes)
+        if len(sums.tables) > native.MOST_TABLES:
+            return False
+        pairs = self.layout.by_member
+        certain, lane, pair = native.count(sums, pairs)
+        found[pairs.members] += certain
+        member = pairs.members[np.searchsorted(pairs.starts, pair, side="right") - 1]
+        doubts = Doubts(lane, member, pairs.rows[pair], pairs.earlier[pair])
+        self._settle(lanes.start, doubts, found)
+        return True
 
     def _sort(self, pool: pools.Pool, lanes: slice, found: IntArray) -> None:
         """Write the places in a pool into ``found``, (R, L)."""

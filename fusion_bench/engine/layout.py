@@ -9,10 +9,10 @@ or ties. Where every better rank also makes a strictly greater key, such pairs a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from functools import cached_property, partial
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from fusion_bench.order import IntArray
 __all__ = ["Block", "Layout", "layout_of"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 #: A query with more relevant candidates than this is sorted instead: a sort of its candidates
 #: costs about as much as counting for so many.
@@ -66,6 +67,22 @@ class Block:
     earlier: BoolArray
 
 
+class ByMember(NamedTuple):
+    """Pairs, one relevant document after the other.
+
+    Attributes:
+        members: (n,): indices into ``Layout.relevant``.
+        starts: (n+1,): the pairs of member m are ``starts[m]:starts[m+1]``.
+        rows: (P,): row of each other document.
+        earlier: (P,): whether it is stored before the relevant one, hence wins a tie.
+    """
+
+    members: IntArray
+    starts: IntArray
+    rows: IntArray
+    earlier: BoolArray
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The relevant candidates of a view and what they are compared with.
@@ -94,6 +111,21 @@ class Layout:
     blocks: tuple[Block, ...]
     pools: tuple[Pool, ...]
     shared: IntArray
+
+    @cached_property
+    def by_member(self) -> ByMember:
+        """The pairs of all blocks, in order of size, without padding."""
+        inside = [len(self.rows) > block.others.T for block in self.blocks]
+        return ByMember(
+            members=np.concatenate([block.members for block in self.blocks]),
+            starts=to_offsets(np.concatenate([keep.sum(axis=1) for keep in inside])),
+            rows=_kept(inside, [block.others.T for block in self.blocks]),
+            earlier=_kept(inside, [block.earlier.T for block in self.blocks]),
+        )
+
+
+def _kept(inside: Sequence[BoolArray], parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    return np.concatenate([part[keep] for keep, part in zip(inside, parts, strict=True)])
 
 
 def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:

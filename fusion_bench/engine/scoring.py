@@ -19,9 +19,11 @@ from fusion_bench.engine.pools import Pool
 from fusion_bench.fuse import RankSum, best_ranks
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
-__all__ = ["RankScorer", "Rough", "RoughArray", "merged_columns"]
+__all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
+#: For each of some columns the sources that it looks at.
+Columns: TypeAlias = tuple[tuple[int, ...], ...]
 
 #: Scores and the numbers they are made of must lie well inside the range of float64.
 LEAST, GREATEST = 1e-250, 1e250
@@ -52,6 +54,23 @@ class Rough(NamedTuple):
     """
 
     scores: RoughArray
+    lower: RoughArray
+    upper: RoughArray
+
+
+class Sums(NamedTuple):
+    """Rough scores of the counted pairs for L trials, not yet added up.
+
+    Attributes:
+        tables: (K,) arrays of (D', L): the terms.
+        codes: (K,) arrays of (P,): where each pair's other document stands in them, P as in
+            ``Layout.by_member``.
+        lower: (R, L): as in :class:`Rough`.
+        upper: (R, L): as in :class:`Rough`.
+    """
+
+    tables: tuple[RoughArray, ...]
+    codes: tuple[NDArray[np.int32], ...]
     lower: RoughArray
     upper: RoughArray
 
@@ -101,23 +120,37 @@ class RankScorer:
 
         The next call may write over them.
         """
-        tables = self.tables[lanes]
-        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
-        small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
-        if self.space.shape[2] != len(tables):
-            self.space = np.empty((2, len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        small = self._small(lanes)
+        shape = (2, len(self.layout.rows) + 1, small.shape[2])
+        if self.space.shape != shape:
+            self.space = np.empty(shape, dtype=np.float32)
         counted = self.layout.counted
         scores = self.space[0]
         scores[-1] = -np.inf
         total, part = self.space[:, :counted]
-        for i, (table, codes) in enumerate(self._joined(small)):
+        for i, (table, columns) in enumerate(self._joined(small)):
+            codes = self._codes(columns)
             np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
-        mine = scores[self.layout.own].astype(np.float64)
-        margin = np.abs(mine) * (4 * (len(small) + 1) * 2.0**-24) + 1e-35
-        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
-        return Rough(scores, *bounds)
+        return Rough(scores, *_bounds(scores[self.layout.own], len(small)))
+
+    def sums(self, lanes: slice) -> Sums:
+        """The same scores before they are added up, and their bounds."""
+        small = self._small(lanes)
+        tables, columns = zip(*self._joined(small), strict=True)
+        mine = [
+            np.take(table, self._codes(some)[self.layout.own], axis=0)
+            for table, some in zip(tables, columns, strict=True)
+        ]
+        bounds = _bounds(reduce(np.add, mine), len(small))
+        return Sums(tables, tuple(map(self._pair_codes, columns)), *bounds)
+
+    def _small(self, lanes: slice) -> RoughArray:
+        """(C', D+1, L): the tables, scaled so that no score exceeds 1."""
+        tables = self.tables[lanes]
+        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
+        return np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
 
     def fine(self, trial: int, pool: Pool) -> FloatArray:
         """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
@@ -143,8 +176,8 @@ class RankScorer:
 
         return self.runs.memo(("engine", "pool", self.pruned, self.columns[0], pool), laid_out)
 
-    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
-        """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
+    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
+        """Tables of (D', L) and what they are of: two columns at once where they fit.
 
         A table of two columns is small, and saves every row a look-up.
         """
@@ -152,10 +185,10 @@ class RankScorer:
         step = 2 if depth**2 <= JOINED else 1
         for c in range(0, len(columns), step):
             if c + step > len(columns) or step == 1:
-                yield tables[c], self._codes(columns[c : c + 1])
+                yield tables[c], columns[c : c + 1]
             else:
                 both = tables[c][:, None] + tables[c + 1]
-                yield both.reshape(-1, lanes), self._codes(columns[c : c + 2])
+                yield both.reshape(-1, lanes), columns[c : c + 2]
 
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
@@ -166,13 +199,19 @@ class RankScorer:
         ]
         return score_keys(sum_terms(np.array(terms)) / given.divisor)
 
-    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> IntArray:
+    def _codes(self, columns: Columns) -> IntArray:
         """(U,): each row's ranks in one or two columns, packed."""
         key = ("engine", "codes", self.pruned, columns)
         radix = self.runs.deepest + 1
         return self.runs.memo(
             key, lambda: reduce(lambda high, low: high * radix + low, map(self._ranks, columns))
         )
+
+    def _pair_codes(self, columns: Columns) -> NDArray[np.int32]:
+        """(P,): those of the other document of each counted pair."""
+        key = ("engine", "pair codes", self.pruned, columns)
+        rows = self.layout.by_member.rows
+        return self.runs.memo(key, lambda: self._codes(columns)[rows].astype(np.int32))
 
     def _ranks(self, column: tuple[int, ...]) -> IntArray:
         """(U,): each row's best rank among these sources."""
@@ -188,6 +227,13 @@ def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatAr
     for column, table in zip(trial.columns, trial.tables, strict=True):
         tables[columns.index(column)] += table
     return columns, tables
+
+
+def _bounds(scores: RoughArray, columns: int) -> tuple[RoughArray, RoughArray]:
+    """Below and above each sum of so many columns; the class says why so wide."""
+    mine = scores.astype(np.float64)
+    margin = np.abs(mine) * (4 * (columns + 1) * 2.0**-24) + 1e-35
+    return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
 
 
 def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:

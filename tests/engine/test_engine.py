@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,7 +19,18 @@ from hypothesis import strategies as st
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.columns import to_offsets
-from fusion_bench.engine import Asked, Refusal, blends, count, layout, lists, pools, scoring, tops
+from fusion_bench.engine import (
+    Asked,
+    Refusal,
+    blends,
+    count,
+    layout,
+    lists,
+    native,
+    pools,
+    scoring,
+    tops,
+)
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -71,7 +84,7 @@ def counted(
 def assert_same(
     trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
 ) -> None:
-    """One at a time and all at once; all places, or the first ones."""
+    """One at a time and all at once; all places, or the first ones; in C, if it can, or numpy."""
     for measures in (MEASURES, SHALLOW):
         assert_same_values(trials, view, measures, top_k or [None] * len(trials))
 
@@ -83,9 +96,10 @@ def assert_same_values(
     cuts: list[int | None],
 ) -> None:
     together = counted(trials, view, measures, top_k=cuts)
-    for fusion, cut, found in zip(trials, cuts, together, strict=True):
+    for t, (fusion, cut, found) in enumerate(zip(trials, cuts, together, strict=True)):
         expected = plain(fusion, view, measures, cut)
-        (alone,) = counted([fusion], view, measures, top_k=[cut])
+        with patch.dict(os.environ, {"FUSION_BENCH_NATIVE": str(t % 2)}):
+            (alone,) = counted([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
             if isinstance(values, Refusal):
                 assert values.reason == "weights beyond the range of the engine"
@@ -184,6 +198,7 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
             (pools, "BITS_APART", (pools.BITS_APART, 1 << 50)),
             (layout, "MOST_CODES", (1, 2**62)),
             (count, "MOST_DOUBTS", (0, 3, 250_000)),
+            (native, "MOST_TABLES", (1, 16)),
             (count, "BYTE_ROWS", (1, 2, 255)),
             (scoring, "JOINED", (0, 1 << 14)),
             (scoring, "MOST_BYTES", (1, 1 << 24)),
