@@ -25,7 +25,7 @@ MOST_DIGITS = 18
 #: Whole numbers up to this one are exact in float64.
 EXACT = 2**53
 #: Bytes worked on at a time: what makes of it fits a core's cache.
-BLOCK = 1 << 18
+BLOCK = 1 << 19
 
 
 def _all(byte: int) -> np.uint64:

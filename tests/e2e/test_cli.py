@@ -17,6 +17,7 @@ import pytest
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.experiment import read_experiment
+from fusion_bench.load.cache import FOLDER
 from fusion_bench.report import read_report
 from fusion_bench.run import run
 from tests import tiny
@@ -150,6 +151,18 @@ def test_methods(capsys: Capture) -> None:
 
 
 # ── eval
+
+
+def test_eval_keeps_what_it_reads_unless_told_not_to(
+    root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusion_bench.load.cache.FLOOR", 0)
+    results = []
+    for option in ("--no-cache", "--cache", "--cache"):
+        printed(capsys, "eval", EXPERIMENT, "--no-plots", option)
+        results.append(read_report(root / "reports/e/report.json").collections)
+        assert bool(list(root.rglob(FOLDER))) is (option == "--cache")
+    assert results[0] == results[1] == results[2]
 
 
 def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:

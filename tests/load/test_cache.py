@@ -322,3 +322,7 @@ def test_two_processes_may_fill_it_at_once(made: Path) -> None:
         found = set(pool.map(_digest, [made] * 6))
     shutil.rmtree(made.parent / FOLDER)
     assert found == {_digest(made)}
+
+
+def test_a_file_that_is_gone_has_no_key(tmp_path: Path) -> None:
+    assert Cache(tmp_path).key_of_file(tmp_path / "gone", "run", None, None) is None
