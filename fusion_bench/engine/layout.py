@@ -78,7 +78,7 @@ class Layout:
             all others, which is where its documents are until they are found.
         rows: (U,): a candidate for each distinct row; candidates of one row score the same.
         counted: So many rows, the first ones, are those that blocks look at.
-        own: (R,): row of each relevant candidate.
+        own: (R,): row of each relevant candidate that is counted; 0 of one that is sorted.
         blocks: Relevant candidates that are counted.
         pools: Queries that are sorted.
         shared: Indices into ``relevant`` of those that are not alone in their query, ascending.
@@ -128,7 +128,7 @@ def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
         above,
         rows,
         int(row_of[first].max(initial=-1)) + 1,
-        row_of[relevant],
+        np.where(is_sorted, 0, row_of[relevant]),
         _filled(pairs, members, relevant, row_of, padding=len(rows)),
         _pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
         np.flatnonzero(found[query] > 1),
@@ -217,6 +217,8 @@ def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[
     block = np.zeros(size, dtype=np.int64)
     for b, chosen in enumerate(blocks):
         block[chosen] = b
+    if len(blocks) <= np.iinfo(np.uint16).max:
+        return np.argsort(block.astype(np.uint16)[pairs.relevant], kind="stable"), blocks  # radix
     return np.argsort(block[pairs.relevant], kind="stable"), blocks
 
 
@@ -231,13 +233,27 @@ def _rows(runs: AlignedRuns, used: IntArray, *, merged: bool) -> tuple[IntArray,
         code = np.zeros(len(runs.documents), dtype=np.int64)
         for row in runs.ranks:
             code = code * radix + row
-    _, first, inverse = np.unique(code[used], return_index=True, return_inverse=True)
-    by_use = np.argsort(first)
-    place = np.empty(len(first), dtype=np.int64)
-    place[by_use] = np.arange(len(first))
+    first = _first_of_equals(code[used])
+    is_first = first == np.arange(len(first))
     row_of = np.full(len(runs.documents), -1, dtype=np.int64)
-    row_of[used] = place[inverse]
-    return used[first[by_use]], row_of
+    row_of[used] = (np.cumsum(is_first) - 1)[first]
+    return used[is_first], row_of
+
+
+def _first_of_equals(values: IntArray) -> IntArray:
+    """(n,): where each value, none of them negative, stands for the first time."""
+    bits = len(values).bit_length()
+    if len(values) == 0 or int(values.max()) >> (62 - bits):
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return np.asarray(first[inverse], dtype=np.int64)
+    # Value and place in one integer: a plain sort is several times as fast as one of indices.
+    packed = values << bits | np.arange(len(values))
+    packed.sort()
+    order, ordered = packed & ((1 << bits) - 1), packed >> bits
+    new = np.diff(ordered, prepend=-1) != 0
+    first = np.empty_like(order)
+    first[order] = order[new][np.cumsum(new) - 1]
+    return first
 
 
 def _filled(

@@ -355,6 +355,15 @@ def test_deep_lists(config: dict[str, Any]) -> None:
     assert_same([fusions.build(config)], deep_lists())
 
 
+def test_more_than_4096_candidates() -> None:
+    """Two lists that share nothing: every document ties with one of the other list."""
+    lists = [{f"{name}{i:04}": -float(i) for i in range(2_500)} for name in "ab"]
+    runs = [Run.from_dict(name, {"q": found}) for name, found in zip("ab", lists, strict=True)]
+    relevant = {document: 1 + i % 3 for found in lists for i, document in enumerate(found) if i % 7}
+    view = align(Qrels.from_dict({"q": relevant}), runs)
+    assert_same([fusions.build(method) for method in ("rrf", "weighted_score")], view)
+
+
 def test_ties_across_the_last_place_asked_for() -> None:
     """All documents tie in pairs, and whoever is first in no list ties with all others there."""
     lists = [{f"{a}{i:03}": -float(i) for i in range(300)} for a in "abcd"]
