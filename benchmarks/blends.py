@@ -7,21 +7,21 @@ some, all of them with noise. ranx knows no blends, so that all rows are compare
 
 from __future__ import annotations
 
-import argparse
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.cases import SIZES, Case, make
-from benchmarks.engine import BATCH, MEASURES, seconds, theirs
+from benchmarks.engine import BATCH, MEASURES, theirs
+from benchmarks.timing import Go, Row, seconds
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import parse_measure
 from fusion_bench.records import ScoreSpace
 
-__all__ = ["CONFIGURATIONS", "rows"]
+__all__ = ["TITLE", "rows"]
 
+TITLE = "Rerank blends and weighted scores"
 #: What is measured: name → blend.
 CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
     "linear, fused": {"method": "linear", "beta": 0.7},
@@ -46,7 +46,7 @@ def reranked(case: Case, seed: int = 1) -> Case:
     return replace(case, aligned=aligned)
 
 
-def systems(case: Case, name: str, count: int, start: float) -> list[System]:
+def systems(case: Case, name: str, count: int, turn: int) -> list[System]:
     """One blend over ``count`` fusions, none of them seen before."""
     blend = dict(CONFIGURATIONS[name])
     if blend["method"] != "none":
@@ -54,10 +54,10 @@ def systems(case: Case, name: str, count: int, start: float) -> list[System]:
     names = [run.name for run in case.runs]
 
     def fusion(n: int) -> dict[str, object]:
-        weights = {run: 1 + 0.1 * i + 0.01 * (start + n) for i, run in enumerate(names)}
+        weights = {run: 1 + 0.1 * i + 0.01 * (turn + n) for i, run in enumerate(names)}
         if name.startswith("weighted_score"):
             return {"method": "weighted_score", "normalize": "min_max", "weights": weights}
-        return {"method": "rrf", "k": start + 1.7 * n, "weights": weights}
+        return {"method": "rrf", "k": 20.0 + turn + 1.7 * n, "weights": weights}
 
     return [
         System.model_validate({"name": f"s{n}", "runs": names, "fusion": fusion(n), "blend": blend})
@@ -65,49 +65,33 @@ def systems(case: Case, name: str, count: int, start: float) -> list[System]:
     ]
 
 
-def ours(case: Case, name: str, count: int) -> Callable[[int], None]:
+def ours(case: Case, name: str, count: int) -> Go:
     """Evaluate ``count`` configurations at once."""
     measures = [parse_measure(measure) for measure in MEASURES]
 
-    def go(turn: int) -> None:
-        evaluate(systems(case, name, count, 20.0 + turn), case.aligned, measures, spaces=SPACES)
+    def go(turn: int) -> object:
+        given = systems(case, name, count, turn)
+        return evaluate(given, case.aligned, measures, spaces=SPACES)
 
     return go
 
 
-def rows(size: str = "many", rounds: int = 5) -> list[dict[str, float | str]]:
-    """One row a configuration, as ``benchmarks.engine.bench`` makes them for plain RRF."""
-    case = reranked(make(SIZES[size]))
-    contestants = {"ranx": theirs(case)}
+def rows(rounds: int) -> list[Row]:
+    """One line a configuration, each beside ranx on the same lists."""
+    case = reranked(make(SIZES["many"]))
+    contestants = {"ranx": theirs(case, list(MEASURES.values()))}
     for name in CONFIGURATIONS:
-        contestants |= {name: ours(case, name, 1), f"{name} batch": ours(case, name, BATCH)}
-    found = seconds(contestants, rounds)
+        contestants |= {f"{name} {n}": ours(case, name, n) for n in (1, BATCH)}
+    taken = seconds(contestants, rounds)
     return [
         {
-            "size": f"{case.size.name}, {name}",
-            "ranx ms": 1000 * found["ranx"],
-            "one ms": 1000 * found[name],
-            "one ratio": found["ranx"] / found[name],
-            "batch ms": 1000 * found[f"{name} batch"] / BATCH,
-            "batch ratio": BATCH * found["ranx"] / found[f"{name} batch"],
+            "queries × runs × documents": case.size.name,
+            "system": name,
+            "ranx ms": 1000 * taken["ranx"],
+            "one ms": 1000 * taken[f"{name} 1"],
+            "one ratio": taken["ranx"] / taken[f"{name} 1"],
+            f"of {BATCH} ms": 1000 * taken[f"{name} {BATCH}"] / BATCH,
+            f"of {BATCH} ratio": taken["ranx"] / (taken[f"{name} {BATCH}"] / BATCH),
         }
         for name in CONFIGURATIONS
     ]
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # numba's, about features that ranx uses
-    print(f"{'':44} {'ranx':>10} {'one':>10} {'ratio':>8} {'in 32s':>10} {'ratio':>8}")
-    for row in rows(rounds=options.rounds):
-        print(
-            f"{row['size']:44} {row['ranx ms']:8.1f}ms {row['one ms']:8.2f}ms "
-            f"{row['one ratio']:7.0f}× {row['batch ms']:8.2f}ms {row['batch ratio']:7.0f}×"
-        )
-
-
-if __name__ == "__main__":
-    main()
