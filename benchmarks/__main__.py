@@ -1,7 +1,7 @@
 """Everything side by side: ``python -m benchmarks [NAME …]``.
 
-Every module of this folder that has a ``TITLE`` and a function ``rows(rounds)`` takes part: to add
-a benchmark, write one.
+Every module of this folder that has a function ``rows(rounds)`` takes part, under its ``TITLE``: to
+add a benchmark, write one.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def main() -> None:
     groups: dict[str, list[Row]] = kept.get("groups", {})
     for name in options.names or known:
         started = time.perf_counter()
-        title = known[name].TITLE
-        groups[title] = known[name].rows(options.rounds)
+        title = getattr(known[name], "TITLE", name)
+        groups[title] = list(known[name].rows(options.rounds))
         print(f"\n{markdown(title, groups[title])}")
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     _keep(groups, options.rounds)
