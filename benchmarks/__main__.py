@@ -1,7 +1,7 @@
 """Everything side by side: ``python -m benchmarks [NAME …]``.
 
-Every module of this folder that has a ``TITLE`` and a function ``rows(rounds)`` takes part: to add
-a benchmark, write one.
+Every module of this folder that has a function ``rows(rounds)`` takes part, under its ``TITLE``: to
+add a benchmark, write one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 import sys
 import time
@@ -46,8 +47,8 @@ def main() -> None:
     groups: dict[str, list[Row]] = kept.get("groups", {})
     for name in options.names or known:
         started = time.perf_counter()
-        title = known[name].TITLE
-        groups[title] = known[name].rows(options.rounds)
+        title = getattr(known[name], "TITLE", name)
+        groups[title] = list(known[name].rows(options.rounds))
         print(f"\n{markdown(title, groups[title])}")
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     _keep(groups, options.rounds)
@@ -55,10 +56,14 @@ def main() -> None:
 
 def _keep(groups: dict[str, list[Row]], rounds: int) -> None:
     """Write the raw numbers, the tables and the picture."""
-    text = {"machine": machine(), "rounds": rounds, "groups": groups}
+    load = os.getloadavg()[2]  # of the last quarter of an hour: who else was there
+    text = {"machine": machine(), "load": load, "rounds": rounds, "groups": groups}
     RESULTS.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     tables = "\n".join(markdown(title, rows) for title, rows in groups.items())
-    source = f"\nMedians of up to {rounds} interleaved rounds on {machine()}.\n"
+    source = (
+        f"\nMedians of up to {rounds} interleaved rounds on {machine()}; "
+        f"load average {load:.0f} (shared with other work where that exceeds 2).\n"
+    )
     put(ROOT / "docs/performance.md", f"\n{tables}{source}\n")
     first = next(iter(groups.items()))
     put(ROOT / "README.md", f"\n{markdown(*first)}\n")
