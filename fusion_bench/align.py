@@ -107,6 +107,11 @@ class AlignedRuns:
         """The greatest rank that any source gives; 0 where there are no candidates."""
         return int(self.ranks.max(initial=0))
 
+    @cached_property
+    def _used_up(self) -> bool:
+        """Whether every candidate was returned by some source."""
+        return bool((self.ranks > 0).any(axis=0).all())
+
     def memo(self, key: tuple[object, ...], compute: Callable[[], T], keep: int | None = None) -> T:
         """What ``compute`` returned when first asked under ``key``: derived arrays, made once.
 
@@ -148,14 +153,14 @@ class AlignedRuns:
             UnknownNameError: A source that is not aligned here.
         """
         cuts = tuple((depth or {}).get(name) for name in sources)
+        everything = tuple(sources) == self.sources and set(cuts) == {None}
+        if everything and self.ties == "trec" and self._used_up:
+            return self  # not remembered: what holds itself waits for the garbage collector
         key = ("restrict", tuple(sources), cuts)
         return self.memo(key, lambda: self._restricted(tuple(sources), cuts))
 
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
         index = self.rows(sources)
-        everything = sources == self.sources and set(cuts) == {None}
-        if everything and self.ties == "trec" and (self.ranks > 0).any(axis=0).all():
-            return self  # nothing is left out, and the tie rule asks for no other order
         ranks = self.ranks[index]
         for row, cut in zip(ranks, cuts, strict=True):
             if cut is not None:
