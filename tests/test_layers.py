@@ -33,6 +33,7 @@ LAYERS = [
     ["task"],
     ["results"],
     ["run", "inspect"],
+    ["tune"],
     ["contrast"],
     ["retrieve"],
     ["cli"],
@@ -43,6 +44,7 @@ RANK = {name: level for level, names in enumerate(LAYERS) for name in names}
 ONLY = {
     "matplotlib": {"report"},
     "rich": {"report", "cli"},
+    "optuna": {"tune"},
     "typer": {"cli"},
     "ir_measures": {"measure"},
     "pyarrow": {"load"},
