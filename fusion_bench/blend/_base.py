@@ -17,6 +17,7 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import ScoreSpace
 from fusion_bench.registry import Registry
+from fusion_bench.space import Parameter, Params
 
 __all__ = ["Blend", "Blended", "Fused", "RerankBlend", "blends"]
 
@@ -90,6 +91,18 @@ class Blend(StrictModel):
             ConfigError: Its score space is not declared.
             AlignmentError: A candidate without a rerank score under ``missing: error``.
         """
+
+    def space(self) -> tuple[Parameter, ...]:
+        """What can be tuned, with paths relative to the blend.
+
+        What a blend costs (``depth``) or drops (``min_score``) is not among it: more of it is
+        not a matter of taste, so a search does so only where it is asked to.
+        """
+        return ()
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """Values that its sources name, worth a trial before any search; relative paths."""
+        return ()
 
     def without_v2(self) -> Blend:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
