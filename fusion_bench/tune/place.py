@@ -129,29 +129,30 @@ def _carried(registry: Registry[Any], data: Mapping[str, Any], method: str) -> d
 
 
 def _set(data: dict[str, Any], system: System, path: str, value: Value) -> None:
-    if DEPTH.fullmatch(path) and not isinstance(data["depth"], dict):
-        data["depth"] = {} if data["depth"] is None else dict.fromkeys(system.runs, data["depth"])
-    parent, name = _parent(data, path)
-    parent[name] = value
+    """Put a value where it stands; a name that ends a path may hold dots."""
+    if depth := DEPTH.fullmatch(path):
+        if not isinstance(data["depth"], dict):
+            now = data["depth"]
+            data["depth"] = {} if now is None else dict.fromkeys(system.runs, now)
+        data["depth"][depth[1]] = value
+    elif (typed := TYPE_WEIGHT.fullmatch(path)) and typed[1] in (data["weights_by_type"] or {}):
+        data["weights_by_type"][typed[1]][typed[2]] = value
+    else:
+        parent, name = _parent(data, path)
+        parent[name] = value
 
 
 def _parent(data: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """The mapping that a path's last part is a key of; names may hold dots."""
+    """The mapping that a path's last part is a key of; made where a method's default lacks it."""
     here = data
-    parts = path.split(".")
-    for n, part in enumerate(parts[:-1]):
-        inner = here.get(part)
-        if isinstance(inner, str) and part == "normalize":  # a method by its name alone
-            inner = {"method": inner}
-        if inner is None and part == "normalize":
-            inner = {"method": "none"}
+    *parts, name = path.split(".")
+    for n, part in enumerate(parts, 1):
+        inner = here.get(part, {} if part == "normalize" else None)
         if not isinstance(inner, dict):
-            if n and isinstance(here.get(".".join(parts[n:])), int | float):
-                return here, ".".join(parts[n:])
-            raise ConfigError(f"{path}: the system has nothing at {'.'.join(parts[: n + 1])!r}")
+            raise ConfigError(f"{path}: the system has nothing at {'.'.join(parts[:n])!r}")
         here[part] = inner
         here = inner
-    return here, parts[-1]
+    return here, name
 
 
 def _walk(data: Any, path: str, default: Any = None) -> Any:  # noqa: ANN401 - plain data

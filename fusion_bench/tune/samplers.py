@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Proposer", "distribution", "proposer", "suggest"]
 
 #: What ``grid`` and ``brute_force`` are ready to go through.
-MOST_POINTS = 1_000_000
+MOST_POINTS = 200_000
 
 
 class Proposer(Protocol):
