@@ -99,9 +99,8 @@ def _refuse(parameters: Sequence[Parameter], sampler: str) -> None:
             f"sampler cmaes searches numbers only, and {choices[0]} is a choice: use tpe, or list "
             "the numbers under tune.parameters"
         )
-    for name, package, extra in (("gp", "torch", "gp"), ("cmaes", "cmaes", "cmaes")):
-        if sampler == name and find_spec(package) is None:
-            raise MissingExtraError(package, extra=extra, purpose=f"the sampler {name}")
+    if sampler == "gp" and find_spec("torch") is None:
+        raise MissingExtraError("torch", extra="gp", purpose="the sampler gp")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.order import FloatArray
 from fusion_bench.space import Params
 from fusion_bench.tune.log import Log, Origin, Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.samplers import proposer
+from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
 
 __all__ = ["Study", "identity", "search"]
@@ -30,8 +31,6 @@ __all__ = ["Study", "identity", "search"]
 FREE: Final = {"trials", "timeout", "polish"}
 
 OnTrial = Callable[[Trial, Trial], None]
-#: Values per query, shape (T, Q), of trials on the tuning queries.
-Evaluate = Callable[[Sequence[Params]], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +65,7 @@ def search(
     *,
     on_trial: OnTrial | None = None,
     log: Path | None = None,
+    workers: int = 1,
     evaluate: Evaluate | None = None,
 ) -> Study:
     """Search a space on some of the queries.
@@ -76,7 +76,8 @@ def search(
         settings: How.
         on_trial: Called after each trial with it and the best so far.
         log: Where finished trials are written, and looked up when the search was cut short.
-        evaluate: Instead of the problem's own way on these queries: several processes.
+        workers: Processes that evaluate; the result does not depend on it.
+        evaluate: Instead of all that, another way to the values of these queries.
 
     Raises:
         ConfigError: The default itself cannot be computed, the sampler cannot search this space,
@@ -86,15 +87,16 @@ def search(
     if (reason := part.problem_with(part.default)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     record = Log(log, identity(part, settings)) if log is not None else None
-    run = _Run(evaluate or part.values, record, on_trial)
     interrupted = False
     started = time.monotonic()
-    try:
-        _go(run, part, settings, started)
-    except KeyboardInterrupt:
-        if not run.trials:
-            raise
-        interrupted = True
+    with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
+        run = _Run(found, record, on_trial)
+        try:
+            _go(run, part, settings, started)
+        except KeyboardInterrupt:
+            if not run.trials:
+                raise
+            interrupted = True
     return Study(tuple(run.trials), interrupted, time.monotonic() - started)
 
 
