@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.space import Params
 from fusion_bench.tune.log import Log, Origin, Trial
+from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.samplers import proposer
 from fusion_bench.tune.workers import Evaluate, evaluators
@@ -126,21 +127,17 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
     run.finish(seeds[: settings.trials - 1], "seed")
     ask = proposer(problem.parameters, settings)
     ask.learn([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
-    for count in _batches(settings, len(run.trials), started):
-        proposed = ask.ask(count)
+
+    def in_time() -> bool:
+        return settings.timeout is None or time.monotonic() - started < settings.timeout
+
+    while in_time() and len(run.trials) < settings.trials:
+        proposed = ask.ask(min(settings.batch, settings.trials - len(run.trials)))
         if not proposed:
             break
         ask.tell([trial.value for trial in run.finish(proposed, "sampler")])
-
-
-def _batches(settings: Settings, done: int, started: float) -> Iterator[int]:
-    """Sizes of the batches, until trials or time run out."""
-    while done < settings.trials:
-        if settings.timeout is not None and time.monotonic() - started > settings.timeout:
-            return
-        count = min(settings.batch, settings.trials - done)
-        yield count
-        done += count
+    if settings.polish:
+        polish(problem, run.best, lambda params: run.finish([params], "polish")[0], in_time)
 
 
 class _Run:
@@ -152,6 +149,11 @@ class _Run:
         self._log = log
         self._on_trial = on_trial
         self._best: Trial | None = None
+
+    @property
+    def best(self) -> Trial:
+        """The best so far; the default is computed before anything else."""
+        return self._best or self.trials[0]
 
     def finish(self, batch: Sequence[Params], origin: Origin) -> list[Trial]:
         """Evaluate what no log knows, write it down, and hand it on."""
