@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,16 @@ class Line:
     moving: NDArray[np.bool_]
     placed: IntArray
     top_k: int | None
+
+    @property
+    def lines(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """a, b, c and d."""
+        return self.a, self.b, self.c, self.d
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether all scores are straight lines over one denominator."""
+        return not self.d.any() and bool((self.c == 1).all())
 
     def __post_init__(self) -> None:
         for array in (self.a, self.b, self.c, self.d, self.moving, self.placed):
@@ -114,9 +125,10 @@ def _coefficients(
     size = len(view.documents)
     first, second = forms
     if isinstance(first, RankSum) and isinstance(second, RankSum):
-        low, high = (_summed(view, form) for form in (first, second))
-        b = (high - low) / (weights[1] - weights[0])
-        return low - weights[0] * b, b, np.ones(size), np.zeros(size)
+        slope = (second.tables - first.tables) / (weights[1] - weights[0])
+        rest = first.tables - weights[0] * slope
+        a, b = _summed(view, first, rest), _summed(view, first, slope)
+        return a, b, np.ones(size), np.zeros(size)
     if isinstance(first, WeightedMean):
         x = first.features()
         counted = ~np.isnan(x)
@@ -127,14 +139,25 @@ def _coefficients(
     return None
 
 
-def _summed(view: AlignedRuns, form: RankSum) -> FloatArray:
-    """(N,): the undivided sum of a rank table's terms."""
+def _summed(view: AlignedRuns, form: RankSum, tables: FloatArray) -> FloatArray:
+    """(N,): the sum of tables by rank, at each candidate's ranks."""
     total = np.zeros(len(view.documents))
-    for sources, row in zip(form.columns, form.tables, strict=True):
-        ranks = view.ranks[list(sources)]
-        best = np.where(ranks > 0, ranks, len(row)).min(axis=0)
-        total += np.where(best < len(row), row[np.minimum(best, len(row) - 1)], row[0])
+    for sources, table in zip(form.columns, tables, strict=True):
+        if table.any():
+            total += table[_best(view, sources)]
     return total
+
+
+def _best(view: AlignedRuns, sources: tuple[int, ...]) -> IntArray:
+    """(N,): the best rank among some sources; 0 = none returned the document."""
+    if len(sources) == 1:
+        return np.asarray(view.ranks[sources[0]])
+    nowhere = np.iinfo(np.int64).max
+    found = np.full(len(view.documents), nowhere)
+    for source in sources:
+        ranks = view.ranks[source]
+        np.minimum(found, ranks, out=found, where=ranks > 0)
+    return np.where(found == nowhere, 0, found)
 
 
 def _along_share(

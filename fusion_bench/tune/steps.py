@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.measure import Measure
 from fusion_bench.measure.engine import gains, ideal_dcg
@@ -19,6 +20,8 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.tune.line import Line
 
 __all__ = ["Steps", "can_step", "steps"]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: What a measure makes of several relevant documents: their sum, or the best of them.
 SUMS: Final = frozenset({"nDCG", "R", "P"})
@@ -112,6 +115,15 @@ class _Events(NamedTuple):
     after: FloatArray
 
 
+class _Passes(NamedTuple):
+    """Of pairs: (P,) whether the other is above at the low end; then place, pair, and +1 or −1."""
+
+    above: BoolArray
+    at: FloatArray
+    pair: IntArray
+    step: IntArray
+
+
 class _Part(NamedTuple):
     start: FloatArray
     events: _Events
@@ -160,47 +172,58 @@ def _changes(
         doc = np.repeat(mine, size)
         offset = np.arange(len(doc)) - np.repeat(np.cumsum(size) - size, size)
         other = movers[np.repeat(begin[docs.query[mine]], size) + offset]
-        above, at, passer, step = _passes(along, docs.row[doc], other, low, high)
+        found = _passes(along, docs.row[mine], size, other, low, high)
         rank = along.placed[docs.row[mine]] + along.moving[docs.row[mine]]
-        rank += np.bincount(doc[above] - mine[0], minlength=len(mine))
-        yield _worths(mine, rank, doc[passer], at, step, by_rank)
+        rank += np.bincount(doc[found.above] - mine[0], minlength=len(mine))
+        yield _worths(mine, rank, doc[found.pair], found.at, found.step, by_rank)
 
 
 def _passes(
-    along: Line, row: IntArray, other: IntArray, low: float, high: float
-) -> tuple[np.typing.NDArray[np.bool_], FloatArray, IntArray, IntArray]:
-    """Which others stand above at the low end, and where they pass: place, pair, +1 or −1."""
-    a, b, c, d = along.a, along.b, along.c, along.d
-    if not d.any():
-        q0, q1, q2 = a[other] - a[row], b[other] - b[row], None
-        scale = np.abs(a[other]) + np.abs(a[row])
-    else:
-        q0 = a[other] * c[row] - a[row] * c[other]
-        q1 = a[other] * d[row] + b[other] * c[row] - a[row] * d[other] - b[row] * c[other]
-        q2 = b[other] * d[row] - b[row] * d[other]
-        scale = np.abs(a[other] * c[row]) + np.abs(a[row] * c[other])
-    q1 = np.where(np.abs(q1) <= EQUAL * (np.abs(b[other]) + np.abs(b[row])), 0.0, q1)
-    q0 = np.where(np.abs(q0) <= EQUAL * scale, 0.0, q0)
-    if q2 is not None and q2.any():
-        return _curved(q0, q1, q2, other < row, low, high)
-    start = q0 + q1 * low
-    start = np.where(np.abs(start) <= EQUAL * (np.abs(q0) + np.abs(q1 * low)), 0.0, start)
-    above = (start > 0) | ((start == 0) & ((q1 > 0) | ((q1 == 0) & (other < row))))
-    moving = np.flatnonzero(q1 != 0)
-    at = -q0[moving] / q1[moving]
-    inside = (at > low) & (at < high) & (above[moving] == (q1[moving] < 0))
-    pair = moving[inside]
-    return above & (other != row), at[inside], pair, np.where(q1[pair] > 0, 1, -1)
+    along: Line, row: IntArray, size: IntArray, other: IntArray, low: float, high: float
+) -> _Passes:
+    """Each row against ``size`` others: who stands above at the low end, and who passes where."""
+    if not along.straight:
+        return _fractions(along, np.repeat(row, size), other, low, high)
+    ends = along.a + low * along.b, along.a + high * along.b
+    noise = EQUAL * max(float(np.abs(end).max(initial=0)) for end in ends)
+    first, last = (end[other] - np.repeat(end[row], size) for end in ends)
+    level = np.abs(first) <= noise
+    above = first > noise
+    if level.any():
+        tied = np.flatnonzero(level)
+        earlier = (other < np.repeat(row, size))[tied] & (np.abs(last[tied]) <= noise)
+        above[tied] = (last[tied] > noise) | earlier
+    crossed = np.flatnonzero(np.where(above, last < -noise, last > noise))
+    start = first[crossed]
+    at = low + (high - low) * start / (start - last[crossed])
+    return _Passes(above, at, crossed, np.where(above[crossed], -1, 1))
+
+
+def _fractions(along: Line, row: IntArray, other: IntArray, low: float, high: float) -> _Passes:
+    """As :func:`_passes`: by the sign of a polynomial, both denominators being above 0."""
+    a, b, c, d = (x[other] for x in along.lines)
+    e, f, g, h = (x[row] for x in along.lines)
+    q0 = _cleaned(a * g, -e * c)
+    q1 = _cleaned(a * h, -e * d, b * g, -f * c)
+    q2 = _cleaned(b * h, -f * d)
+    return _curved(q0, q1, q2, other < row, low, high)
+
+
+def _cleaned(*terms: FloatArray) -> FloatArray:
+    """The sum of terms, exactly 0 where it is nothing but rounding."""
+    total = np.add.reduce(terms)
+    size = np.add.reduce([np.abs(term) for term in terms])
+    return np.where(np.abs(total) <= EQUAL * size, 0.0, total)
 
 
 def _curved(
     q0: FloatArray,
     q1: FloatArray,
     q2: FloatArray,
-    before: np.typing.NDArray[np.bool_],
+    before: BoolArray,
     low: float,
     high: float,
-) -> tuple[np.typing.NDArray[np.bool_], FloatArray, IntArray, IntArray]:
+) -> _Passes:
     """As :func:`_passes`, where the difference of two scores has the sign of q0 + q1·w + q2·w²."""
     with np.errstate(all="ignore"):
         root = np.sqrt(q1 * q1 - 4 * q0 * q2)  # NaN: they never meet
@@ -224,7 +247,7 @@ def _curved(
         at.append(bounds[i + 1][changed])
         pair.append(changed)
         step.append(np.where(over[i + 1][changed], 1, -1))
-    return over[0], np.concatenate(at), np.concatenate(pair), np.concatenate(step)
+    return _Passes(over[0], np.concatenate(at), np.concatenate(pair), np.concatenate(step))
 
 
 def _worths(
