@@ -97,7 +97,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
     return load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
-        rerankers={system.blend.reranker_name or "" for system in systems},
+        rerankers={name for system in systems for name in system.rerankers},
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fusion_bench.config import StrictModel
 from fusion_bench.errors import ConfigError
 from fusion_bench.space import Parameter, Value
 
-__all__ = ["OWN", "Range", "Sampler", "Settings", "Tuning"]
+__all__ = ["OWN", "Crag", "Effort", "Range", "Sampler", "Settings", "Tuning"]
 
 Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 #: Stands for the ranges that the methods declare themselves.
@@ -87,6 +87,40 @@ class Settings(StrictModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
+class Effort(StrictModel):
+    """What reranking takes, for the front of quality against effort.
+
+    Attributes:
+        price: Of a thousand reranked candidates, in any currency.
+        seconds: That one reranked candidate takes.
+    """
+
+    price: Annotated[float, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
+
+
+class Crag(StrictModel):
+    """Thresholds on the best rerank score: is there a relevant document in the top of the list?
+
+    Attributes:
+        upper: The default's: at or above it the verdict is ``correct``.
+        lower: The default's: below it the verdict is ``incorrect``, between them ``ambiguous``.
+        top: So many documents of the list count.
+        credit: What ``ambiguous`` is worth, where a right verdict is worth 1 and a wrong one 0.
+    """
+
+    upper: float = 0.7
+    lower: float = 0.3
+    top: Annotated[int, Field(ge=1)] = 10
+    credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Crag:
+        if self.lower > self.upper:
+            raise ValueError(f"lower {self.lower:g} is above upper {self.upper:g}: swap them")
+        return self
+
+
 class Tuning(Settings):
     """What an experiment's ``tune:`` says.
 
@@ -101,6 +135,9 @@ class Tuning(Settings):
         min_gain: A smaller gain is not worth a change.
         choose: ``best``, or ``one_standard_error`` = nearest to the default among those level
             with the best.
+        effort: What a reranked candidate costs.
+        crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
+        by_query_type: Tune each query type by itself too, and ask whether that is worth it.
     """
 
     system: str
@@ -111,6 +148,9 @@ class Tuning(Settings):
     folds: Annotated[int, Field(ge=0)] = 5
     min_gain: Annotated[float, Field(ge=0)] = 0.005
     choose: Literal["best", "one_standard_error"] = "best"
+    effort: Effort = Effort()
+    crag: Crag | None = None
+    by_query_type: bool = False
 
     def settings(self) -> Settings:
         """The part that one search needs."""

@@ -18,8 +18,10 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
 from fusion_bench.statistics import Interval
+from fusion_bench.tune.answerable import judge_thresholds
 from fusion_bench.tune.choice import plateau
 from fusion_bench.tune.folds import Nested
+from fusion_bench.tune.front import front
 from fusion_bench.tune.importance import importances
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
@@ -85,6 +87,7 @@ class Judge:
         name: str,
         dataset: Dataset,
         provenance: Provenance,
+        typed: model.Typed | None = None,
     ) -> model.TuningReport:
         """Everything that is known of a search, judged.
 
@@ -94,6 +97,7 @@ class Judge:
             name: Of the experiment.
             dataset: Where the queries come from.
             provenance: Of the run.
+            typed: What ``typed.tune_by_type`` found; None = not asked for.
         """
         problem, split = self.problem, self.split
         chosen = choose(problem, study, split.tune, self.tuning.choose)
@@ -130,6 +134,9 @@ class Judge:
             polish=self._polish(study, chosen, tuned),
             importances=self._importances(study),
             by_type=self._by_type(tuned, default),
+            front=front(problem, split, study.trials, self.tuning.effort),
+            thresholds=self._thresholds(chosen),
+            typed=typed,
             trials=tuple(trial_record(one) for one in study.trials),
             held_out_queries=tuple(
                 problem.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
@@ -142,7 +149,9 @@ class Judge:
         )
 
     def _settings(self) -> dict[str, object]:
-        rules = self.tuning.model_dump(mode="json", exclude={"parameters", "system", "salt"})
+        rules = self.tuning.model_dump(
+            mode="json", exclude={"parameters", "system", "salt", "effort", "crag"}
+        )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 
     def _folds(self, cross: Nested[Trial], default: FloatArray) -> tuple[model.Fold, ...]:
@@ -202,6 +211,15 @@ class Judge:
             model.TypeGain(type=name, gain=self.gain(tuned, default, mask))
             for name, mask in masks.items()
         )
+
+    def _thresholds(self, chosen: Trial) -> model.ThresholdReport | None:
+        crag = self.tuning.crag
+        if crag is None:
+            return None
+        system = self.problem.build(chosen.params)
+        if system.blend.reranker_name is None:  # the search switched it off; the scores are there
+            system = system.model_copy(update={"blend": self.problem.system.blend})
+        return judge_thresholds(system, self.problem, self.split, crag, seed=self.tuning.seed)
 
     def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
         """The held-out difference over judged documents; None where all that is judged is good."""

@@ -1,4 +1,4 @@
-"""Is there a relevant document in the top k? CRAG's two thresholds, and ``min_score``, as classifiers.
+"""Is there a relevant document in the top k? CRAG's thresholds and ``min_score`` as classifiers.
 
 A query's score is its best rerank score on the unit scale. At ``upper`` or above the verdict is
 ``correct`` (use what was found), below ``lower`` it is ``incorrect`` (look elsewhere), between them
@@ -121,7 +121,7 @@ def fit(scores: FloatArray, relevant: BoolArray, *, credit: float = 0.75) -> Thr
     order = np.argsort(scores[there], kind="stable")
     ranked, truth = scores[there][order], relevant[there][order]
     cuts = _cuts(ranked)
-    # With i scores called incorrect and those from j on called correct: below[i] + c·(j−i) + above[j].
+    # i scores called incorrect, those from j on called correct: below[i] + c·(j−i) + above[j].
     below = np.concatenate([[0], np.cumsum(~truth)])[cuts]
     above = np.concatenate([np.cumsum(truth[::-1])[::-1], [0]])[cuts]
     start = below - credit * cuts

@@ -21,9 +21,11 @@ from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import cross_validate
+from fusion_bench.tune.procedure import choose, cross_validate
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, split_queries
+from fusion_bench.tune.storage import export, shared_search
+from fusion_bench.tune.typed import tune_by_type
 from fusion_bench.tuning import Range, Tuning
 
 __all__ = ["Progress", "Walk", "load", "problem_on"]
@@ -47,7 +49,7 @@ def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> 
         where = source.where(("systems", system.name, *location))
         raise ConfigError(f"{where}: {problem}")
     choices = (tuning.parameters or {}).get("blend.reranker")
-    rerankers = {system.blend.reranker_name or ""}
+    rerankers = set(system.rerankers)
     rerankers |= {str(name) for name in choices.choices} if isinstance(choices, Range) else set()
     return load_dataset(path, runs=set(system.runs), rerankers=rerankers)
 
@@ -66,6 +68,11 @@ def problem_on(
         ConfigError: A path or range that does not fit; says where it stands.
     """
     system: System = experiment.systems[tuning.system]
+    if system.by_query_type is not None:
+        raise ConfigError(
+            f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
+            "plain system, and say 'by_query_type: true' under tune for numbers by type"
+        )
     system = system if v2_enabled else system.without_v2()
     task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
     measure = task.measures[0]
@@ -96,6 +103,8 @@ class Walk:
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
         workers: Processes that evaluate.
+        storage: A database through which other machines take part; None = this one alone.
+        export: A database that the finished search is copied to.
         progress: Called as the work goes on.
     """
 
@@ -106,6 +115,8 @@ class Walk:
     alpha: float = 0.05
     interval: Interval = "t"
     workers: int = 1
+    storage: str | None = None
+    export: str | None = None
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
     def __call__(self, name: str, provenance: Provenance) -> TuningReport:
@@ -121,14 +132,32 @@ class Walk:
         )
         judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
         study = self._search(split.tune, 0)
+        if self.export is not None:
+            export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
         cross = None
         if not study.interrupted:
             folds = iter(range(1, tuning.folds + 1))
             cross = cross_validate(
                 self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
             )
+        typed = None
+        if tuning.by_query_type and not study.interrupted:
+            chosen = choose(self.problem, study, split.tune, tuning.choose)
+            typed = tune_by_type(judge, chosen, self._search_type)
         self.progress(f"{self.dataset.name}: judging", 1, 1)
-        return judge.report(study, cross, name=name, dataset=self.dataset, provenance=provenance)
+        return judge.report(
+            study,
+            cross,
+            name=name,
+            dataset=self.dataset,
+            provenance=provenance,
+            typed=typed,
+        )
+
+    def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
+        """Search on the queries of one type."""
+        self.progress(f"{self.dataset.name}: type {name}", 0, 1)
+        return search(problem, keep, self.tuning.settings(), workers=self.workers)
 
     def _search(self, keep: BoolArray, fold: int) -> Study:
         """Search on these queries; fold 0 = all tuning queries."""
@@ -142,5 +171,9 @@ class Walk:
             text = f"{self.dataset.name}: {where}best {best.value:.4f}"
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
+        if self.storage is not None:
+            return shared_search(
+                self.problem, keep, settings, self.storage, on_trial=show, workers=self.workers
+            )
         log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
         return search(self.problem, keep, settings, on_trial=show, log=log, workers=self.workers)

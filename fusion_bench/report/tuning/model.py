@@ -19,6 +19,7 @@ from fusion_bench.report.model import Maybe, Provenance, Record
 
 __all__ = [
     "FORMAT_VERSION",
+    "CalibrationBin",
     "Choice",
     "Fold",
     "FrontPoint",
@@ -27,9 +28,12 @@ __all__ = [
     "ParameterInfo",
     "Plateau",
     "Polish",
+    "ThresholdReport",
+    "ThresholdRule",
     "Trial",
     "TuningReport",
     "TypeGain",
+    "Typed",
     "Value",
     "read_tuning",
 ]
@@ -203,6 +207,74 @@ class FrontPoint(Record):
     efficient: bool
 
 
+class ThresholdRule(Record):
+    """A rule on held-out queries: (with, without) a relevant document, by verdict.
+
+    Attributes:
+        upper: At or above it a query is called correct.
+        lower: Below it a query is called incorrect; between them ambiguous.
+        utility: Mean worth: 1 right, 0 wrong, the credit where it is ambiguous.
+    """
+
+    upper: float
+    lower: float
+    utility: float
+    correct: tuple[int, int]
+    ambiguous: tuple[int, int]
+    incorrect: tuple[int, int]
+
+
+class CalibrationBin(Record):
+    """Held-out queries of about the same score, and how many have a relevant document."""
+
+    score: float
+    share: float
+    queries: int
+
+
+class ThresholdReport(Record):
+    """CRAG's thresholds and ``min_score``, fitted on tuning queries and judged held out.
+
+    Attributes:
+        top: So many documents of the list count.
+        credit: What ``ambiguous`` is worth.
+        default: The thresholds as they were.
+        tuned: Fitted.
+        min_score: Fitted as one threshold, without credit for doubt.
+        gain: Utility, tuned − default.
+        verdict: What that allows to be said.
+        calibration: By score, lowest first.
+    """
+
+    top: int
+    credit: float
+    default: ThresholdRule
+    tuned: ThresholdRule
+    min_score: ThresholdRule
+    gain: Gain
+    verdict: Literal["ship", "worse", "keep", "too few queries"]
+    calibration: tuple[CalibrationBin, ...]
+
+
+class Typed(Record):
+    """Numbers tuned for each query type, against one set of numbers for all.
+
+    Attributes:
+        params: Type → the numbers chosen on its own tuning queries; types with too few of them
+            keep the numbers for all, and are not listed.
+        config: The resolved system.
+        gain: Held out: tuned by type − the default.
+        over_global: Held out: tuned by type − tuned for all.
+        verdict: What ``over_global`` allows to be said: whether types are worth it.
+    """
+
+    params: dict[str, dict[str, Value]]
+    config: dict[str, Any]
+    gain: Gain
+    over_global: Gain
+    verdict: Literal["ship", "worse", "keep", "too few queries"]
+
+
 class TuningReport(Record):
     """One tuning run of one system on one dataset.
 
@@ -232,6 +304,8 @@ class TuningReport(Record):
         importances: Most important first; empty where too few trials tell.
         by_type: Held-out gain by query type, where there are several.
         front: Quality against rerank effort; empty without a reranker.
+        thresholds: CRAG's thresholds; None = not asked for.
+        typed: Tuned by query type; None = not asked for, or no type has queries enough.
         trials: Everything that was tried.
         held_out_queries: Ids, …
         held_out_values: … and (default, tuned) of each.
@@ -264,6 +338,8 @@ class TuningReport(Record):
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
     front: tuple[FrontPoint, ...] = ()
+    thresholds: ThresholdReport | None = None
+    typed: Typed | None = None
     trials: tuple[Trial, ...]
     held_out_queries: tuple[str, ...]
     held_out_values: tuple[tuple[float, float], ...]

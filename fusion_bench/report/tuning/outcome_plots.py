@@ -24,9 +24,9 @@ from fusion_bench.report.plots import (
 )
 from fusion_bench.report.tables import number
 from fusion_bench.report.tuning.marks import MARKS, in_range
-from fusion_bench.report.tuning.model import TuningReport
+from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
 
-__all__ = ["fold_spread", "front", "held_out"]
+__all__ = ["calibration", "fold_spread", "front", "held_out"]
 
 
 def fold_spread(tuning: TuningReport) -> Figure:
@@ -97,6 +97,32 @@ def _decision(axes: Axes, tuning: TuningReport) -> None:
     axes.set_xticks([0, 1], ["tuning", "held out"])
     axes.set_xlim(-0.5, 1.5)
     axes.set_title(f"{number(found.difference, signed=True)}: {tuning.verdict}", fontsize=9)
+
+
+def calibration(found: ThresholdReport) -> Figure:
+    """Best score against the share of queries with a relevant document, and the thresholds."""
+    with _style():
+        figure = _figure(WIDTH, 3.6)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":", label="a score is a probability")
+        axes.plot(
+            [one.score for one in found.calibration],
+            [one.share for one in found.calibration],
+            "o-",
+            color=BLUE,
+            label="held-out queries, in tenths",
+        )
+        for rule, dashes, label in (
+            (found.default, "--", "default thresholds"),
+            (found.tuned, "-", "tuned thresholds"),
+        ):
+            axes.axvline(rule.upper, color=GREEN, lw=1, ls=dashes, label=label)
+            axes.axvline(rule.lower, color=RED, lw=1, ls=dashes)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel(f"best rerank score in the top {found.top}")
+        axes.set_ylabel("share with a relevant document")
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    return figure
 
 
 def front(tuning: TuningReport) -> Figure:

@@ -11,7 +11,7 @@ from fusion_bench.report.tables import interval, number, shown
 from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning.markdown import Picture
-from fusion_bench.report.tuning.model import TuningReport
+from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
 from fusion_bench.report.tuning.tables import described
 
 __all__ = ["drawn"]
@@ -41,6 +41,10 @@ def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Figure]]:
         yield "contours", "Contours", _contours(), contour
     if tuning.folds:
         yield "folds", "Spread over the folds", _folds(tuning), outcome_plots.fold_spread(tuning)
+    if tuning.thresholds is not None and tuning.thresholds.calibration:
+        meaning = _calibration(tuning.thresholds)
+        figure = outcome_plots.calibration(tuning.thresholds)
+        yield "calibration", "Calibration of the rerank scores", meaning, figure
     if tuning.front:
         yield "front", "Quality against effort", _front(tuning), outcome_plots.front(tuning)
 
@@ -103,6 +107,21 @@ def _folds(tuning: TuningReport) -> str:
         "Where each fold's search put each number. Points that lie together say that the queries "
         "agree on it; points all over the range say that the number is fitted to whichever "
         f"queries were there. The first folds chose: {examples}."
+    )
+
+
+def _calibration(found: ThresholdReport) -> str:
+    bins = found.calibration
+    total = sum(one.queries for one in bins)
+    off = sum(one.queries * abs(one.score - one.share) for one in bins) / total
+    first, last = bins[0], bins[-1]
+    return (
+        "Each point is a tenth of the held-out queries: its mean best score against the share that "
+        f"has a relevant document in the top {found.top}. On the diagonal a score is a "
+        f"probability; it is {number(off)} off on average. The lowest tenth "
+        f"({number(first.score)}) has one in {percent(first.share)} of its queries, the highest "
+        f"({number(last.score)}) in "
+        f"{percent(last.share)}. Dashed: the default's thresholds; solid: the tuned ones."
     )
 
 

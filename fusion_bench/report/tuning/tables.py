@@ -17,9 +17,26 @@ from fusion_bench.report.tables import (
     shown,
 )
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning.model import Gain, ParameterInfo, TuningReport, Value
+from fusion_bench.report.tuning.model import (
+    Gain,
+    ParameterInfo,
+    ThresholdReport,
+    TuningReport,
+    Typed,
+    Value,
+)
 
-__all__ = ["all_tables", "by_type", "front", "gains", "numbers", "setting"]
+__all__ = [
+    "all_tables",
+    "by_type",
+    "confusion",
+    "described",
+    "front",
+    "gains",
+    "numbers",
+    "setting",
+    "typed",
+]
 
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "doubtful"}
 #: Significant digits of a tuned number: more would claim a care that no search has.
@@ -32,8 +49,12 @@ def all_tables(tuning: TuningReport) -> Iterator[Table]:
     yield numbers(tuning)
     if tuning.by_type:
         yield by_type(tuning)
+    if tuning.typed is not None:
+        yield typed(tuning, tuning.typed)
     if tuning.front:
         yield front(tuning)
+    if tuning.thresholds is not None:
+        yield confusion(tuning.thresholds)
 
 
 def covered(tuning: TuningReport) -> str:
@@ -180,6 +201,58 @@ def by_type(tuning: TuningReport) -> Table:
         "lies, not a verdict on a type."
     )
     return Table("By query type", _gain_columns(tuning, "type"), tuple(rows), (note,))
+
+
+def typed(tuning: TuningReport, found: Typed) -> Table:
+    """Numbers by query type against the default and against one set of numbers for all."""
+    rows = [
+        Row(("tuned by type - default", *_gain_cells(tuning, found.gain))),
+        Row(
+            ("tuned by type - tuned for all: decides", *_gain_cells(tuning, found.over_global)),
+            TONES.get(found.verdict, "plain"),
+        ),
+    ]
+    notes = [
+        f"{shown(name)}: {described(params)}." for name, params in sorted(found.params.items())
+    ]
+    columns = list(_gain_columns(tuning, "held-out queries"))
+    columns[2] = Column("without")
+    columns[3] = Column("by type")
+    return Table("Numbers by query type", tuple(columns), tuple(rows), tuple(notes))
+
+
+def confusion(found: ThresholdReport) -> Table:
+    """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
+    columns = (
+        Column("thresholds", left=True),
+        Column("verdict", left=True),
+        Column(f"relevant in the top {found.top}"),
+        Column("none"),
+        Column("share relevant"),
+        Column("utility"),
+    )
+    rows = []
+    for name, rule in (
+        ("default", found.default),
+        ("tuned", found.tuned),
+        ("min_score", found.min_score),
+    ):
+        at = f"{name}: {rule.upper:.4g} / {rule.lower:.4g}"
+        if name == "min_score":
+            at = f"min_score {rule.upper:.4g}"
+        for verdict in ("correct", "ambiguous", "incorrect"):
+            there, absent = getattr(rule, verdict)
+            if name == "min_score" and verdict == "ambiguous":
+                continue
+            share = there / (there + absent) if there + absent else None
+            worth = number(rule.utility) if verdict == "correct" else ""
+            cells = (at if verdict == "correct" else "", verdict, f"{there:,}", f"{absent:,}")
+            rows.append(Row((*cells, percent(share), worth)))
+    note = (
+        f"Held-out queries. Utility: 1 for a right verdict, 0 for a wrong one, {found.credit:g} "
+        "for ambiguous. min_score is fitted as one threshold: what it drops is called incorrect."
+    )
+    return Table("Is there a relevant document?", columns, tuple(rows), (note,))
 
 
 def front(tuning: TuningReport) -> Table:

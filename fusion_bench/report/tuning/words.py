@@ -30,6 +30,8 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
         *_plateau(tuning),
         *_polish(tuning),
         *_rule(tuning),
+        *_typed(tuning),
+        *_thresholds(tuning),
     ]
     warnings = [
         *_interrupted(tuning),
@@ -148,6 +150,37 @@ def _rule(tuning: TuningReport) -> Iterator[str]:
             f"the default among those that the tuning queries cannot tell from the best, trial "
             f"{best.number} ({number(best.value)})."
         )
+
+
+def _typed(tuning: TuningReport) -> Iterator[str]:
+    if tuning.typed is None:
+        return
+    said = {
+        "ship": "is better than one set of numbers for all",
+        "worse": "is worse than one set of numbers for all: keep that",
+        "keep": "gains nothing worth having over one set of numbers for all: keep that",
+        "too few queries": "is not shown to beat one set of numbers for all: keep that for now",
+    }[tuning.typed.verdict]
+    yield f"Tuning by query type {said} (held out: {_by(tuning, tuning.typed.over_global)})."
+
+
+def _thresholds(tuning: TuningReport) -> Iterator[str]:
+    found = tuning.thresholds
+    if found is None:
+        return
+    at = [f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in (found.tuned, found.default)]
+    said = {
+        "ship": "are better than",
+        "worse": "are worse than",
+        "keep": "gain nothing worth having over",
+        "too few queries": "are not shown to beat",
+    }[found.verdict]
+    yield (
+        f"Thresholds {at[0]} {said} {at[1]} at telling whether the top {found.top} holds a "
+        f"relevant document: utility {number(found.gain.tuned)} against "
+        f"{number(found.gain.default)} held out ({_by(tuning, found.gain)}). As one threshold, "
+        f"min_score is best at {found.min_score.upper:.4g}."
+    )
 
 
 def _interrupted(tuning: TuningReport) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning.model import (
+    CalibrationBin,
     Choice,
     Fold,
     FrontPoint,
@@ -13,12 +14,15 @@ from fusion_bench.report.tuning.model import (
     Importance,
     ParameterInfo,
     Plateau,
+    ThresholdReport,
+    ThresholdRule,
     Trial,
     TuningReport,
+    Typed,
     TypeGain,
 )
 
-__all__ = ["front", "gain", "record", "typed"]
+__all__ = ["by_type_too", "front", "gain", "record", "thresholds", "trials", "typed"]
 
 PARAMETERS = (
     ParameterInfo(path="fusion.k", kind="int", low=1, high=1000, log=True, default=60),
@@ -123,6 +127,46 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         ),
     }
     return TuningReport.model_validate(data | changed)
+
+
+def thresholds(verdict: str = "ship") -> ThresholdReport:
+    def rule(upper: float, lower: float, utility: float) -> ThresholdRule:
+        return ThresholdRule(
+            upper=upper,
+            lower=lower,
+            utility=utility,
+            correct=(40, 10),
+            ambiguous=(5, 15),
+            incorrect=(0, 30) if upper > lower else (0, 0),
+        )
+
+    return ThresholdReport.model_validate(
+        {
+            "top": 10,
+            "credit": 0.75,
+            "default": rule(0.7, 0.3, 0.7),
+            "tuned": rule(0.5, 0.2, 0.8),
+            "min_score": rule(0.4, 0.4, 0.6),
+            "gain": gain(0.1, 0.05, 0.15, default=0.7, tuned=0.8),
+            "verdict": verdict,
+            "calibration": (
+                CalibrationBin(score=0.1, share=0.2, queries=50),
+                CalibrationBin(score=0.9, share=0.7, queries=50),
+            ),
+        }
+    )
+
+
+def by_type_too(verdict: str = "keep") -> Typed:
+    return Typed.model_validate(
+        {
+            "params": {"local": {"fusion.k": 12}},
+            "config": {"runs": ["dense"]},
+            "gain": gain(0.03, 0.01, 0.05),
+            "over_global": gain(0.001, -0.002, 0.004),
+            "verdict": verdict,
+        }
+    )
 
 
 def typed() -> tuple[TypeGain, ...]:

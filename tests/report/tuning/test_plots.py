@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning.pictures import drawn
 from fusion_bench.report.tuning.write import write
-from tests.report.tuning.cases import front, gain, record, trials
+from tests.report.tuning.cases import front, gain, record, thresholds, trials
 
 
 def points(figure: Figure, axes: int, line: int) -> list[tuple[float, float]]:
@@ -83,8 +83,15 @@ def test_the_front_tells_efficient_points_from_the_rest() -> None:
     assert [x for x, _ in points(figure, 0, 2)] == [0.0, 10.0, 50.0]
 
 
+def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> None:
+    axes = outcome_plots.calibration(thresholds()).axes[0]
+    assert np.asarray(axes.lines[1].get_xydata()).tolist() == [[0.1, 0.2], [0.9, 0.7]]
+    uprights = [float(np.asarray(line.get_xdata())[0]) for line in axes.lines[2:]]
+    assert uprights == [0.7, 0.3, 0.5, 0.2]
+
+
 def test_every_picture_comes_with_words(tmp_path: Path) -> None:
-    whole = record(front=front())
+    whole = record(front=front(), thresholds=thresholds())
     found = drawn(whole)
     assert [picture.file for picture in found] == [
         "held-out.png",
@@ -93,6 +100,7 @@ def test_every_picture_comes_with_words(tmp_path: Path) -> None:
         "slices.png",
         "contours.png",
         "folds.png",
+        "calibration.png",
         "front.png",
     ]
     assert all(len(picture.meaning) > 40 for picture in found)

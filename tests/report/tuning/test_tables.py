@@ -9,14 +9,16 @@ from fusion_bench.report.tuning.model import Value
 from fusion_bench.report.tuning.tables import (
     all_tables,
     by_type,
+    confusion,
     described,
     front,
     gains,
     numbers,
     setting,
 )
+from fusion_bench.report.tuning.tables import typed as typed_table
+from tests.report.tuning.cases import by_type_too, gain, record, thresholds, typed
 from tests.report.tuning.cases import front as points
-from tests.report.tuning.cases import gain, record, typed
 
 
 def cells(table: Table, row: int) -> dict[str, str]:
@@ -92,7 +94,42 @@ def test_the_front_shows_only_what_is_efficient() -> None:
 
 def test_only_tables_with_something_to_show() -> None:
     assert len(list(all_tables(record()))) == 2
-    assert len(list(all_tables(record(by_type=typed(), front=points())))) == 4
+    whole = record(by_type=typed(), front=points(), typed=by_type_too(), thresholds=thresholds())
+    assert len(list(all_tables(whole))) == 6
+
+
+def test_confusion_counts_every_verdict() -> None:
+    table = confusion(thresholds())
+    assert [row.cells[0] for row in table.rows if row.cells[0]] == [
+        "default: 0.7 / 0.3",
+        "tuned: 0.5 / 0.2",
+        "min_score 0.4",
+    ]
+    assert [row.cells[1] for row in table.rows] == [
+        *("correct", "ambiguous", "incorrect") * 2,
+        "correct",
+        "incorrect",
+    ]
+    assert cells(table, 0) == {
+        "thresholds": "default: 0.7 / 0.3",
+        "verdict": "correct",
+        "relevant in the top 10": "40",
+        "none": "10",
+        "share relevant": "80.0 %",
+        "utility": "0.7000",
+    }
+    assert cells(table, 7)["share relevant"] == "n/a"
+
+
+def test_numbers_by_type_stand_below_their_worth() -> None:
+    tuning = record(typed=by_type_too())
+    assert tuning.typed is not None
+    table = typed_table(tuning, tuning.typed)
+    assert [row.cells[0] for row in table.rows] == [
+        "tuned by type - default",
+        "tuned by type - tuned for all: decides",
+    ]
+    assert table.notes == ("local: fusion.k 12.",)
 
 
 @pytest.mark.parametrize(

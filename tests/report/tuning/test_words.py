@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.report.tuning.model import Choice, Plateau, Polish, TuningReport
 from fusion_bench.report.tuning.words import sentences
-from tests.report.tuning.cases import gain, record, typed
+from tests.report.tuning.cases import by_type_too, gain, record, thresholds, typed
 
 
 def said(tuning: TuningReport, kind: str = "finding") -> str:
@@ -123,3 +123,32 @@ def test_what_speaks_against_the_numbers_is_a_warning() -> None:
 def test_which_choices_are_at_an_end(params: dict[str, object], warned: bool) -> None:
     choice = Choice(**{**record().choice.model_dump(), "params": params})
     assert ("end of its range" in said(record(choice=choice), "warning")) == warned
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        ("ship", "is better than one set of numbers for all (held out: +0.0010"),
+        ("worse", "is worse than one set of numbers for all: keep that"),
+        ("keep", "gains nothing worth having over one set of numbers for all: keep that"),
+        ("too few queries", "is not shown to beat one set of numbers for all"),
+    ],
+)
+def test_types_against_one_set_of_numbers(verdict: str, expected: str) -> None:
+    assert f"Tuning by query type {expected}" in said(record(typed=by_type_too(verdict)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        ("ship", "are better than"),
+        ("worse", "are worse than"),
+        ("keep", "gain nothing worth having over"),
+        ("too few queries", "are not shown to beat"),
+    ],
+)
+def test_thresholds_in_words(verdict: str, expected: str) -> None:
+    text = said(record(thresholds=thresholds(verdict)))
+    assert f"Thresholds 0.5 / 0.2 {expected} 0.7 / 0.3" in text
+    assert "utility 0.8000 against 0.7000 held out" in text
+    assert "min_score is best at 0.4" in text
