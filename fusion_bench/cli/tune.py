@@ -35,6 +35,7 @@ command = command_app()
         "fusion-bench tune experiments/default.yaml",
         "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
         "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
+        "fusion-bench tune experiments/mine.yaml --storage postgresql://me@db/tuning",
         "fusion-bench eval reports/mine/tuning/tuned.yaml",
     ),
 )
@@ -84,6 +85,24 @@ def tune(
     workers: Annotated[
         int, typer.Option(help="Processes that evaluate; the result is the same.", min=1)
     ] = 1,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Database through which many machines search together, such as "
+            "postgresql://user@host/name. Start the same command on each.",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            help="Copy the finished search into an Optuna storage, such as sqlite:///study.db, "
+            "for optuna-dashboard.",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
     plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
     json: JsonFlag = False,
 ) -> None:
@@ -111,8 +130,9 @@ def tune(
     interrupted = False
     for name in parsed.dataset_names:
         own = folder if parsed.dataset is not None else folder / Path(name).name
+        how = {"workers": workers, "storage": storage, "export": export}
         report, written = _walk(
-            parsed, source, tuning, name, own, folders_for(datasets, experiment), workers, plots
+            parsed, source, tuning, name, own, folders_for(datasets, experiment), how, plots
         )
         interrupted |= report.interrupted
         if json:
@@ -131,7 +151,7 @@ def _walk(
     name: str,
     folder: Path,
     folders: list[Path],
-    workers: int,
+    how: dict[str, Any],
     plots: bool,
 ) -> Any:  # noqa: ANN401 - the report and what was written
     """Tune on one dataset, and write what was found."""
@@ -154,8 +174,8 @@ def _walk(
             folder,
             alpha=experiment.alpha,
             interval=experiment.interval,
-            workers=workers,
             progress=progress,
+            **how,
         )
         report = walk(source.path.stem, provenance(source, v2_enabled=enabled))
         progress("writing the report", 1, 1)

@@ -21,7 +21,7 @@ from fusion_bench.tuning import Settings
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["Proposer", "distribution", "proposer", "suggest"]
+__all__ = ["Proposer", "distribution", "proposer", "refuse", "sampler", "suggest"]
 
 #: What ``grid`` and ``brute_force`` are ready to go through.
 MOST_POINTS = 200_000
@@ -49,8 +49,8 @@ def proposer(parameters: Sequence[Parameter], settings: Settings) -> Proposer:
     """
     if settings.sampler in {"grid", "brute_force"}:
         return _Points(parameters, settings)
-    _refuse(parameters, settings.sampler)
-    return _Asking(parameters, _sampler(settings))
+    refuse(parameters, settings.sampler)
+    return _Asking(parameters, sampler(settings))
 
 
 def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
@@ -85,8 +85,13 @@ def _suggested(trial: optuna.Trial, one: Parameter) -> Value:
     return trial.suggest_float(one.path, low, high, step=one.step, log=one.log)
 
 
-def _refuse(parameters: Sequence[Parameter], sampler: str) -> None:
-    """Say what a sampler cannot search."""
+def refuse(parameters: Sequence[Parameter], sampler: str) -> None:
+    """Refuse a sampler that cannot search this space.
+
+    Raises:
+        ConfigError: Says which parameter it cannot take, and who can.
+        MissingExtraError: It needs a package that is not installed.
+    """
     conditional = [one.path for one in parameters if one.when]
     choices = [one.path for one in parameters if one.kind == "choice"]
     if conditional and sampler in {"cmaes", "gp", "qmc"}:
@@ -113,7 +118,8 @@ def _expected_warnings() -> Iterator[None]:
         yield
 
 
-def _sampler(settings: Settings) -> optuna.samplers.BaseSampler:
+def sampler(settings: Settings) -> optuna.samplers.BaseSampler:
+    """Optuna's sampler of that name."""
     from optuna import samplers
 
     made: dict[str, Any] = {

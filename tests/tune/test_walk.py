@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import optuna
 import pytest
 
 from fusion_bench.cli import main
@@ -108,3 +109,16 @@ def test_without_a_system_to_tune_it_says_how_to_name_one(
 ) -> None:
     assert tune(tiny.make(tmp_path)) == 2
     assert "has no 'tune': add" in capsys.readouterr().err
+
+
+def test_a_search_through_a_database_is_judged_and_copied_like_any_other(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared, copy = (f"sqlite:///{root / name}.db" for name in ("shared", "copy"))
+    assert tune(root, "--json", "--storage", shared, "--export", copy) == 0
+    report = json.loads(capsys.readouterr().out)
+    (study,) = optuna.get_all_study_summaries(storage=copy)
+    assert study.study_name == "e on tiny"
+    assert study.n_trials == len(report["trials"])
+    assert study.best_trial is not None
+    assert study.best_trial.value == max(trial["value"] for trial in report["trials"])
