@@ -45,8 +45,9 @@ RANK = {name: level for level, names in enumerate(LAYERS) for name in names}
 ONLY = {
     "matplotlib": {"report"},
     "optuna": {"tune"},
+    "sqlalchemy": {"tune"},
+    "distributed": {"tune"},
     "rich": {"report", "cli"},
-    "optuna": {"tune"},
     "typer": {"cli"},
     "ir_measures": {"measure"},
     "pyarrow": {"load"},

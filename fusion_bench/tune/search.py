@@ -26,7 +26,7 @@ from fusion_bench.tune.samplers import proposer
 from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
 
-__all__ = ["Study", "identity", "search"]
+__all__ = ["Study", "drive", "identity", "search"]
 
 #: What can change without making it another search: when it ends, not where it goes.
 FREE: Final = {"trials", "timeout", "polish"}
@@ -88,16 +88,36 @@ def search(
     if (reason := part.problem_with(part.default)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     record = Log(log, identity(part, settings)) if log is not None else None
+    with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
+        return drive(part, settings, found, log=record, on_trial=on_trial)
+
+
+def drive(
+    problem: Problem,
+    settings: Settings,
+    evaluate: Evaluate,
+    *,
+    log: Log | None = None,
+    on_trial: OnTrial | None = None,
+) -> Study:
+    """Go through a search, wherever its trials are evaluated.
+
+    Args:
+        problem: Its space; and its queries, where ``settings.polish`` asks for lines.
+        settings: How.
+        evaluate: Trials → (T, Q) values, of which the mean counts.
+        log: Where finished trials are written and looked up.
+        on_trial: Called after each trial with it and the best so far.
+    """
+    run = _Run(evaluate, log, on_trial)
     interrupted = False
     started = time.monotonic()
-    with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
-        run = _Run(found, record, on_trial)
-        try:
-            _go(run, part, settings, started)
-        except KeyboardInterrupt:
-            if not run.trials:
-                raise
-            interrupted = True
+    try:
+        _go(run, problem, settings, started)
+    except KeyboardInterrupt:
+        if not run.trials:
+            raise
+        interrupted = True
     return Study(tuple(run.trials), interrupted, time.monotonic() - started)
 
 
