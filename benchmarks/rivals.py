@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
@@ -54,9 +55,9 @@ def _weights(lists: int) -> list[tuple[float, ...]]:
 def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """``optimize_fusion`` by wsum on min-max scores (its default) and by rrf, over all lists."""
     runs = collection.all_lists
-    weighted = {"method": "weighted_score", "missing": "zero"}
+    weighted: dict[str, Any] = {"method": "weighted_score", "missing": "zero"}
     scaled = {"method": "min_max", "constant": 0}
-    specs = [
+    specs: list[dict[str, Any]] = [
         {**weighted, "normalize": scaled, "weights": dict(zip(runs.sources, w, strict=True))}
         for w in _weights(len(runs.sources))
     ]
