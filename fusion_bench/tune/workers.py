@@ -1,14 +1,15 @@
-"""Several processes on one machine: one sampler asks, all of them evaluate.
+"""Several processes on one machine: one sampler asks, each process evaluates its own queries.
 
-A batch is dealt out trial by trial, so what is found does not depend on the number of processes,
-and a process that dies costs only its share of one batch, which is evaluated again.
+Queries are dealt out and not trials, so that no data stands twice in memory and a batch stays a
+batch everywhere. What is found does not depend on the number of processes, and one that dies costs
+only its share of one batch, which is evaluated again.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.order import FloatArray
+from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
 from fusion_bench.tune.problem import Problem
 
@@ -25,7 +26,7 @@ __all__ = ["Evaluate", "evaluators"]
 
 #: Values per query, shape (T, Q), of T trials.
 Evaluate: TypeAlias = Callable[[Sequence[Params]], FloatArray]
-#: How often dead processes are replaced before the fault must lie elsewhere.
+#: How often a dead process is replaced before the fault must lie elsewhere.
 RETRIES = 2
 
 _problem: Problem | None = None
@@ -42,56 +43,84 @@ def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
     if workers == 1:
         yield problem.values
         return
-    pool = _Pool(problem, workers)
+    helpers = [_Helper(problem, part) for part in _dealt(problem, workers)]
     try:
-        yield pool.values
+        yield lambda trials: _together(helpers, trials)
     finally:
-        pool.close()
+        for helper in helpers:
+            helper.close()
 
 
-class _Pool:
-    """Processes that hold the problem and are sent parameters."""
+def _dealt(problem: Problem, workers: int) -> list[IntArray]:
+    """Neighbouring queries with about equally many candidates for each process."""
+    offsets = problem.runs.offsets
+    ends = np.searchsorted(offsets, offsets[-1] * np.arange(1, workers) / workers)
+    parts = np.split(np.arange(len(problem.runs.queries)), ends)
+    return [part for part in parts if len(part)]
 
-    def __init__(self, problem: Problem, workers: int) -> None:
+
+def _together(helpers: Sequence[_Helper], trials: Sequence[Params]) -> FloatArray:
+    """(T, Q): the same to the last bit as the problem's own values.
+
+    Raises:
+        FusionBenchError: A process dies again and again.
+    """
+    started = [helper.start(trials) for helper in helpers]
+    pairs = zip(helpers, started, strict=True)
+    found = np.hstack([helper.finish(trials, future) for helper, future in pairs])
+    # What one part of the queries cannot be computed for is no result at all.
+    found[np.isnan(found).any(axis=1)] = np.nan
+    return found
+
+
+class _Helper:
+    """One process with some of the queries."""
+
+    def __init__(self, problem: Problem, part: IntArray) -> None:
+        keep = np.zeros(len(problem.runs.queries), dtype=bool)
+        keep[part] = True
+        some = problem.restricted(keep)
         # What was derived from the arrays is made again where it is needed.
-        self._problem = replace(problem, runs=replace(problem.runs, _memo={}))
-        self._workers = workers
-        self._executor = self._started()
+        self._problem = replace(some, runs=replace(some.runs, _memo={}))
+        self._executor = self._begun()
 
-    def values(self, trials: Sequence[Params]) -> FloatArray:
-        """(T, Q): the same to the last bit as the problem's own.
+    def start(self, trials: Sequence[Params]) -> Future[FloatArray]:
+        """Send trials."""
+        try:
+            return self._executor.submit(_evaluate, trials)
+        except BrokenProcessPool:  # it died while nobody looked
+            self._replace()
+            return self._executor.submit(_evaluate, trials)
 
-        Raises:
-            FusionBenchError: Processes die again and again.
-        """
+    def finish(self, trials: Sequence[Params], future: Future[FloatArray]) -> FloatArray:
+        """(T, q): the values, from another process where this one died."""
         for _ in range(RETRIES):
             try:
-                return self._values(trials)
+                return future.result()
             except BrokenProcessPool:
-                self.close()
-                self._executor = self._started()
-        raise FusionBenchError(
-            f"workers: the processes were killed {RETRIES} times in a row, often for want of "
-            "memory: ask for fewer --workers"
-        )
+                self._replace()
+                future = self._executor.submit(_evaluate, trials)
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            raise FusionBenchError(
+                f"workers: a process was killed {RETRIES + 1} times in a row, often for want of "
+                "memory: ask for fewer --workers"
+            ) from None
 
     def close(self) -> None:
-        """End the processes."""
+        """End the process."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _values(self, trials: Sequence[Params]) -> FloatArray:
-        shares = [trials[i :: self._workers] for i in range(self._workers)]
-        futures = [self._executor.submit(_evaluate, share) for share in shares if share]
-        found = np.empty((len(trials), len(self._problem.runs.queries)))
-        for i, future in enumerate(futures):
-            found[i :: self._workers] = future.result()
-        return found
+    def _replace(self) -> None:
+        self.close()
+        self._executor = self._begun()
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _begun(self) -> ProcessPoolExecutor:
         # Forking a process that has threads (a sampler's, a progress bar's) can lock up the child.
         server = "forkserver" in multiprocessing.get_all_start_methods()
         return ProcessPoolExecutor(
-            self._workers,
+            1,
             mp_context=multiprocessing.get_context("forkserver" if server else "spawn"),
             initializer=_start,
             initargs=(self._problem,),

@@ -33,6 +33,20 @@ def test_the_number_of_processes_changes_nothing(count: int) -> None:
         assert np.array_equal(evaluate(TRIALS[:1]), ONE.values(TRIALS[:1]))
 
 
+def test_a_trial_that_one_part_cannot_compute_is_none() -> None:
+    # The better source's scores fall below 0 for some queries, where x / max is refused.
+    one = problem(
+        system({"method": "weighted_score", "normalize": "min_max"}),
+        {"fusion.normalize.method": {"choices": ["min_max", "max"]}},
+        runs=aligned(24, depth=2),
+    )
+    trials: list[Params] = [{"fusion.normalize.method": name} for name in ("max", "min_max")]
+    with evaluators(one, 2) as evaluate:
+        found = evaluate(trials)
+    assert np.isnan(found[0]).all()
+    assert np.array_equal(found[1], one.values(trials)[1])
+
+
 def test_a_search_in_several_processes_finds_the_same() -> None:
     keep = np.ones(24, dtype=bool)
     settings = Settings(trials=16, batch=8)
@@ -53,6 +67,7 @@ def test_a_process_that_is_killed_is_replaced() -> None:
 
 
 def test_processes_that_die_for_ever_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "RETRIES", 1)
     monkeypatch.setattr(workers, "_start", die)
     with evaluators(ONE, 2) as evaluate, pytest.raises(FusionBenchError, match="fewer --workers"):
         evaluate(TRIALS)
