@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import optuna
@@ -122,3 +126,22 @@ def test_a_search_through_a_database_is_judged_and_copied_like_any_other(
     assert study.n_trials == len(report["trials"])
     assert study.best_trial is not None
     assert study.best_trial.value == max(trial["value"] for trial in report["trials"])
+
+
+def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
+    out = root / "out"
+    command = ["-m", "fusion_bench", "tune", str(root / tiny.EXPERIMENT), "--out", str(out)]
+    options = ["--trials", "100000", "--no-plots", "--datasets", str(root / "datasets")]
+    process = subprocess.Popen(
+        [sys.executable, *command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    log = out / "trials.jsonl"
+    while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 40):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert b"Traceback" not in errors
+    found = json.loads((out / "tuning.json").read_text())
+    assert found["interrupted"]
+    assert len(found["trials"]) >= 40
