@@ -29,11 +29,23 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     while name in experiment.systems:
         name += " again"
     data: dict[str, Any] = {
-        "description": f"{report.system} as it was and as tuned on {report.dataset}: "
-        f"{report.verdict}",
+        "description": _description(report),
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
         "systems": {report.system: described(default), name: report.choice.config},
     }
+    if report.typed is not None:
+        data["systems"][f"{name} by type"] = report.typed.config
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _description(report: TuningReport) -> str:
+    """The verdict, and what not to take for one."""
+    said = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}."
+    if report.salt is None:
+        return said
+    return (
+        f"{said} eval takes all queries, those it was tuned on as well: the comparison on held-out "
+        "queries is in tuning.md."
+    )

@@ -26,7 +26,7 @@ from fusion_bench.tune.splits import BoolArray
 __all__ = ["LEAST_GROUPS", "tune_by_type"]
 
 #: A type with fewer tuning groups keeps the numbers for all.
-LEAST_GROUPS = 20
+LEAST_GROUPS = 5
 #: Only what stands here can differ by type.
 PARTS = ("fusion", "blend")
 

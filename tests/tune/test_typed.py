@@ -85,7 +85,7 @@ def test_types_that_do_not_differ_are_not_worth_it() -> None:
 
 
 def test_a_type_with_too_few_queries_keeps_the_numbers_for_all() -> None:
-    types = ["a" if q < 150 else "b" for q in range(QUERIES)]
+    types = ["a" if q < 156 else "b" for q in range(QUERIES)]
     judge, chosen, found, asked = run(problem(runs=aligned(QUERIES, types=types)))
     assert found is not None
     assert [name for name, _ in asked] == ["a"]
