@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.collections import MEASURE, Collection
-from fusion_bench import measure
 from fusion_bench.align import AlignedRuns
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.order import FloatArray, positions
+from fusion_bench.order import FloatArray
 from fusion_bench.tune.splits import BoolArray
 
 __all__ = ["RIVALS", "Rival", "ranx_itself"]
@@ -114,28 +113,62 @@ def _pairs(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
         yield " + ".join(pair), collection.runs.restrict(pair)
 
 
-def _measured(
-    collection: Collection, view: AlignedRuns, scores: FloatArray
-) -> Iterator[FloatArray]:
-    """The fused list as it is, and with the reranker put over its first 50."""
-    placed = positions(scores, view.offsets)
-    yield measure.evaluate([MEASURE], view, placed, qrels=collection.qrels)[0]
-    for row in view.rerank:
-        tiers = np.where((placed > 50) | np.isnan(row), 1, 0).astype(np.int8)
-        reranked = positions(np.where(tiers == 0, row, scores), view.offsets, tiers=tiers)
-        yield measure.evaluate([MEASURE], view, reranked, qrels=collection.qrels)[0]
+class Padded:
+    """A view as a table of queries × candidates, for thousands of variants a minute.
+
+    Floats are compared as they are: a grid's score decides about ties as the tool would.
+    """
+
+    def __init__(self, view: AlignedRuns) -> None:
+        sizes = np.diff(view.offsets)
+        place = np.arange(len(view.documents)) - np.repeat(view.offsets[:-1], sizes)
+        self._shape = (len(sizes), int(sizes.max()))
+        self._at = (view.query_index, place)
+        self._gains = self._table(view.grades.astype(np.float64), 0.0)
+        self._reranked = [self._table(row, np.nan) for row in view.rerank]
+        self._ideal = np.zeros(len(sizes))
+        for q, (_, rows) in enumerate(_rows(view.queries, view.ideal_offsets)):
+            best = view.ideal_grades[rows][:10]
+            self._ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
+
+    def measured(self, scores: FloatArray) -> Iterator[FloatArray]:
+        """nDCG@10 of the fused list, and with each reranker over its first 50."""
+        fused = self._table(scores, -np.inf)
+        top = _first(fused, 60)
+        yield self._ndcg(top)
+        for table in self._reranked:
+            kept = np.take_along_axis(table, top[:, :50], axis=1)
+            order = np.argsort(np.where(np.isnan(kept), np.inf, -kept), axis=1, kind="stable")
+            yield self._ndcg(np.take_along_axis(top, order, axis=1))
+
+    def _table(self, values: FloatArray, fill: float) -> FloatArray:
+        out = np.full(self._shape, fill)
+        out[self._at] = values
+        return out
+
+    def _ndcg(self, order: np.ndarray) -> FloatArray:
+        gains = np.take_along_axis(self._gains, order[:, :10], axis=1)
+        found = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
+        return np.divide(found, self._ideal, out=np.zeros_like(found), where=self._ideal > 0)
 
 
-def _named(
-    collection: Collection, view: AlignedRuns, name: str, scores: FloatArray
-) -> Iterator[tuple[str, FloatArray]]:
-    for how, values in zip(("", ", reranked"), _measured(collection, view, scores), strict=False):
+def _first(scores: FloatArray, count: int) -> np.ndarray:
+    """(Q, count): columns by score, greatest first; equal ones in their own order."""
+    count = min(count, scores.shape[1])
+    best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
+
+
+def _named(table: Padded, name: str, scores: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    for how, values in zip(("", ", reranked"), table.measured(scores), strict=False):
         yield name + how, values
 
 
 def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """The 82 variants of the Search Relevance Workbench's hybrid optimizer."""
     for pair, view in _pairs(collection):
+        table = Padded(view)
         for technique, means in (
             ("min_max", ("arithmetic", "geometric", "harmonic")),
             ("l2", ("arithmetic", "geometric", "harmonic")),
@@ -146,10 +179,10 @@ def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
                 weights = np.array([tenths / 10, 1 - tenths / 10])
                 scores = _opensearch_mean(mean, scaled, weights)
                 name = f"{pair}, {technique}, {mean}, {tenths / 10}"
-                yield from _named(collection, view, name, scores)
+                yield from _named(table, name, scores)
         for k in (1, 5, 10, 20, 60):
             scores = _reciprocal(view, k)
-            yield from _named(collection, view, f"{pair}, rrf {k}", scores)
+            yield from _named(table, f"{pair}, rrf {k}", scores)
 
 
 def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
@@ -205,14 +238,15 @@ def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> Floa
 def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """``hybrid_rrf`` with k from 4 to 80 and ``hybrid_cc`` with 101 weights of four scalings."""
     for pair, view in _pairs(collection):
+        table = Padded(view)
         for k in range(4, 81):
-            yield from _named(collection, view, f"{pair}, rrf {k}", _reciprocal(view, k))
+            yield from _named(table, f"{pair}, rrf {k}", _reciprocal(view, k))
         for technique in ("mm", "tmm", "z", "dbsf"):
             scaled = np.array([_autorag_scale(technique, view, s) for s in range(2)])
             for percent in range(101):
                 weight = percent / 100
                 scores = weight * scaled[0] + (1 - weight) * scaled[1]
-                yield from _named(collection, view, f"{pair}, {technique} {weight}", scores)
+                yield from _named(table, f"{pair}, {technique} {weight}", scores)
 
 
 def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:

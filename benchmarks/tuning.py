@@ -36,7 +36,7 @@ OURS, DEFAULT = "fusion_bench tune", "default"
 #: A tuned system that loses no more than this is as good.
 MARGIN = 0.01
 #: Salts where the dataset has no splits of its own: more where there are few queries.
-SALTS: Mapping[str, int] = {"jqara": 3, "codec": 6, "trec-dl-2019": 10, "nfcorpus": 6}
+SALTS: Mapping[str, int] = {"jqara": 2, "codec": 4, "trec-dl-2019": 10, "nfcorpus": 3}
 
 
 @dataclass(frozen=True, eq=False)
