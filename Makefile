@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval dataset bench scaling pictures test check lint types tests format clean
+.PHONY: help eval tune dataset bench scaling pictures test check lint types tests format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,6 +15,9 @@ help: ## Show this help
 
 eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: experiments/default.yaml)
 	$(BIN)/fusion-bench eval $(EXPERIMENT)
+
+tune: $(VENV)/.run ## Tune the system that EXPERIMENT names under 'tune', and judge the gain
+	$(BIN)/fusion-bench tune $(EXPERIMENT)
 
 dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
 	$(BIN)/python datasets/attack/rebuild

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns
@@ -21,17 +21,28 @@ from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
-from fusion_bench.query_types import TypeWeights, type_of
+from fusion_bench.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.shards import over_shards
 
-__all__ = ["Ranking", "Scores", "System", "evaluate", "rank", "rankings"]
+__all__ = ["Ranking", "Scores", "System", "Variant", "evaluate", "rank", "rankings"]
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
 
 Depth = Annotated[int, Field(ge=1)]
 Location = tuple[str | int, ...]
+
+
+AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validator())]
+AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validator())]
+
+
+class Variant(StrictModel):
+    """What answers the queries of one type."""
+
+    fusion: AnyFusion = RRF()
+    blend: AnyBlend = NoBlend()
 
 
 class System(StrictModel):
@@ -44,18 +55,52 @@ class System(StrictModel):
         blend: How a rerank list changes that list.
         depth: Cut each source (or the named ones) at this rank before fusion; all by default.
         weights_by_type: Weights by query type, instead of the fusion's own.
+        by_query_type: Fusion and blend by query type. Wherever a number of theirs stands, YAML may
+            say ``{by_query_type: {local: 0.3, hybrid: 0.5}}`` instead, which becomes this.
         min_relevance: Drop documents whose final score is below this (BR-007).
         top_k: Cut the final list at this rank, last of all.
     """
 
     name: str
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
-    fusion: Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validator())] = RRF()
-    blend: Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validator())] = NoBlend()
+    fusion: AnyFusion = RRF()
+    blend: AnyBlend = NoBlend()
     depth: Depth | dict[str, Depth] | None = None
     weights_by_type: TypeWeights | None = None
+    by_query_type: dict[str, Variant] | None = None
     min_relevance: float | None = None
     top_k: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        return split_by_type(data, ("fusion", "blend"))
+
+    @field_validator("by_query_type")
+    @classmethod
+    def _for_unsure(cls, value: dict[str, Variant] | None) -> dict[str, Variant] | None:
+        if value is not None and UNSURE not in value:
+            raise ValueError(f"type {UNSURE!r} is required: unsure queries use it")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> System:
+        if self.weights_by_type is not None and self.by_query_type is not None:
+            raise ValueError("weights_by_type and by_query_type are two answers: keep one")
+        return self
+
+    @property
+    def types(self) -> tuple[str, ...] | None:
+        """The query types that have an answer of their own; None = all are answered alike."""
+        if self.by_query_type is not None:
+            return tuple(self.by_query_type)
+        return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
+
+    @property
+    def rerankers(self) -> frozenset[str]:
+        """The rerank lists that some query needs."""
+        blends = [self.blend, *(one.blend for one in (self.by_query_type or {}).values())]
+        return frozenset(one.reranker_name for one in blends if one.reranker_name is not None)
 
     @field_validator("runs")
     @classmethod
@@ -81,8 +126,7 @@ class System(StrictModel):
             for name in self.depth:
                 if name not in self.runs:
                     yield ("depth", name), UnknownNameError("run", name, self.runs)
-        reranker = self.blend.reranker_name
-        if reranker is not None and reranker not in rerankers:
+        for reranker in sorted(self.rerankers.difference(rerankers)):
             yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
         if not unknown:
             yield from self._weight_problems([roles[name] for name in self.runs])
@@ -94,6 +138,8 @@ class System(StrictModel):
         places: list[tuple[Location, str]] = [(("fusion",), "")]
         if self.weights_by_type is not None:
             places = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
+        if self.by_query_type is not None:
+            places = [(("by_query_type", name), name) for name in self.by_query_type]
         for location, query_type in places:
             try:
                 self.of_type(query_type).fusion.source_weights(self.runs, roles)
@@ -102,6 +148,10 @@ class System(StrictModel):
 
     def of_type(self, query_type: str) -> System:
         """The plain system that queries of this type are answered by."""
+        if self.by_query_type is not None:
+            own = self.by_query_type[query_type]
+            changed = {"fusion": own.fusion, "blend": own.blend, "by_query_type": None}
+            return self.model_copy(update=changed)
         if self.weights_by_type is None:
             return self
         if "weights" not in type(self.fusion).model_fields:
@@ -115,9 +165,16 @@ class System(StrictModel):
 
     def without_v2(self) -> System:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
-        return self.model_copy(
-            update={"fusion": self.fusion.without_v2(), "blend": self.blend.without_v2()}
-        )
+        changed: dict[str, Any] = {
+            "fusion": self.fusion.without_v2(),
+            "blend": self.blend.without_v2(),
+        }
+        if self.by_query_type is not None:
+            changed["by_query_type"] = {
+                name: Variant(fusion=one.fusion.without_v2(), blend=one.blend.without_v2())
+                for name, one in self.by_query_type.items()
+            }
+        return self.model_copy(update=changed)
 
     def view(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""
@@ -241,10 +298,10 @@ def _plain_parts(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together answer every query: its indices, who answers it, its runs."""
-    if system.weights_by_type is None:
+    known = system.types
+    if known is None:
         yield np.arange(len(runs.queries)), system, runs
         return
-    known = system.weights_by_type.root
     types = np.array(
         [
             type_of(query_type, confidence, known)
@@ -253,7 +310,7 @@ def _plain_parts(
     )
     for query_type in sorted(set(types.tolist())):
         chosen = types == query_type
-        part = runs.memo(("types", query_type, tuple(known)), partial(runs.subset, chosen))
+        part = runs.memo(("types", query_type, known), partial(runs.subset, chosen))
         yield np.flatnonzero(chosen), system.of_type(query_type), part
 
 

@@ -13,6 +13,7 @@ from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.tuning import Tuning
 
 __all__ = ["Experiment", "read_experiment"]
 
@@ -50,6 +51,7 @@ class Experiment(StrictModel):
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
         resamples: Of the randomisation test; max(10,000, 200 × comparisons) by default.
+        tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of everything random.
     """
 
@@ -65,6 +67,7 @@ class Experiment(StrictModel):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     interval: Literal["t", "bootstrap"] = "t"
     resamples: Annotated[int, Field(ge=10_000)] | None = None
+    tune: Tuning | None = None
     seed: Annotated[int, Field(ge=0)] = 7
 
     @model_validator(mode="after")
@@ -129,5 +132,12 @@ def read_experiment(path: Path) -> tuple[Experiment, Source]:
     if experiment.baseline not in experiment.systems:
         raise UnknownNameError(
             "baseline", experiment.baseline, experiment.systems, where=source.where(("baseline",))
+        )
+    if experiment.tune is not None and experiment.tune.system not in experiment.systems:
+        raise UnknownNameError(
+            "system",
+            experiment.tune.system,
+            experiment.systems,
+            where=source.where(("tune", "system")),
         )
     return experiment, source

@@ -1,4 +1,4 @@
-"""Weights by query type.
+"""Weights, and any other number of a method, by query type.
 
 Source: CONV-03-05: keyword/semantic/graph weights by query type; a classification that is not
 sure enough, or absent, counts as ``hybrid``; a strategy that is off weighs 0 (BR-011).
@@ -6,14 +6,14 @@ sure enough, or absent, counts as ``hybrid``; a strategy that is off weighs 0 (B
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pydantic import RootModel, model_validator
 
 from fusion_bench.config import Weight
 
-__all__ = ["CONV_03_05", "TypeWeights", "type_of"]
+__all__ = ["BY_QUERY_TYPE", "CONV_03_05", "UNSURE", "TypeWeights", "split_by_type", "type_of"]
 
 ByRole: TypeAlias = dict[str, Weight]
 
@@ -21,6 +21,8 @@ ByRole: TypeAlias = dict[str, Weight]
 MIN_CONFIDENCE = 0.7
 #: The type of queries without a sure classification.
 UNSURE = "hybrid"
+#: A mapping with this one key stands for a value that depends on the type.
+BY_QUERY_TYPE = "by_query_type"
 #: How far the weights of one type may be from adding up to 1.
 SUM_TOLERANCE = 0.01
 
@@ -64,3 +66,63 @@ def type_of(query_type: str | None, confidence: float | None, known: Collection[
     """
     unsure = confidence is not None and confidence < MIN_CONFIDENCE
     return UNSURE if query_type is None or unsure or query_type not in known else query_type
+
+
+def split_by_type(data: Any, parts: Collection[str]) -> Any:  # noqa: ANN401 - as YAML says it
+    """Take ``{by_query_type: {type: value, …}}`` apart, wherever in these parts it stands.
+
+    Args:
+        data: A system as YAML says it.
+        parts: Keys under which such a mapping may stand, at any depth.
+
+    Returns:
+        The same with the value for unsure queries in its place, and under ``by_query_type`` the
+        parts of each type that is named somewhere; a type that one mapping does not name has the
+        value for unsure queries there. Unchanged where there is no such mapping.
+
+    Raises:
+        ValueError: A mapping without a value for unsure queries, or one beside parts by type.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    given = {part: data[part] for part in parts if part in data}
+    types = sorted({name for value in given.values() for name in _types_in(value)})
+    if not types:
+        return data
+    if BY_QUERY_TYPE in data:
+        raise ValueError(f"{BY_QUERY_TYPE} stands in the system and inside it: keep one")
+    by_type = {
+        name: {part: _of_type(value, name) for part, value in given.items()} for name in types
+    }
+    return {**data, **by_type[UNSURE], BY_QUERY_TYPE: by_type}
+
+
+def _choices(data: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - as above
+    """The values by type, if that is what this is."""
+    if isinstance(data, Mapping) and list(data) == [BY_QUERY_TYPE]:
+        found = CONV_03_05 if data[BY_QUERY_TYPE] == "conv-03-05" else data[BY_QUERY_TYPE]
+        if not isinstance(found, Mapping) or UNSURE not in found:
+            raise ValueError(
+                f"{BY_QUERY_TYPE}: a mapping from query type to value is needed, with a value for "
+                f"{UNSURE!r}: unsure queries use it"
+            )
+        return found
+    return None
+
+
+def _types_in(data: Any) -> Iterator[str]:  # noqa: ANN401 - as above
+    found = _choices(data)
+    if found is not None:
+        yield from map(str, found)
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from _types_in(value)
+
+
+def _of_type(data: Any, name: str) -> Any:  # noqa: ANN401 - as above
+    found = _choices(data)
+    if found is not None:
+        return found.get(name, found[UNSURE])
+    if isinstance(data, Mapping):
+        return {key: _of_type(value, name) for key, value in data.items()}
+    return data

@@ -22,7 +22,7 @@ from fusion_bench.report import model
 from fusion_bench.results import bounds, comparisons, run_infos, system_result
 from fusion_bench.task import Task, prepare
 
-__all__ = ["Paths", "Progress", "run", "run_on"]
+__all__ = ["Paths", "Progress", "provenance", "run", "run_on"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -106,7 +106,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool
     return load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
-        rerankers={system.blend.reranker_name or "" for system in systems},
+        rerankers={name for system in systems for name in system.rerankers},
         cache=cache,
     )
 
@@ -141,7 +141,7 @@ def run_on(
             "split": split,
             "query_type": query_type,
         },
-        provenance=_provenance(source, v2_enabled=v2_enabled),
+        provenance=provenance(source, v2_enabled=v2_enabled),
         collections=tuple(collections),
     )
 
@@ -200,7 +200,8 @@ def _collection(task: Task, progress: Progress) -> model.Collection:
     )
 
 
-def _provenance(source: Source, *, v2_enabled: bool) -> model.Provenance:
+def provenance(source: Source, *, v2_enabled: bool) -> model.Provenance:
+    """What made a report: when, from which file, with which versions."""
     packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
     return model.Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -79,6 +79,12 @@ def lists(found: System) -> dict[str, list[str]]:
         ({"blend": {"method": "replace"}}, r"blend\.reranker: is required"),
         ({"fuson": "rrf"}, "fuson: unknown key 'fuson'; did you mean 'fusion'"),
         ({"weights_by_type": {"local": {"a": 1.0}}}, "weights_by_type: weights for type 'hybrid'"),
+        ({"by_query_type": {"local": {}}}, "by_query_type: type 'hybrid' is required"),
+        ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "with a value for 'hybrid'"),
+        (
+            {"by_query_type": {"hybrid": {}}, "weights_by_type": "conv-03-05"},
+            "weights_by_type and by_query_type are two answers",
+        ),
     ],
 )
 def test_systems_that_break_a_rule(options: dict[str, object], message: str) -> None:
@@ -242,6 +248,35 @@ def test_values_of_types_land_at_their_queries() -> None:
     assert plain.values.tolist() == [[1.0, 0.0, 0.0]]
     covered = np.concatenate([index for index, _ in rankings(by_type, table, {})])
     assert sorted(covered) == [0, 1, 2]
+
+
+def test_any_number_by_type_is_one_plain_system_a_type() -> None:
+    known = {"q1": Query("q1", type="a", confidence=0.9), "q2": Query("q2", type="b")}
+    table = runs(known)
+    both = {"keyword": 1.0, "graph": {"by_query_type": {"a": 5.0, "hybrid": 0.0}}}
+    mixed = system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both})
+    assert mixed.types == ("a", "hybrid")
+    plain = [
+        system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both | {"graph": weight}})
+        for weight in (5.0, 0.0)
+    ]
+    assert [mixed.of_type("a"), mixed.of_type("hybrid")] == plain
+    found = [s.values[0] for s in evaluate([mixed, *plain], table, [parse_measure("RR@10")])]
+    assert found[0].tolist() == [found[1][0], found[2][1], found[2][2]]
+    assert found[1][1] != found[2][1], "the types differ where it matters"
+    assert validated(System, {"name": "s", **described(mixed)}) == mixed
+
+
+def test_what_by_type_needs_is_asked_of_the_dataset() -> None:
+    blend = {"by_query_type": {"a": {"method": "replace", "reranker": "x"}, "hybrid": "none"}}
+    mixed = system(blend=blend, fusion={"method": "rrf_v2"}, runs=("bm25", "dense"))
+    assert mixed.rerankers == {"x"}
+    assert [place for place, _ in mixed.problems(ROLES, ["r"])] == [("blend", "reranker")]
+    weights = {"by_query_type": {"a": {"graph": 1}, "hybrid": {}}}
+    wrong = system(fusion={"method": "rrf", "weights": weights})
+    assert [place for place, _ in wrong.problems(ROLES, ["r"])] == [("by_query_type", "a")]
+    v1 = mixed.without_v2()
+    assert [v1.of_type(t).fusion.method for t in ("a", "hybrid")] == ["rrf", "rrf"]
 
 
 def test_systems_that_share_a_fusion_share_its_list() -> None:

@@ -18,6 +18,7 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import ScoreSpace
 from fusion_bench.registry import Registry
+from fusion_bench.space import Parameter, Params
 
 __all__ = ["Blend", "Blended", "Fused", "RerankBlend", "blends"]
 
@@ -99,6 +100,18 @@ class Blend(StrictModel):
             depth: How many fused ranks to speak of.
         """
         return None
+
+    def space(self) -> tuple[Parameter, ...]:
+        """What can be tuned, with paths relative to the blend.
+
+        What a blend costs (``depth``) or drops (``min_score``) is not among it: more of it is
+        not a matter of taste, so a search does so only where it is asked to.
+        """
+        return ()
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """Values that its sources name, worth a trial before any search; relative paths."""
+        return ()
 
     def without_v2(self) -> Blend:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fusion_bench.blend._base import Fused, RerankBlend
 from fusion_bench.blend._scores import min_max_within
 from fusion_bench.errors import AlignmentError
 from fusion_bench.order import FloatArray
+from fusion_bench.space import Parameter, choice
 
 __all__ = ["Retrieval", "RetrievalBlend"]
 
@@ -29,6 +30,10 @@ class RetrievalBlend(RerankBlend):
     """
 
     retrieval: Retrieval = "fused"
+
+    def space(self) -> tuple[Parameter, ...]:
+        """The reading of the retrieval term, which decides what every share means."""
+        return (choice("retrieval", *get_args(Retrieval)),)
 
     def retrieval_term(
         self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]

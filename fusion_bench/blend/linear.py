@@ -13,6 +13,7 @@ from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.space import Parameter, Params, real
 
 __all__ = ["Linear"]
 
@@ -32,6 +33,14 @@ class Linear(RetrievalBlend):
 
     method: Literal["linear"] = "linear"
     beta: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    def space(self) -> tuple[Parameter, ...]:
+        """β and the retrieval term."""
+        return (real("beta", 0.0, 1.0), *super().space())
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """β = 0.7, nablarch's other value."""
+        return ({"beta": 0.7},)
 
     def combine(
         self,

@@ -14,11 +14,15 @@ from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.order import FloatArray, IntArray, sum_terms
+from fusion_bench.space import Parameter, Params, real, table
 
 __all__ = ["PositionAware"]
 
 Rank = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+#: Ranks that one tier of a searched table may span.
+DEEPEST_TIER = 20
 
 
 @blends.register
@@ -43,6 +47,15 @@ class PositionAware(RetrievalBlend):
     @classmethod
     def _by_rank(cls, value: dict[int, float]) -> dict[int, float]:
         return dict(sorted(value.items()))
+
+    def space(self) -> tuple[Parameter, ...]:
+        """The share and the ranks of each tier, the share beyond them, and the retrieval term."""
+        shares = table("tiers", len(self.tiers), 1.0, DEEPEST_TIER)
+        return (*shares, real("rest", 0.0, 1.0), *super().space())
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """0.85 on the first tier: the 85/15 that ADR-005 names beside its 75/25."""
+        return ({"tiers.1.value": 0.85},) if self.tiers else ()
 
     def combine(
         self,

@@ -15,8 +15,12 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._compiled import Compiled
 from fusion_bench.order import FloatArray
 from fusion_bench.registry import Registry
+from fusion_bench.space import Parameter, Params, real
 
 __all__ = ["Fusion", "WeightedFusion", "fusions"]
+
+#: Greatest weight that a search looks at: ADR-005's 2 is inside.
+GREATEST_WEIGHT = 2.0
 
 
 class Fusion(StrictModel):
@@ -70,6 +74,18 @@ class Fusion(StrictModel):
         """
         return None
 
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - as above
+        """What can be tuned, with paths relative to the fusion.
+
+        Args:
+            sources: Names of the sources it would fuse.
+        """
+        return ()
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """Values that its sources name, worth a trial before any search; relative paths."""
+        return ()
+
     def without_v2(self) -> Fusion:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
         return self
@@ -93,6 +109,12 @@ class WeightedFusion(Fusion):
     """
 
     weights: dict[str, Weight] = Field(default_factory=dict)
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """The weight of each source; a single one has nothing to be weighed against."""
+        if len(sources) == 1:
+            return ()
+        return tuple(real(f"weights.{name}", 0.0, GREATEST_WEIGHT) for name in sources)
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights, each source's by its name or by one of its roles.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from fusion_bench.align import AlignedRuns
 from fusion_bench.fuse._base import WeightedFusion, fusions
 from fusion_bench.fuse._compiled import RankSum
 from fusion_bench.order import FloatArray, IntArray, sum_terms
+from fusion_bench.space import Parameter, integer
 
 __all__ = ["RRF"]
 
@@ -35,6 +37,10 @@ class RRF(WeightedFusion):
     method: Literal["rrf"] = "rrf"
     k: Annotated[float, Field(ge=0, le=1000)] = 60
     normalize: Literal["none", "max_possible", "three_lists"] = "none"
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """k, evenly by its logarithm, and the weights."""
+        return (integer("k", 1, 1000, log=True), *super().space(sources))
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the sum of the terms, divided as ``normalize`` says, not clamped."""

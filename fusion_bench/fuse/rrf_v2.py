@@ -14,10 +14,17 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.space import Parameter, Params, table
 
 __all__ = ["RRFv2"]
 
 Rank = Annotated[int, Field(ge=1)]
+
+#: Greatest bonus that a search looks at: in absolute terms a document that one list puts first has
+#: 1/(k+1), .016 at k = 60; in relative ones that is 1.
+GREATEST_BONUS = {"absolute": 0.2, "relative": 10.0}
+#: Ranks that one entry of a searched table may span.
+DEEPEST_BONUS = 10
 
 
 @fusions.register
@@ -50,6 +57,17 @@ class RRFv2(RRF):
     @classmethod
     def _by_rank(cls, value: dict[int, float]) -> dict[int, float]:
         return dict(sorted(value.items()))
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """k, the weights, and each entry of the bonus as it is declared."""
+        greatest = GREATEST_BONUS[self.bonus_unit]
+        return (*super().space(sources), *table("bonus", len(self.bonus), greatest, DEEPEST_BONUS))
+
+    def suggestions(self) -> tuple[Params, ...]:
+        """A bonus of 0.10 at rank 1, which ADR-005 names beside its 0.05."""
+        if not self.bonus or self.bonus_unit != "absolute":
+            return ()
+        return ({"bonus.1.value": 0.10},)
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role.

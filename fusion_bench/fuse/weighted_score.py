@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from fusion_bench.fuse._compiled import WeightedMean
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.space import Parameter, choice
 
 __all__ = ["WeightedScore"]
 
@@ -48,6 +50,21 @@ class WeightedScore(WeightedFusion):
     def keeps_single_list(self) -> bool:
         """As the normaliser does: an inverted or a flattened scale loses the order."""
         return self.normalize.keeps_order
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """The weights, the normaliser with its own space, and what absence means."""
+        models = {name: model for name, model in normalizers.all().items() if model.searched}
+        scales = [
+            one.under("normalize").given("normalize.method", name)
+            for name, model in models.items()
+            for one in model(method=name).space()
+        ]
+        return (
+            *super().space(sources),
+            choice("normalize.method", *models),
+            *scales,
+            choice("missing", "skip", "zero", "min"),
+        )
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the weighted mean."""

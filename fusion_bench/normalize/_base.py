@@ -15,6 +15,7 @@ from fusion_bench.align import AlignedRuns
 from fusion_bench.config import StrictModel
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.registry import Registry
+from fusion_bench.space import Parameter
 
 __all__ = ["Lists", "Normalizer", "normalizers"]
 
@@ -68,9 +69,11 @@ class Normalizer(StrictModel):
             say 1, ranx says 0.
         keeps_order: Whether a greater score always stays greater; not where the scale is turned
             round, clipped, or so flat far out that scores meet.
+        searched: Whether a search over normalisers tries it; not where it needs to be told more.
     """
 
     keeps_order: ClassVar[bool] = True
+    searched: ClassVar[bool] = True
 
     method: str
     constant: float = 1
@@ -81,6 +84,10 @@ class Normalizer(StrictModel):
         if value not in (0, 0.5, 1):
             raise ValueError(f"must be 0, 0.5 or 1, given {value}")
         return value
+
+    def space(self) -> tuple[Parameter, ...]:
+        """What can be tuned, with paths relative to the normaliser."""
+        return ()
 
     @abstractmethod
     def scale(self, lists: Lists) -> FloatArray:

@@ -29,6 +29,7 @@ class MinMaxInverted(Normalizer):
     """``min_max_inverted``: (max − x) / (max − min), for scores that are distances."""
 
     keeps_order: ClassVar[bool] = False
+    searched: ClassVar[bool] = False  # turns every list round, unless the scores are distances
 
     method: Literal["min_max_inverted"] = "min_max_inverted"
 
@@ -85,6 +86,8 @@ class TheoreticalMinMax(Normalizer):
     Attributes:
         lo: By source name or role: −1 for a cosine, 0 for BM25.
     """
+
+    searched: ClassVar[bool] = False
 
     method: Literal["theoretical_min_max"] = "theoretical_min_max"
     lo: dict[str, float] = Field(min_length=1)

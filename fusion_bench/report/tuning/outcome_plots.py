@@ -1,0 +1,161 @@
+"""Pictures of what a search is worth: folds, held-out queries, quality against effort.
+
+Importing this module imports matplotlib.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fusion_bench.report.plots import (
+    BLUE,
+    GREEN,
+    INK,
+    RED,
+    SOFT,
+    WIDTH,
+    _figure,
+    _plain,
+    _short,
+    _steps,
+    _style,
+)
+from fusion_bench.report.tables import number
+from fusion_bench.report.tuning.marks import MARKS, in_range
+from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
+
+__all__ = ["calibration", "fold_spread", "front", "held_out"]
+
+
+def fold_spread(tuning: TuningReport) -> Figure:
+    """Where in its range each fold put each parameter, with the default and the final choice."""
+    listed = tuning.parameters[::-1]
+    with _style():
+        figure = _figure(WIDTH, 1.3 + 0.3 * len(listed))
+        axes = figure.add_subplot()
+        for y, parameter in enumerate(listed):
+            folds = [fold.params.get(parameter.path) for fold in tuning.folds]
+            there = [value for value in folds if value is not None]
+            axes.plot(
+                in_range(parameter, there), [y] * len(there), "o", color=BLUE, ms=6, alpha=0.5
+            )
+            for value, kind in (
+                (parameter.default, "default"),
+                (tuning.choice.params.get(parameter.path), "polish"),
+            ):
+                if value is not None:
+                    mark, colour = MARKS[kind]
+                    axes.plot(in_range(parameter, [value]), [y], mark, color=colour, ms=7)
+        axes.set_yticks(range(len(listed)), [_plain(_short(one.path)) for one in listed])
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xlabel("place in its range")
+        axes.set_ylim(-0.6, len(listed) - 0.4)
+        for kind, label in (("default", "default"), ("polish", "tuned")):
+            axes.plot([], [], MARKS[kind][0], color=MARKS[kind][1], label=label)
+        axes.plot([], [], "o", color=BLUE, alpha=0.5, label="without one fold")
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def held_out(tuning: TuningReport) -> Figure:
+    """Tuned − default of every held-out query, sorted; and the interval that decides."""
+    pairs = np.array(tuning.held_out_values)
+    difference = -np.sort(-(pairs[:, 1] - pairs[:, 0]))
+    with _style():
+        figure = _figure(WIDTH, 3.2)
+        left, right = figure.subplots(1, 2, width_ratios=(3, 1))
+        _steps(left, difference, BLUE, difference > 0)
+        _steps(left, difference, RED, difference < 0)
+        left.axhline(0, color=INK, lw=0.8)
+        left.set_xlim(0, len(difference))
+        left.set_xlabel("held-out queries, sorted by their difference")
+        left.set_ylabel(f"tuned - default, {_plain(tuning.measure)}")
+        _decision(right, tuning)
+    return figure
+
+
+def _decision(axes: Axes, tuning: TuningReport) -> None:
+    """The interval against 0 and against the least gain."""
+    found = tuning.held_out
+    axes.axhline(0, color=INK, lw=0.8)
+    axes.axhline(tuning.min_gain, color=GREEN, lw=1, ls=":")
+    axes.annotate(
+        "least gain",
+        (0.5, tuning.min_gain),
+        xycoords=("axes fraction", "data"),
+        ha="center",
+        va="bottom",
+        fontsize=8,
+        color=GREEN,
+    )
+    for x, (gain, colour) in enumerate(((tuning.tune, SOFT), (found, BLUE))):
+        if gain.low is not None and gain.high is not None:
+            axes.plot([x, x], [gain.low, gain.high], color=colour, lw=2)
+        axes.plot([x], [gain.difference], "o", color=colour, ms=7)
+    axes.set_xticks([0, 1], ["tuning", "held out"])
+    axes.set_xlim(-0.5, 1.5)
+    axes.set_title(f"{number(found.difference, signed=True)}: {tuning.verdict}", fontsize=9)
+
+
+def calibration(found: ThresholdReport) -> Figure:
+    """Best score against the share of queries with a relevant document, and the thresholds."""
+    with _style():
+        figure = _figure(WIDTH, 3.6)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":", label="a score is a probability")
+        axes.plot(
+            [one.score for one in found.calibration],
+            [one.share for one in found.calibration],
+            "o-",
+            color=BLUE,
+            label="held-out queries, in tenths",
+        )
+        for rule, dashes, label in (
+            (found.default, "--", "default thresholds"),
+            (found.tuned, "-", "tuned thresholds"),
+        ):
+            axes.axvline(rule.upper, color=GREEN, lw=1, ls=dashes, label=label)
+            axes.axvline(rule.lower, color=RED, lw=1, ls=dashes)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel(f"best rerank score in the top {found.top}")
+        axes.set_ylabel("share with a relevant document")
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def front(tuning: TuningReport) -> Figure:
+    """Quality against candidates reranked: everything tried, and the efficient ones."""
+    with _style():
+        figure = _figure(WIDTH, 3.4)
+        axes = figure.add_subplot()
+        rest = [point for point in tuning.front if not point.efficient]
+        best = sorted((p for p in tuning.front if p.efficient), key=lambda p: p.candidates)
+        axes.plot(
+            [p.candidates for p in rest],
+            [p.value for p in rest],
+            ".",
+            color=SOFT,
+            ms=4,
+            label="tried",
+        )
+        axes.step(
+            [p.candidates for p in best],
+            [p.value for p in best],
+            "o-",
+            where="post",
+            color=BLUE,
+            label="front, tuning queries",
+        )
+        axes.plot(
+            [p.candidates for p in best],
+            [p.held_out for p in best],
+            "^",
+            color=GREEN,
+            label="the same, held out",
+        )
+        axes.set_xlabel("candidates reranked a query")
+        axes.set_ylabel(_plain(tuning.measure))
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure

@@ -1,0 +1,134 @@
+"""Which pictures a tuning run gets, and beside each what it means, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from matplotlib.figure import Figure
+
+from fusion_bench.report.plots import png
+from fusion_bench.report.tables import interval, number, shown
+from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning.markdown import Picture
+from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
+from fusion_bench.report.tuning.tables import described
+
+__all__ = ["drawn"]
+
+#: The search had settled if its last gain came before this share of the trials.
+SETTLED = 0.5
+
+
+def drawn(tuning: TuningReport) -> dict[Picture, bytes]:
+    """Every picture that has something to show, the most important first."""
+    return {
+        Picture(f"{name}.png", title, meaning): png(figure)
+        for name, title, meaning, figure in _figures(tuning)
+    }
+
+
+def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Figure]]:
+    yield "held-out", "Held-out differences", _held_out(tuning), outcome_plots.held_out(tuning)
+    yield "history", "Optimisation history", _history(tuning), plots.history(tuning)
+    if tuning.importances:
+        meaning = _importance(tuning)
+        yield "importance", "Parameter importance", meaning, plots.importance(tuning)
+    if tuning.parameters:
+        yield "slices", "Slices", _slices(), plots.slices(tuning)
+    contour = plots.contours(tuning)
+    if contour is not None:
+        yield "contours", "Contours", _contours(), contour
+    if tuning.folds:
+        yield "folds", "Spread over the folds", _folds(tuning), outcome_plots.fold_spread(tuning)
+    if tuning.thresholds is not None and tuning.thresholds.calibration:
+        meaning = _calibration(tuning.thresholds)
+        figure = outcome_plots.calibration(tuning.thresholds)
+        yield "calibration", "Calibration of the rerank scores", meaning, figure
+    if tuning.front:
+        yield "front", "Quality against effort", _front(tuning), outcome_plots.front(tuning)
+
+
+def _held_out(tuning: TuningReport) -> str:
+    found = tuning.held_out
+    return (
+        f"Left, one bar a held-out query: {found.wins:,} gain, {found.losses:,} lose, "
+        f"{found.ties:,} stay. Right, the mean with its interval "
+        f"{interval(found.low, found.high, signed=True)}: above 0 it ships, below 0 it is worse, "
+        "below the dotted line it is not worth a change. The grey tuning interval is no evidence: "
+        "the numbers were chosen there."
+    )
+
+
+def _history(tuning: TuningReport) -> str:
+    best = max(tuning.done, key=lambda trial: (trial.value or 0.0, -trial.number))
+    default = next(trial.value for trial in tuning.trials if trial.origin == "default")
+    done = [trial.number for trial in tuning.trials].index(best.number) + 1
+    late = done > SETTLED * len(tuning.trials) and best.origin != "polish"
+    end = (
+        "It came late, so more trials may find more."
+        if late
+        else "Much of the search came after it, so more trials are unlikely to find much."
+        if best.origin != "polish"
+        else "The exact line search found it."
+    )
+    return (
+        f"Each point is a setting; the default is at {number(default)}, the best "
+        f"({number(best.value)}) was trial {best.number} of {len(tuning.trials):,}. {end}"
+    )
+
+
+def _importance(tuning: TuningReport) -> str:
+    first = tuning.importances[0]
+    return (
+        f"{shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): the better "
+        "trials differ from the rest in it most. What has hardly any can stay at its default."
+    )
+
+
+def _slices() -> str:
+    return (
+        "Every trial by one parameter at a time (square: default, star: chosen, darker: later). A "
+        "flat top edge means that the number does not matter; a slope that ends at the border "
+        "means that the range is too narrow."
+    )
+
+
+def _contours() -> str:
+    return (
+        "The better half of the values over two parameters. A ridge that lies askew means that "
+        "the two only make sense together: changing one alone undoes the other."
+    )
+
+
+def _folds(tuning: TuningReport) -> str:
+    examples = "; ".join(described(fold.params) for fold in tuning.folds[:2])
+    return (
+        "Where each fold's search put each number. Points that lie together say that the queries "
+        "agree on it; points all over the range say that the number is fitted to whichever "
+        f"queries were there. The first folds chose: {examples}."
+    )
+
+
+def _calibration(found: ThresholdReport) -> str:
+    bins = found.calibration
+    total = sum(one.queries for one in bins)
+    off = sum(one.queries * abs(one.score - one.share) for one in bins) / total
+    first, last = bins[0], bins[-1]
+    return (
+        "Each point is a tenth of the held-out queries: its mean best score against the share that "
+        f"has a relevant document in the top {found.top}. On the diagonal a score is a "
+        f"probability; it is {number(off)} off on average. The lowest tenth "
+        f"({number(first.score)}) has one in {percent(first.share)} of its queries, the highest "
+        f"({number(last.score)}) in "
+        f"{percent(last.share)}. Dashed: the default's thresholds; solid: the tuned ones."
+    )
+
+
+def _front(tuning: TuningReport) -> str:
+    best = max((p for p in tuning.front if p.efficient), key=lambda point: point.value)
+    return (
+        "Left and high is good: quality for few reranked candidates. The best quality found takes "
+        f"{best.candidates:.0f} candidates a query (depth {best.depth}); where the line is flat, "
+        "going deeper buys nothing."
+    )

@@ -1,0 +1,287 @@
+"""Tables of a tuning run, as rows of strings that Markdown and the terminal only draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from fusion_bench.report.tables import (
+    Column,
+    Row,
+    Table,
+    Tone,
+    interval,
+    known,
+    number,
+    p_value,
+    shown,
+)
+from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tuning.model import (
+    Gain,
+    ParameterInfo,
+    ThresholdReport,
+    TuningReport,
+    Typed,
+    Value,
+)
+
+__all__ = [
+    "all_tables",
+    "by_type",
+    "confusion",
+    "described",
+    "front",
+    "gains",
+    "numbers",
+    "setting",
+    "typed",
+]
+
+TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "doubtful"}
+#: Significant digits of a tuned number: more would claim a care that no search has.
+DIGITS = 4
+
+
+def all_tables(tuning: TuningReport) -> Iterator[Table]:
+    """Every table that has something to show, most important first."""
+    yield gains(tuning)
+    yield numbers(tuning)
+    if tuning.by_type:
+        yield by_type(tuning)
+    if tuning.typed is not None:
+        yield typed(tuning, tuning.typed)
+    if tuning.front:
+        yield front(tuning)
+    if tuning.thresholds is not None:
+        yield confusion(tuning.thresholds)
+
+
+def covered(tuning: TuningReport) -> str:
+    """What an interval is called: ``95 %``."""
+    return f"{100 - 100 * tuning.alpha:.6g} %"
+
+
+def setting(value: Value) -> str:
+    """A tuned number or choice; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else shown(str(value))
+
+
+def _gain_cells(tuning: TuningReport, gain: Gain) -> tuple[str, ...]:
+    return (
+        f"{gain.queries:,}",
+        number(gain.default),
+        number(gain.tuned),
+        number(gain.difference, signed=True),
+        interval(gain.low, gain.high, signed=True),
+        p_value(gain.p, alpha=tuning.alpha),
+        f"{gain.wins:,}/{gain.ties:,}/{gain.losses:,}",
+    )
+
+
+def _gain_columns(tuning: TuningReport, first: str) -> tuple[Column, ...]:
+    return (
+        Column(first, left=True),
+        Column("queries", optional=True),
+        Column("default"),
+        Column("tuned"),
+        Column("difference"),
+        Column(f"{covered(tuning)} interval"),
+        Column("p"),
+        Column("w/t/l"),
+    )
+
+
+def gains(tuning: TuningReport) -> Table:
+    """Default against tuned: where it was chosen, by cross-validation, and held out."""
+    rows = [Row(("tuning queries: too good", *_gain_cells(tuning, tuning.tune)))]
+    if tuning.nested is not None:
+        row = ("nested cross-validation: an estimate", *_gain_cells(tuning, tuning.nested))
+        rows.append(Row(row))
+    tone = TONES.get(tuning.verdict, "plain")
+    rows.append(
+        Row(("held-out queries: these decide", *_gain_cells(tuning, tuning.held_out)), tone)
+    )
+    grouped = tuning.held_out.groups < tuning.held_out.queries
+    notes = [
+        "Difference = tuned - default, paired by query; "
+        f"interval{' by group' if grouped else ''}; p of a paired randomisation test, two-sided; "
+        "w/t/l = queries won, tied and lost by the tuned system.",
+    ]
+    if tuning.nested is not None:
+        notes.append(
+            "Nested cross-validation runs the whole search again without each fold and judges it "
+            "there. Its folds share queries, so its interval is too narrow: it decides nothing."
+        )
+    return Table(
+        f"{tuning.measure}: tuned against default",
+        _gain_columns(tuning, "on"),
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def numbers(tuning: TuningReport) -> Table:
+    """What each parameter was, is now, and would be without each fold."""
+    weight = {one.path: one.share for one in tuning.importances}
+    columns = [Column("parameter", left=True), Column("range"), Column("default"), Column("tuned")]
+    columns += [Column(f"fold {k}", optional=True) for k in range(1, len(tuning.folds) + 1)]
+    if tuning.folds:
+        columns.append(Column("fold spread"))
+    if weight:
+        columns.append(Column("importance"))
+    rows = []
+    for parameter in tuning.parameters:
+        path = parameter.path
+        cells = [shown(path), _range(parameter), setting(parameter.default)]
+        cells.append(setting(tuning.choice.params.get(path)))
+        cells += [setting(fold.params.get(path)) for fold in tuning.folds]
+        if tuning.folds:
+            cells.append(_spread(tuning, parameter))
+        if weight:
+            cells.append(percent(weight.get(path)))
+        rows.append(Row(tuple(cells)))
+    return Table("The numbers", tuple(columns), tuple(rows), tuple(_number_notes(tuning)))
+
+
+def _number_notes(tuning: TuningReport) -> Iterator[str]:
+    if tuning.folds:
+        yield (
+            "Fold spread: how far the numbers lie apart that were chosen without each fold, as a "
+            "share of the range (for a choice: how many folds agree). Wide spread and little "
+            "gain: the queries do not care."
+        )
+    if tuning.importances:
+        yield (
+            "Importance: PED-ANOVA over all trials (Watanabe, Bansal and Hutter 2023): how much "
+            "the better trials differ from the rest in this parameter. It is about the search "
+            "space, not about unseen queries."
+        )
+
+
+def _range(parameter: ParameterInfo) -> str:
+    if parameter.kind == "choice":
+        return ", ".join(setting(one) for one in parameter.choices)
+    scale = " log" if parameter.log else ""
+    return f"{setting(parameter.low)} to {setting(parameter.high)}{scale}"
+
+
+def _spread(tuning: TuningReport, parameter: ParameterInfo) -> str:
+    chosen = [fold.params.get(parameter.path) for fold in tuning.folds]
+    there = [value for value in chosen if value is not None]
+    if not there:
+        return "-"
+    if parameter.kind == "choice":
+        most = max(chosen.count(value) for value in chosen)
+        return f"{most} of {len(chosen)} agree"
+    places = [_place(parameter, float(value)) for value in there]
+    return percent(max(places) - min(places))
+
+
+def _place(parameter: ParameterInfo, value: float) -> float:
+    """Place in the range, 0 … 1."""
+    low, high = parameter.low or 0.0, parameter.high or 0.0
+    if parameter.log:
+        low, high, value = math.log(low), math.log(high), math.log(value)
+    return (value - low) / (high - low) if high > low else 0.0
+
+
+def by_type(tuning: TuningReport) -> Table:
+    """The held-out gain of each query type."""
+    rows = []
+    for one in tuning.by_type:
+        name = "(no type)" if one.type is None else shown(one.type)
+        rows.append(Row((name, *_gain_cells(tuning, one.gain))))
+    note = (
+        "Held-out queries only. Not adjusted for the number of types: a look at where the gain "
+        "lies, not a verdict on a type."
+    )
+    return Table("By query type", _gain_columns(tuning, "type"), tuple(rows), (note,))
+
+
+def typed(tuning: TuningReport, found: Typed) -> Table:
+    """Numbers by query type against the default and against one set of numbers for all."""
+    rows = [
+        Row(("tuned by type - default", *_gain_cells(tuning, found.gain))),
+        Row(
+            ("tuned by type - tuned for all: decides", *_gain_cells(tuning, found.over_global)),
+            TONES.get(found.verdict, "plain"),
+        ),
+    ]
+    notes = [
+        f"{shown(name)}: {described(params)}." for name, params in sorted(found.params.items())
+    ]
+    columns = list(_gain_columns(tuning, "held-out queries"))
+    columns[2] = Column("without")
+    columns[3] = Column("by type")
+    return Table("Numbers by query type", tuple(columns), tuple(rows), tuple(notes))
+
+
+def confusion(found: ThresholdReport) -> Table:
+    """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
+    columns = (
+        Column("thresholds", left=True),
+        Column("verdict", left=True),
+        Column(f"relevant in the top {found.top}"),
+        Column("none"),
+        Column("share relevant"),
+        Column("utility"),
+    )
+    rows = []
+    for name, rule in (
+        ("default", found.default),
+        ("tuned", found.tuned),
+        ("min_score", found.min_score),
+    ):
+        at = f"{name}: {rule.upper:.4g} / {rule.lower:.4g}"
+        if name == "min_score":
+            at = f"min_score {rule.upper:.4g}"
+        for verdict in ("correct", "ambiguous", "incorrect"):
+            there, absent = getattr(rule, verdict)
+            if name == "min_score" and verdict == "ambiguous":
+                continue
+            share = there / (there + absent) if there + absent else None
+            worth = number(rule.utility) if verdict == "correct" else ""
+            cells = (at if verdict == "correct" else "", verdict, f"{there:,}", f"{absent:,}")
+            rows.append(Row((*cells, percent(share), worth)))
+    note = (
+        f"Held-out queries. Utility: 1 for a right verdict, 0 for a wrong one, {found.credit:g} "
+        "for ambiguous. min_score is fitted as one threshold: what it drops is called incorrect."
+    )
+    return Table("Is there a relevant document?", columns, tuple(rows), (note,))
+
+
+def front(tuning: TuningReport) -> Table:
+    """Quality against effort: the efficient trades, and what they cost."""
+    priced = any(known(point.cost) for point in tuning.front)
+    timed = any(known(point.seconds) for point in tuning.front)
+    columns = [Column("rerank depth"), Column("candidates a query")]
+    columns += [Column("cost of 1,000 queries")] if priced else []
+    columns += [Column("seconds a query")] if timed else []
+    columns += [Column(f"{tuning.measure}, tuning"), Column("held-out")]
+    rows = []
+    for point in tuning.front:
+        if not point.efficient:
+            continue
+        cells = [f"{point.depth:,}", f"{point.candidates:.1f}"]
+        cells += [_amount(point.cost)] if priced else []
+        cells += [_amount(point.seconds)] if timed else []
+        rows.append(Row((*cells, number(point.value), number(point.held_out))))
+    note = (
+        "Each row is the best found for its effort on the tuning queries; nothing cheaper is as "
+        "good there. The held-out column says how much of it to believe."
+    )
+    return Table("Quality against effort", tuple(columns), tuple(rows), (note,))
+
+
+def _amount(value: float | None) -> str:
+    return f"{value:.4g}" if value is not None and known(value) else "n/a"
+
+
+def described(params: Mapping[str, Value]) -> str:
+    """``k 12, weights.dense 0.7``: a choice in one line."""
+    return ", ".join(f"{path} {setting(value)}" for path, value in params.items()) or "nothing"

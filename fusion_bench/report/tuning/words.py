@@ -1,0 +1,230 @@
+"""What a tuning run says, in plain sentences: decided here, drawn elsewhere.
+
+It must be able to say "keep the default", and it never calls a tuning gain a gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusion_bench.report.tables import interval, number, p_value, shown
+from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tuning.model import Gain, ParameterInfo, TuningReport
+from fusion_bench.report.tuning.tables import setting
+from fusion_bench.report.verdicts import Sentence
+
+__all__ = ["sentences"]
+
+#: A plateau at least this wide: the numbers hardly matter; below the other: a narrow peak.
+WIDE, NARROW = 0.25, 0.01
+#: Nearer to an end of its range than this share of it: the range may be too narrow.
+EDGE = 0.02
+
+
+def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
+    """What to know: the verdict first, then what speaks for and against it, then warnings."""
+    found = [
+        *_verdict(tuning),
+        *_shrinkage(tuning),
+        *_nested(tuning),
+        *_plateau(tuning),
+        *_polish(tuning),
+        *_rule(tuning),
+        *_typed(tuning),
+        *_thresholds(tuning),
+    ]
+    warnings = [
+        *_interrupted(tuning),
+        *_judged_only(tuning),
+        *_edges(tuning),
+        *_losing_types(tuning),
+    ]
+    return (
+        *(Sentence("finding", text) for text in found),
+        *(Sentence("warning", text) for text in warnings),
+    )
+
+
+def _by(tuning: TuningReport, gain: Gain) -> str:
+    return (
+        f"{number(gain.difference, signed=True)} {interval(gain.low, gain.high, signed=True)}, "
+        f"p {p_value(gain.p, alpha=tuning.alpha)}"
+    )
+
+
+def _verdict(tuning: TuningReport) -> Iterator[str]:
+    found, least = tuning.held_out, number(tuning.min_gain)
+    on = f"on {found.queries:,} held-out queries: {tuning.measure} {_by(tuning, found)}"
+    if tuning.verdict == "ship":
+        small = found.difference < tuning.min_gain
+        weigh = f" It is smaller than the least gain asked for, {least}." if small else ""
+        yield f"Ship: the tuned system is better {on}.{weigh}"
+    elif tuning.verdict == "worse":
+        yield f"Worse: keep the default. The tuned system is worse {on}."
+    elif tuning.verdict == "keep" and not (found.wins or found.losses):
+        yield f"Keep the default: the tuned system makes no difference {on}."
+    elif tuning.verdict == "keep":
+        yield f"Keep the default: any gain is below the {least} that would be worth a change {on}."
+    else:
+        yield f"Too few queries to tell, so keep the default for now: {on}. {_needed(tuning)}"
+
+
+def _needed(tuning: TuningReport) -> str:
+    """How many queries would do, in place of "try again"."""
+    least, found = number(tuning.min_gain), tuning.held_out
+    if tuning.needed is None:
+        return f"Nothing here tells how many would show a gain of {least}."
+    if tuning.needed > found.queries:
+        return (
+            f"{tuning.needed:,} held-out queries would be needed to show a gain of {least} with "
+            "power .8."
+        )
+    return (
+        f"{tuning.needed:,} would show a gain of {least} with power .8 and there are that many, so "
+        "the true gain is most likely about that small: decide by what the change costs."
+    )
+
+
+def _shrinkage(tuning: TuningReport) -> Iterator[str]:
+    lost = tuning.shrinkage
+    if lost is None:
+        yield "The search found nothing better than the default on the tuning queries either."
+        return
+    tune, held_out = tuning.tune.difference, tuning.held_out.difference
+    gains = f"{number(tune, signed=True)} on the tuning queries, {number(held_out, signed=True)}"
+    if held_out <= 0:
+        yield f"Shrinkage: {gains} held out. The whole gain was fitted to the tuning queries."
+    elif lost > 0:
+        yield f"Shrinkage: {gains} held out: {percent(lost)} of the gain did not carry over."
+    else:
+        yield f"Shrinkage: {gains} held out: none; the held-out queries gained as much."
+
+
+def _nested(tuning: TuningReport) -> Iterator[str]:
+    if tuning.nested is None:
+        return
+    paid = sum(fold.unseen > 0 for fold in tuning.folds)
+    yield (
+        f"Nested cross-validation estimates the gain of this procedure at "
+        f"{number(tuning.nested.difference, signed=True)} on unseen queries; it paid on {paid} of "
+        f"{len(tuning.folds)} folds."
+    )
+
+
+def _plateau(tuning: TuningReport) -> Iterator[str]:
+    if tuning.plateau is None:
+        return
+    share, sample = tuning.plateau.share, tuning.plateau.sample
+    said = (
+        f"Plateau: {percent(share)} of {sample:,} random settings are within one standard error of "
+        "the chosen one on the tuning queries"
+    )
+    if share >= WIDE:
+        yield f"{said}: the exact numbers hardly matter."
+    elif share < NARROW:
+        yield f"{said}: a narrow peak, so believe it only as far as the held-out queries do."
+    else:
+        yield f"{said}."
+
+
+def _polish(tuning: TuningReport) -> Iterator[str]:
+    if tuning.polish is None:
+        return
+    tune, found = tuning.polish.tune, tuning.polish.held_out
+    low, high = found.low, found.high
+    said = (
+        f"The exact line search added {number(tune, signed=True)} to the best sampled trial on the "
+        "tuning queries"
+    )
+    if low is not None and high is not None and (low > 0 or high < 0):
+        yield f"{said} and {_by(tuning, found)} on the held-out ones."
+    else:
+        yield f"{said}, and was level with it on the held-out ones ({_by(tuning, found)})."
+
+
+def _rule(tuning: TuningReport) -> Iterator[str]:
+    if tuning.choice.rule == "one_standard_error":
+        best = max(tuning.done, key=lambda trial: trial.value or 0.0)
+        yield (
+            f"Chosen by the one-standard-error rule: trial {tuning.choice.trial}, the nearest to "
+            f"the default among those that the tuning queries cannot tell from the best, trial "
+            f"{best.number} ({number(best.value)})."
+        )
+
+
+def _typed(tuning: TuningReport) -> Iterator[str]:
+    if tuning.typed is None:
+        return
+    said = {
+        "ship": "is better than one set of numbers for all",
+        "worse": "is worse than one set of numbers for all: keep that",
+        "keep": "gains nothing worth having over one set of numbers for all: keep that",
+        "too few queries": "is not shown to beat one set of numbers for all: keep that for now",
+    }[tuning.typed.verdict]
+    yield f"Tuning by query type {said} (held out: {_by(tuning, tuning.typed.over_global)})."
+
+
+def _thresholds(tuning: TuningReport) -> Iterator[str]:
+    found = tuning.thresholds
+    if found is None:
+        return
+    at = [f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in (found.tuned, found.default)]
+    said = {
+        "ship": "are better than",
+        "worse": "are worse than",
+        "keep": "gain nothing worth having over",
+        "too few queries": "are not shown to beat",
+    }[found.verdict]
+    yield (
+        f"Thresholds {at[0]} {said} {at[1]} at telling whether the top {found.top} holds a "
+        f"relevant document: utility {number(found.gain.tuned)} against "
+        f"{number(found.gain.default)} held out ({_by(tuning, found.gain)}). As one threshold, "
+        f"min_score is best at {found.min_score.upper:.4g}."
+    )
+
+
+def _interrupted(tuning: TuningReport) -> Iterator[str]:
+    if tuning.interrupted:
+        yield f"The search was interrupted after {len(tuning.trials):,} trials."
+
+
+def _judged_only(tuning: TuningReport) -> Iterator[str]:
+    judged, found = tuning.judged_only, tuning.held_out.difference
+    if judged is not None and judged * found < 0:
+        yield (
+            f"Over judged documents only the held-out difference is {number(judged, signed=True)}, "
+            "of the other sign: unjudged documents decide, so do not trust this verdict."
+        )
+
+
+def _edges(tuning: TuningReport) -> Iterator[str]:
+    at = [one for one in tuning.parameters if _at_edge(one, tuning)]
+    if at:
+        named = ", ".join(
+            f"{shown(one.path)} {setting(tuning.choice.params[one.path])}" for one in at
+        )
+        yield f"Chosen at the end of its range: {named}. A wider range may hold something better."
+
+
+def _at_edge(parameter: ParameterInfo, tuning: TuningReport) -> bool:
+    """0 is a natural end: a weight or bonus of 0 switches off what it weighs."""
+    value = tuning.choice.params.get(parameter.path)
+    low, high = parameter.low, parameter.high
+    if parameter.kind == "choice" or low is None or high is None or low == high:
+        return False
+    if not isinstance(value, int | float) or value == 0:
+        return False
+    if high == 1 and low == 0:  # a share: both ends are natural
+        return False
+    reach = EDGE * (high - low)
+    return value >= high - reach or (not parameter.log and value <= low + reach) or value == low
+
+
+def _losing_types(tuning: TuningReport) -> Iterator[str]:
+    for one in tuning.by_type:
+        if one.gain.high is not None and one.gain.high < 0:
+            name = "queries without a type" if one.type is None else f"type {shown(one.type)}"
+            yield (
+                f"The tuned system loses on {name}: {_by(tuning, one.gain)}, not adjusted for the "
+                "number of types."
+            )

@@ -1,0 +1,47 @@
+"""A tuning run as a folder: the record, the page, its pictures, and the tuned experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.report.tuning import markdown
+from fusion_bench.report.tuning.model import TuningReport
+from fusion_bench.report.write import _whole
+
+__all__ = ["write"]
+
+
+def write(tuning: TuningReport, folder: Path, *, tuned: str, plots: bool = True) -> list[Path]:
+    """Write ``tuning.json``, ``tuning.md``, ``tuned.yaml`` and the pictures.
+
+    Everything is made before anything is written, and each file is written whole or not at all.
+
+    Args:
+        tuning: What to write.
+        folder: Where to; made if need be.
+        tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
+        plots: Whether to draw pictures, which loads matplotlib.
+
+    Returns:
+        What was written, ``tuning.json`` first.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    pictures: dict[markdown.Picture, bytes] = {}
+    if plots:
+        from fusion_bench.report.tuning.pictures import drawn
+
+        pictures = drawn(tuning)
+    contents = {
+        "tuning.json": f"{tuning.model_dump_json()}\n".encode(),
+        "tuning.md": markdown.render(tuning, tuple(pictures)).encode(),
+        "tuned.yaml": tuned.encode(),
+        **{picture.file: data for picture, data in pictures.items()},
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [_whole(folder / name, data) for name, data in contents.items()]
+    except OSError as error:
+        raise FusionBenchError(f"{folder}: the tuning cannot be written: {error}") from error

@@ -1,0 +1,1 @@
+"""Tuning: the search for better numbers, and whether they are worth shipping."""

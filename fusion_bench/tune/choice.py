@@ -1,0 +1,95 @@
+"""Which trial to take, and how much it matters: the one-standard-error rule and the plateau.
+
+The best of many trials is partly the luckiest. Trials whose *paired* difference to it is within one
+standard error are as good for all that these queries can tell; among them the one nearest to the
+default changes least.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.statistics import estimate
+from fusion_bench.tune.splits import BoolArray
+
+__all__ = ["level_with_best", "one_standard_error", "plateau"]
+
+
+def level_with_best(
+    values: FloatArray, best: FloatArray, groups: IntArray | None = None
+) -> BoolArray:
+    """Which trials are within one standard error of the best, by paired differences.
+
+    Source: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, with the standard error of
+    the difference where they take that of the best: both saw the same queries.
+
+    Args:
+        values: Shape (T, Q), the primary measure of each trial on the tuning queries.
+        best: Shape (Q,), of the best trial.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+
+    Returns:
+        Shape (T,). One group tells no error: then only trials at least as good are level.
+    """
+    level = np.zeros(len(values), dtype=bool)
+    for t, row in enumerate(values):
+        found = estimate(best - row, groups)
+        error = found.standard_error
+        level[t] = found.mean <= (error if np.isfinite(error) else 0.0)
+    return level
+
+
+def one_standard_error(
+    values: FloatArray,
+    points: FloatArray,
+    default: FloatArray,
+    groups: IntArray | None = None,
+) -> int:
+    """The trial nearest to the default among those level with the best.
+
+    Args:
+        values: Shape (T, Q), the primary measure on the tuning queries.
+        points: Shape (T, D), each trial's place in the unit cube of the search space; NaN in a
+            dimension that the trial has not (a conditional parameter).
+        default: Shape (D,), the default's place.
+        groups: Shape (Q,), integer codes.
+
+    Returns:
+        Its index; of equally near ones the better, then the first.
+    """
+    if len(values) == 0 or points.shape != (len(values), len(default)):
+        raise ConfigError(
+            f"choice: need (T, D) places for T trials, not {points.shape} for {len(values)}"
+        )
+    means = values.mean(axis=1)
+    best = int(np.argmax(means))
+    level = np.flatnonzero(level_with_best(values, values[best], groups))
+    far = distances(points[level], default)
+    return int(level[np.lexsort((-means[level], far))[0]])
+
+
+def distances(points: FloatArray, default: FloatArray) -> FloatArray:
+    """(T,): Euclidean distance in the unit cube; where only one has a dimension it counts 1."""
+    gap = points - default
+    one_sided = np.isnan(points) != np.isnan(default)
+    gap = np.where(one_sided, 1.0, np.where(np.isnan(gap), 0.0, gap))
+    return np.asarray(np.sqrt((gap**2).sum(axis=1)))
+
+
+def plateau(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
+    """Share of a uniform sample of the space that is level with the best.
+
+    Near 1: the numbers hardly matter, so the default is as good a choice as any. Near 0: a narrow
+    peak, found by luck or by care; the held-out queries tell which.
+
+    Args:
+        values: Shape (T, Q): trials drawn uniformly from the space, on the tuning queries. Trials
+            of a sampler would not do: it draws where it already found something.
+        best: Shape (Q,), of the best trial.
+        groups: Shape (Q,), integer codes.
+    """
+    if len(values) == 0:
+        raise ConfigError("plateau: a share of no trials is not defined: sample at least one")
+    return float(level_with_best(values, best, groups).mean())

@@ -1,0 +1,132 @@
+"""The record of a search: a file that only grows, one line a finished trial.
+
+The first line says which search it belongs to. A batch is written in one piece and forced to the
+disk before the next one is asked for, so a killed process loses no finished trial; a line that was
+cut short is cut off when the file is read again. Nothing in it is executable: a resumed search runs
+its sampler again and looks up what each trial was worth.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.space import Params
+
+__all__ = ["Log", "Origin", "Trial"]
+
+Origin: TypeAlias = Literal["default", "seed", "sampler", "polish"]
+#: Of the file's layout.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration and what it was worth.
+
+    Attributes:
+        number: Counted from 0.
+        params: Path → value.
+        value: Mean of the measure over the tuning queries; NaN = could not be computed.
+        origin: ``default``, ``seed`` (what the methods' sources suggest), ``sampler``, ``polish``.
+    """
+
+    number: int
+    params: Params
+    value: float
+    origin: Origin
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be computed."""
+        return math.isnan(self.value)
+
+
+def key(params: Params) -> str:
+    """One text for one choice of values."""
+    return json.dumps(dict(params), sort_keys=True)
+
+
+class Log:
+    """The finished trials of one search, on disk.
+
+    Args:
+        path: The file; made with its folder if need be.
+        identity: Of the search: settings, space and data.
+
+    Raises:
+        ConfigError: The file belongs to another search.
+        DataError: A line that is no trial, other than the last.
+    """
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self.path = path
+        self._known: dict[str, float] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            self._read(identity)
+        if not path.exists() or path.stat().st_size == 0:
+            self._append([json.dumps({"version": VERSION, "search": identity})])
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def value(self, params: Params) -> float | None:
+        """What an earlier run found; None = it is not there."""
+        return self._known.get(key(params))
+
+    def add(self, trials: Sequence[Trial]) -> None:
+        """Write finished trials and wait until the disk has them."""
+        new = [trial for trial in trials if key(trial.params) not in self._known]
+        self._known |= {key(trial.params): trial.value for trial in new}
+        if new:
+            self._append([_line(trial) for trial in new])
+
+    def _append(self, lines: Sequence[str]) -> None:
+        with self.path.open("ab") as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self, identity: str) -> None:
+        data = self.path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):  # the process was killed while it wrote this line
+            os.truncate(self.path, len(whole))
+        for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
+            self._take(number, line, identity)
+
+    def _take(self, number: int, line: str, identity: str) -> None:
+        try:
+            record = json.loads(line)
+            if number > 1:
+                value = record["value"]
+                self._known[key(record["params"])] = math.nan if value is None else float(value)
+                return
+            version, search = record["version"], record["search"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(
+                f"{self.path}:{number}: not a line of a search's log: move the file away"
+            ) from None
+        if (version, search) != (VERSION, identity):
+            raise ConfigError(
+                f"{self.path}: belongs to another search (the space, the data, the sampler, the "
+                "seed or the batch is not the same): choose another --out, or move the file away"
+            )
+
+
+def _line(trial: Trial) -> str:
+    return json.dumps(
+        {
+            "number": trial.number,
+            "origin": trial.origin,
+            "value": None if trial.failed else trial.value,
+            "params": dict(trial.params),
+        }
+    )

@@ -1,0 +1,230 @@
+"""Where a parameter's value stands in a system: read there, and put there.
+
+Paths are those of the YAML, with what :mod:`fusion_bench.space` adds for tables. Weights are read
+and set by source name, whatever roles the system's own weights go by, so that no name and role can
+fit one source twice. Weights by query type add up to 1 after they are set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fusion_bench.blend import Blend, blends
+from fusion_bench.config import validated
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluate import System
+from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.registry import Registry
+from fusion_bench.space import Params, Value
+
+__all__ = ["ABSENT", "Roles", "placed", "value_at", "with_blend", "with_fusion"]
+
+#: Roles of each source, by its name.
+Roles = Mapping[str, frozenset[str]]
+#: What :func:`value_at` finds where a system has no such place.
+ABSENT: Final = object()
+
+#: ``fusion(isr).k`` and ``fusion.k`` are one place under two conditions.
+CONDITION = re.compile(r"\([^)]*\)")
+ENTRY = re.compile(r"(.+)\.(\d+)\.(value|ranks)")
+WEIGHT = re.compile(r"fusion\.weights\.(.+)")
+TYPE_WEIGHT = re.compile(r"weights_by_type\.([^.]+)\.(.+)")
+DEPTH = re.compile(r"depth\.(.+)")
+
+
+def placed(system: System, params: Params, roles: Roles) -> System:
+    """The system with these values in their places.
+
+    Args:
+        system: What stands everywhere else.
+        params: Path → value.
+        roles: Of the system's sources.
+
+    Raises:
+        ConfigError: No such place, or a value that its method refuses.
+    """
+    data = system.model_dump()
+    own = {CONDITION.sub("", path): value for path, value in params.items()}
+    for path in sorted(own, key=lambda path: (not path.endswith("method"), path.count("."))):
+        if path.endswith("method"):
+            _set_method(data, system, path, str(own[path]))
+    tables: dict[str, dict[tuple[int, str], float]] = {}
+    weights: dict[str, float] = {}
+    for path, value in own.items():
+        if entry := ENTRY.fullmatch(path):
+            tables.setdefault(entry[1], {})[int(entry[2]), entry[3]] = _number(path, value)
+        elif weight := WEIGHT.fullmatch(path):
+            weights[weight[1]] = _number(path, value)
+        elif not path.endswith("method"):
+            _set(data, system, path, value)
+    for path, entries in tables.items():
+        parent, name = _parent(data, path)
+        parent[name] = _table(parent.get(name), entries, path)
+    if weights:
+        _set_weights(data, weights, roles, system)
+    if any(TYPE_WEIGHT.fullmatch(path) for path in own):
+        _share_out(data["weights_by_type"])
+    return validated(System, data)
+
+
+def value_at(system: System, path: str, roles: Roles) -> Any:  # noqa: ANN401 - Value or ABSENT
+    """What stands at a path; :data:`ABSENT` where there is no such place."""
+    path = CONDITION.sub("", path)
+    if weight := WEIGHT.fullmatch(path):
+        return _weights(system.fusion, system, roles).get(weight[1], ABSENT)
+    data = system.model_dump()
+    if entry := ENTRY.fullmatch(path):
+        limits = sorted(_walk(data, entry[1]).items()) if _walk(data, entry[1]) else []
+        i = int(entry[2])
+        if not 1 <= i <= len(limits):
+            return ABSENT
+        before = limits[i - 2][0] if i > 1 else 0
+        return limits[i - 1][1] if entry[3] == "value" else limits[i - 1][0] - before
+    if (depth := DEPTH.fullmatch(path)) and not isinstance(data["depth"], dict):
+        return data["depth"] if depth[1] in system.runs else ABSENT
+    return _walk(data, path, ABSENT)
+
+
+def with_fusion(system: System, method: str) -> Fusion:
+    """The system's fusion where it is of this method, otherwise the method's default."""
+    return system.fusion if system.fusion.method == method else fusions.build(method)
+
+
+def with_blend(system: System, method: str) -> Blend:
+    """The system's blend with another method: what both have stays.
+
+    Raises:
+        ConfigError: The method needs what the system's blend has not: a reranker.
+    """
+    if system.blend.method == method:
+        return system.blend
+    try:
+        return blends.build(_carried(blends, system.blend.model_dump(), method))
+    except ConfigError as error:
+        raise ConfigError(
+            f"blend {method!r}: {error} (give the system that is tuned a blend with a reranker: "
+            "a search can switch it off)"
+        ) from None
+
+
+def _set_method(data: dict[str, Any], system: System, path: str, method: str) -> None:
+    """Replace a whole part by the default of another method."""
+    part = path.rpartition(".")[0]
+    parent, name = _parent(data, part)
+    now = parent.get(name)
+    if method == (now.get("method") if isinstance(now, dict) else now):
+        return
+    if part == "blend":
+        parent[name] = with_blend(system, method).model_dump()
+    else:
+        parent[name] = {"method": method}
+
+
+def _carried(registry: Registry[Any], data: Mapping[str, Any], method: str) -> dict[str, Any]:
+    known = registry.all()
+    fields = known[method].model_fields if method in known else {}
+    return {k: v for k, v in data.items() if k in fields} | {"method": method}
+
+
+def _set(data: dict[str, Any], system: System, path: str, value: Value) -> None:
+    """Put a value where it stands; a name that ends a path may hold dots."""
+    if depth := DEPTH.fullmatch(path):
+        if not isinstance(data["depth"], dict):
+            now = data["depth"]
+            data["depth"] = {} if now is None else dict.fromkeys(system.runs, now)
+        data["depth"][depth[1]] = value
+    elif (typed := TYPE_WEIGHT.fullmatch(path)) and typed[1] in (data["weights_by_type"] or {}):
+        data["weights_by_type"][typed[1]][typed[2]] = value
+    else:
+        parent, name = _parent(data, path)
+        parent[name] = value
+
+
+def _parent(data: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """The mapping that a path's last part is a key of; made where a method's default lacks it."""
+    here = data
+    *parts, name = path.split(".")
+    for n, part in enumerate(parts, 1):
+        inner = here.get(part, {} if part == "normalize" else None)
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{path}: the system has nothing at {'.'.join(parts[:n])!r}")
+        here[part] = inner
+        here = inner
+    return here, name
+
+
+def _walk(data: Any, path: str, default: Any = None) -> Any:  # noqa: ANN401 - plain data
+    """What stands at a path of plain data."""
+    parts = path.split(".")
+    for n, part in enumerate(parts):
+        if not isinstance(data, dict):
+            return default
+        rest = ".".join(parts[n:])
+        if rest in data:  # a name that holds dots
+            return data[rest]
+        if part not in data:
+            return default
+        data = data[part]
+    return data
+
+
+def _table(
+    now: Mapping[int, float] | None, entries: Mapping[tuple[int, str], float], path: str
+) -> dict[int, float]:
+    """A table from rank limits to values with some widths and values changed."""
+    limits = sorted((now or {}).items())
+    count = max(i for i, _ in entries)
+    if count > len(limits):
+        raise ConfigError(f"{path}: it has {len(limits)} entries, and {count} is asked for")
+    found: dict[int, float] = {}
+    before = upto = 0
+    for i, (limit, value) in enumerate(limits, 1):
+        upto += int(entries.get((i, "ranks"), limit - before))
+        before = limit
+        found[upto] = entries.get((i, "value"), value)
+    return found
+
+
+def _weights(fusion: Fusion, system: System, roles: Roles) -> dict[str, float]:
+    """The weight of every source, by its name; none where the method has no weights."""
+    if "weights" not in type(fusion).model_fields:
+        return {}
+    try:
+        found = fusion.source_weights(system.runs, [roles[name] for name in system.runs])
+    except FusionBenchError:
+        return {}
+    return dict(zip(system.runs, found.tolist(), strict=True))
+
+
+def _set_weights(
+    data: dict[str, Any], weights: Mapping[str, float], roles: Roles, system: System
+) -> None:
+    """Put weights by source or role over those that the sources have now."""
+    fusion = fusions.build(data["fusion"])
+    now = _weights(fusion, system, roles) or dict.fromkeys(system.runs, 1.0)
+    for key, weight in weights.items():
+        meant = [name for name in system.runs if name == key or key in roles[name]]
+        if not meant:
+            raise ConfigError(
+                f"fusion.weights.{key}: no source of that name or role (sources: "
+                f"{', '.join(system.runs)})"
+            )
+        now |= dict.fromkeys(meant, weight)
+    data["fusion"]["weights"] = now
+
+
+def _share_out(by_type: dict[str, dict[str, float]]) -> None:
+    """Make the weights of each type add up to 1."""
+    for query_type, weights in by_type.items():
+        total = sum(weights.values())
+        if total <= 0:
+            raise ConfigError(f"weights_by_type.{query_type}: every weight is 0")
+        by_type[query_type] = {key: weight / total for key, weight in weights.items()}
+
+
+def _number(path: str, value: Value) -> float:
+    if isinstance(value, str) or value is None:
+        raise ConfigError(f"{path}: must be a number, given {value!r}")
+    return float(value)

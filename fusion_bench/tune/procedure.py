@@ -1,0 +1,87 @@
+"""The procedure that is judged: search, then choose; and how much it gains on unseen queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fusion_bench.columns import factorize
+from fusion_bench.order import FloatArray
+from fusion_bench.space import Params
+from fusion_bench.tune.choice import one_standard_error
+from fusion_bench.tune.folds import Nested, deal, nested
+from fusion_bench.tune.log import Trial
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import Study
+from fusion_bench.tune.splits import BoolArray, Split
+from fusion_bench.tuning import Tuning
+
+__all__ = ["choose", "cross_validate", "values_of"]
+
+#: Settings evaluated together, so that a large collection's values fit in memory.
+BATCH = 32
+
+
+def choose(problem: Problem, study: Study, keep: BoolArray, rule: str) -> Trial:
+    """The trial to take.
+
+    Args:
+        problem: What was tuned.
+        study: The search.
+        keep: Shape (Q,): the queries that it looked at.
+        rule: ``best``, or ``one_standard_error``.
+    """
+    if rule == "best":
+        return study.best
+    part = problem.restricted(keep)
+    done = [trial for trial in study.trials if not trial.failed]
+    params = [trial.params for trial in done]
+    index = one_standard_error(
+        values_of(part, params),
+        part.points(params),
+        part.points([part.default])[0],
+        factorize(part.runs.groups)[0],
+    )
+    return done[index]
+
+
+def cross_validate(
+    problem: Problem,
+    split: Split,
+    tuning: Tuning,
+    search: Callable[[BoolArray], Study],
+) -> Nested[Trial] | None:
+    """Estimate what the whole procedure gains, on the tuning queries alone.
+
+    Args:
+        problem: What is tuned.
+        split: Which queries it is tuned on.
+        tuning: Folds, salt and rule.
+        search: A mask of shape (Q,) of the queries it may look at → what it finds.
+
+    Returns:
+        None where no folds are asked for.
+    """
+    if not tuning.folds:
+        return None
+    index = np.flatnonzero(split.tune).tolist()
+    runs = problem.runs
+    fold = np.full(len(runs.queries), -1)
+    fold[index] = deal(
+        [runs.groups[q] for q in index],
+        [runs.types[q] for q in index],
+        folds=tuning.folds,
+        salt=tuning.salt,
+    )
+    return nested(
+        lambda keep: choose(problem, search(keep), keep, tuning.choose),
+        lambda trial: problem.values([trial.params])[0],
+        fold,
+    )
+
+
+def values_of(problem: Problem, trials: Sequence[Params]) -> FloatArray:
+    """(T, Q): some at a time."""
+    parts = [problem.values(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
+    return np.concatenate(parts)

@@ -1,0 +1,172 @@
+"""Which queries numbers are tuned on, and which decide: the two never share a group.
+
+A group (the query itself, where none are declared) gets a place in [0, 1) by hashing its id with a
+salt, and within each query type the first ones in that order are held out. So nothing but names
+decides: not the order of a file, not a random state. A group that is added takes the side of its
+own place, and moves at most its neighbours at the threshold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.errors import ConfigError
+from fusion_bench.order import freeze
+from fusion_bench.records import Query
+
+__all__ = ["BoolArray", "Split", "hashed_split", "own_split", "place", "split_queries", "strata"]
+
+BoolArray = NDArray[np.bool_]
+
+#: The split that numbers are tuned on and the one that judges them, where a dataset has both.
+TUNE_ON, JUDGE_ON = "dev", "test"
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The two parts; queries in neither (a ``train`` split) take no part.
+
+    Attributes:
+        tune: Shape (Q,): numbers are chosen on these.
+        held_out: Shape (Q,): these decide, and nothing is ever chosen on them.
+        origin: How they were told apart, in words.
+        salt: What was hashed with the ids; None where the dataset's own splits were taken.
+    """
+
+    tune: BoolArray
+    held_out: BoolArray
+    origin: str
+    salt: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.tune & self.held_out).any():
+            raise ConfigError("split: a query stands in both parts: a part must decide for itself")
+        for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
+            if not array.any():
+                raise ConfigError(
+                    f"split: no query is left to {part}: choose another share or salt, or give "
+                    "the dataset more judged queries"
+                )
+            freeze(array)
+
+
+def place(name: str, salt: str) -> float:
+    """The name's place in [0, 1): the first 53 bits of the SHA-256 of salt, zero byte and name."""
+    digest = hashlib.sha256(f"{salt}\0{name}".encode()).digest()
+    return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
+
+
+def strata(groups: Sequence[str], types: Sequence[str | None]) -> dict[str | None, list[str]]:
+    """The groups of each query type, a group under the type that most of its queries have.
+
+    Args:
+        groups: Shape (Q,): the group of each query.
+        types: Shape (Q,): its type or None.
+
+    Returns:
+        Type → its groups, in the order of first appearance; no group stands twice.
+    """
+    counts: dict[str, dict[str | None, int]] = {}
+    for group, query_type in zip(groups, types, strict=True):
+        own = counts.setdefault(group, {})
+        own[query_type] = own.get(query_type, 0) + 1
+    found: dict[str | None, list[str]] = {}
+    for group, own in counts.items():
+        # Equally common types: the first by name, so that the order of queries decides nothing.
+        chosen = min(own, key=lambda name: (-own[name], name is not None, name or ""))
+        found.setdefault(chosen, []).append(group)
+    return found
+
+
+def hashed_split(
+    groups: Sequence[str], types: Sequence[str | None], *, salt: str, held_out: float = 0.5
+) -> Split:
+    """Hold out a share of the queries of each type, whole groups at a time.
+
+    Args:
+        groups: Shape (Q,): the group of each query, its own id where none is declared.
+        types: Shape (Q,): its type or None.
+        salt: Another salt gives another split.
+        held_out: Share of each type's queries that decides, above 0 and below 1.
+
+    Raises:
+        ConfigError: The share is out of range, or a part would be empty.
+    """
+    if not 0 < held_out < 1:
+        raise ConfigError(f"held_out: must be above 0 and below 1, not {held_out}")
+    sizes: dict[str, int] = {}
+    for group in groups:
+        sizes[group] = sizes.get(group, 0) + 1
+    judged: set[str] = set()
+    for members in strata(groups, types).values():
+        judged |= _first_share(members, sizes, salt, held_out)
+    mask = np.array([group in judged for group in groups], dtype=bool)
+    kind = "group" if len(sizes) < len(groups) else "query"
+    origin = f"{held_out:.0%} of each query type held out by the hash of the {kind} id"
+    return Split(~mask, mask, origin, salt)
+
+
+def _first_share(
+    members: Sequence[str], sizes: Mapping[str, int], salt: str, share: float
+) -> set[str]:
+    """The first groups by place whose queries come nearest to the share."""
+    ordered = sorted(members, key=lambda name: (place(name, salt), name))
+    wanted = share * sum(sizes[name] for name in members)
+    before, chosen = 0, set()
+    for name in ordered:
+        if before + sizes[name] / 2 > wanted:
+            break
+        chosen.add(name)
+        before += sizes[name]
+    return chosen
+
+
+def own_split(queries: Sequence[str], known: Mapping[str, Query]) -> Split | None:
+    """The dataset's own: tune on ``dev``, judge on ``test``; None where it has not both.
+
+    Args:
+        queries: Shape (Q,): ids of the judged queries.
+        known: What the dataset says about them.
+    """
+    splits = [known[query].split if query in known else None for query in queries]
+    if TUNE_ON not in splits or JUDGE_ON not in splits:
+        return None
+    tune, judge = (np.array([s == name for s in splits]) for name in (TUNE_ON, JUDGE_ON))
+    return Split(tune, judge, f"the dataset's own: tuned on {TUNE_ON}, judged on {JUDGE_ON}")
+
+
+def split_queries(
+    runs: AlignedRuns, known: Mapping[str, Query], *, salt: str, held_out: float = 0.5
+) -> Split:
+    """The dataset's own split where it has one, otherwise :func:`hashed_split`.
+
+    Args:
+        runs: All judged queries that take part.
+        known: What the dataset says about them.
+        salt: For the hash; ignored where the dataset decides.
+        held_out: Share to hold out; ignored likewise.
+
+    Raises:
+        ConfigError: A group stands in both parts of the dataset's own split, or a part is empty.
+    """
+    own = own_split(runs.queries, known)
+    if own is None:
+        return hashed_split(runs.groups, runs.types, salt=salt, held_out=held_out)
+    both = _groups(runs, own.tune) & _groups(runs, own.held_out)
+    if both:
+        raise ConfigError(
+            f"split: group {min(both)!r} has queries in {TUNE_ON} and in {JUDGE_ON} ({len(both)} "
+            "groups do): queries of one group are not independent, so put each whole group into "
+            "one split"
+        )
+    return own
+
+
+def _groups(runs: AlignedRuns, mask: BoolArray) -> set[str]:
+    return {runs.groups[q] for q in np.flatnonzero(mask)}

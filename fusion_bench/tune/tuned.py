@@ -1,0 +1,51 @@
+"""The tuned numbers as an experiment that ``eval`` takes unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from fusion_bench.evaluate import described
+from fusion_bench.experiment import Experiment
+from fusion_bench.report.tuning import TuningReport
+
+__all__ = ["tuned_experiment"]
+
+#: What an experiment says beyond its systems, as far as it bears on them.
+KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
+
+
+def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
+    """The default and the tuned system side by side, as YAML.
+
+    Args:
+        experiment: The one that was tuned.
+        report: What was found.
+        dataset: How the experiment names the dataset.
+    """
+    default = experiment.systems[report.system]
+    name = f"{report.system} tuned"
+    while name in experiment.systems:
+        name += " again"
+    data: dict[str, Any] = {
+        "description": _description(report),
+        "dataset": dataset,
+        "baseline": report.system,
+        **experiment.model_dump(mode="json", include=set(KEPT)),
+        "systems": {report.system: described(default), name: report.choice.config},
+    }
+    if report.typed is not None:
+        data["systems"][f"{name} by type"] = report.typed.config
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _description(report: TuningReport) -> str:
+    """The verdict, and what not to take for one."""
+    said = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}."
+    if report.salt is None:
+        return said
+    return (
+        f"{said} eval takes all queries, those it was tuned on as well: the comparison on held-out "
+        "queries is in tuning.md."
+    )

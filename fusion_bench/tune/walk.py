@@ -1,0 +1,179 @@
+"""The whole of ``tune`` on one dataset: split, search, cross-validate, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fusion_bench.config import Source
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluate import System
+from fusion_bench.experiment import Experiment
+from fusion_bench.load import Dataset, load_dataset
+from fusion_bench.load.dataset import read_spec
+from fusion_bench.measure import parse_measure
+from fusion_bench.report.model import Provenance
+from fusion_bench.report.tuning import TuningReport
+from fusion_bench.statistics import Interval
+from fusion_bench.task import ALL, prepare
+from fusion_bench.tune.judge import Judge
+from fusion_bench.tune.log import Trial
+from fusion_bench.tune.parameters import search_space
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.procedure import choose, cross_validate
+from fusion_bench.tune.search import Study, search
+from fusion_bench.tune.splits import BoolArray, split_queries
+from fusion_bench.tune.storage import export, shared_search
+from fusion_bench.tune.typed import tune_by_type
+from fusion_bench.tuning import Range, Tuning
+
+__all__ = ["Progress", "Walk", "load", "problem_on"]
+
+#: Called with what is being done, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+#: The record of the search on all tuning queries, and of each fold's.
+LOG, FOLD_LOG = "trials.jsonl", "trials-fold-{}.jsonl"
+
+
+def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> Dataset:
+    """Check a dataset against what is tuned, and read only the lists that it needs.
+
+    Raises:
+        FusionBenchError: The system does not fit the dataset, or a file breaks a rule.
+    """
+    system = experiment.systems[tuning.system]
+    spec, _ = read_spec(path)
+    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+    for location, problem in system.problems(roles, tuple(spec.rerank)):
+        where = source.where(("systems", system.name, *location))
+        raise ConfigError(f"{where}: {problem}")
+    choices = (tuning.parameters or {}).get("blend.reranker")
+    rerankers = set(system.rerankers)
+    rerankers |= {str(name) for name in choices.choices} if isinstance(choices, Range) else set()
+    return load_dataset(path, runs=set(system.runs), rerankers=rerankers)
+
+
+def problem_on(
+    experiment: Experiment,
+    source: Source,
+    tuning: Tuning,
+    dataset: Dataset,
+    *,
+    v2_enabled: bool = True,
+) -> Problem:
+    """What is tuned, on every judged query of a dataset.
+
+    Raises:
+        ConfigError: A path or range that does not fit; says where it stands.
+    """
+    system: System = experiment.systems[tuning.system]
+    if system.by_query_type is not None:
+        raise ConfigError(
+            f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
+            "plain system, and say 'by_query_type: true' under tune for numbers by type"
+        )
+    system = system if v2_enabled else system.without_v2()
+    task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
+    measure = task.measures[0]
+    if tuning.measure is not None:
+        measure = parse_measure(
+            tuning.measure,
+            binary_relevance=dataset.spec.binary_relevance,
+            where=source.where(("tune", "measure")),
+        )
+    rows = task.runs.rows(system.runs)
+    roles = {name: task.runs.roles[i] for name, i in zip(system.runs, rows, strict=True)}
+    try:
+        parameters = search_space(system, tuning.parameters, roles)
+    except ConfigError as error:
+        raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
+    return Problem(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """One dataset's way from its problem to a verdict.
+
+    Attributes:
+        problem: What is tuned.
+        dataset: On what.
+        tuning: As the experiment and the command line say.
+        folder: Where the records of the searches are kept.
+        alpha: Level of intervals and tests.
+        interval: ``t`` or ``bootstrap``.
+        workers: Processes that evaluate.
+        storage: A database through which other machines take part; None = this one alone.
+        export: A database that the finished search is copied to.
+        progress: Called as the work goes on.
+    """
+
+    problem: Problem
+    dataset: Dataset
+    tuning: Tuning
+    folder: Path
+    alpha: float = 0.05
+    interval: Interval = "t"
+    workers: int = 1
+    storage: str | None = None
+    export: str | None = None
+    progress: Progress = field(default=lambda _stage, _done, _total: None)
+
+    def __call__(self, name: str, provenance: Provenance) -> TuningReport:
+        """Search, cross-validate, judge.
+
+        Args:
+            name: Of the experiment.
+            provenance: Of the run.
+        """
+        tuning = self.tuning
+        split = split_queries(
+            self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
+        )
+        judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
+        study = self._search(split.tune, 0)
+        if self.export is not None:
+            export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
+        cross = None
+        if not study.interrupted:
+            folds = iter(range(1, tuning.folds + 1))
+            cross = cross_validate(
+                self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
+            )
+        typed = None
+        if tuning.by_query_type and not study.interrupted:
+            chosen = choose(self.problem, study, split.tune, tuning.choose)
+            typed = tune_by_type(judge, chosen, self._search_type)
+        self.progress(f"{self.dataset.name}: judging", 1, 1)
+        return judge.report(
+            study,
+            cross,
+            name=name,
+            dataset=self.dataset,
+            provenance=provenance,
+            typed=typed,
+        )
+
+    def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
+        """Search on the queries of one type."""
+        self.progress(f"{self.dataset.name}: type {name}", 0, 1)
+        return search(problem, keep, self.tuning.settings(), workers=self.workers)
+
+    def _search(self, keep: BoolArray, fold: int) -> Study:
+        """Search on these queries; fold 0 = all tuning queries."""
+        # Its own seed: with the same first trials, folds would seem to agree more than they do.
+        seed = self.tuning.seed + fold
+        settings = self.tuning.settings().model_copy(update={"seed": seed})
+        where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
+        total = settings.trials
+
+        def show(trial: Trial, best: Trial) -> None:
+            text = f"{self.dataset.name}: {where}best {best.value:.4f}"
+            self.progress(text, trial.number + 1, max(total, trial.number + 1))
+
+        if self.storage is not None:
+            return shared_search(
+                self.problem, keep, settings, self.storage, on_trial=show, workers=self.workers
+            )
+        log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
+        return search(self.problem, keep, settings, on_trial=show, log=log, workers=self.workers)

@@ -1,0 +1,157 @@
+"""What an experiment's ``tune:`` says: which system, over what, how long, how it is judged."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from fusion_bench.config import StrictModel
+from fusion_bench.errors import ConfigError
+from fusion_bench.space import Parameter, Value
+
+__all__ = ["OWN", "Crag", "Effort", "Range", "Sampler", "Settings", "Tuning"]
+
+Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
+#: Stands for the ranges that the methods declare themselves.
+OWN = "own"
+
+
+class Range(StrictModel):
+    """The values of one parameter: a range, or choices.
+
+    Attributes:
+        low: Least value.
+        high: Greatest value, itself allowed.
+        step: Only low, low + step, …
+        log: Search evenly by the logarithm.
+        int: Whole numbers only.
+        choices: The values, instead of a range.
+        when: Other paths, each with the value or values under which this one takes part.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    log: bool = False
+    int: bool = False
+    choices: tuple[Value, ...] = ()
+    when: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
+
+    def parameter(self, path: str) -> Parameter:
+        """As the search takes it.
+
+        Raises:
+            ConfigError: Both a range and choices, or a broken range.
+        """
+        if self.choices and (self.low, self.high, self.step) != (None, None, None):
+            raise ConfigError(f"{path}: give either choices, or low and high")
+        when = tuple(
+            (other, allowed if isinstance(allowed, tuple) else (allowed,))
+            for other, allowed in self.when.items()
+        )
+        kind: Literal["float", "int", "choice"] = "int" if self.int else "float"
+        return Parameter(
+            path,
+            "choice" if self.choices else kind,
+            self.low,
+            self.high,
+            self.step,
+            self.log,
+            self.choices,
+            when,
+        )
+
+
+class Settings(StrictModel):
+    """How a search runs.
+
+    Attributes:
+        trials: How many configurations are tried, the default and the seeds' included.
+        timeout: Stop asking for more after so many seconds; None = never.
+        sampler: Who proposes them: ``tpe`` takes every space, ``cmaes`` numbers without
+            conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions, ``random``
+            every space; ``grid`` and ``brute_force`` go through all points.
+        batch: Trials that are asked for and evaluated together.
+        points: Values that ``grid`` takes from a range without steps.
+        polish: End with exact line searches along weights and shares, where the measure allows.
+        seed: Makes a run exactly repeatable.
+    """
+
+    trials: Annotated[int, Field(ge=1)] = 300
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    sampler: Sampler = "tpe"
+    batch: Annotated[int, Field(ge=1, le=256)] = 16
+    points: Annotated[int, Field(ge=2)] = 5
+    polish: bool = True
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
+
+
+class Effort(StrictModel):
+    """What reranking takes, for the front of quality against effort.
+
+    Attributes:
+        price: Of a thousand reranked candidates, in any currency.
+        seconds: That one reranked candidate takes.
+    """
+
+    price: Annotated[float, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
+
+
+class Crag(StrictModel):
+    """Thresholds on the best rerank score: is there a relevant document in the top of the list?
+
+    Attributes:
+        upper: The default's: at or above it the verdict is ``correct``.
+        lower: The default's: below it the verdict is ``incorrect``, between them ``ambiguous``.
+        top: So many documents of the list count.
+        credit: What ``ambiguous`` is worth, where a right verdict is worth 1 and a wrong one 0.
+    """
+
+    upper: float = 0.7
+    lower: float = 0.3
+    top: Annotated[int, Field(ge=1)] = 10
+    credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Crag:
+        if self.lower > self.upper:
+            raise ValueError(f"lower {self.lower:g} is above upper {self.upper:g}: swap them")
+        return self
+
+
+class Tuning(Settings):
+    """What an experiment's ``tune:`` says.
+
+    Attributes:
+        system: Whose numbers are tuned; what it says now is the default to beat.
+        measure: What is maximised; the experiment's first measure by default.
+        parameters: Path → range, or ``own`` for what the methods declare at or below that path;
+            None = everything that they declare.
+        held_out: Share of the queries that decides, where the dataset has no splits of its own.
+        salt: Hashed with query ids; another salt gives another split.
+        folds: Of the nested cross-validation; 0 = none.
+        min_gain: A smaller gain is not worth a change.
+        choose: ``best``, or ``one_standard_error`` = nearest to the default among those level
+            with the best.
+        effort: What a reranked candidate costs.
+        crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
+        by_query_type: Tune each query type by itself too, and ask whether that is worth it.
+    """
+
+    system: str
+    measure: str | None = None
+    parameters: dict[str, Range | Literal["own"]] | None = None
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    salt: str = "fusion-bench"
+    folds: Annotated[int, Field(ge=0)] = 5
+    min_gain: Annotated[float, Field(ge=0)] = 0.005
+    choose: Literal["best", "one_standard_error"] = "best"
+    effort: Effort = Effort()
+    crag: Crag | None = None
+    by_query_type: bool = False
+
+    def settings(self) -> Settings:
+        """The part that one search needs."""
+        return Settings(**{name: getattr(self, name) for name in Settings.model_fields})

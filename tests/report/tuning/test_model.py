@@ -1,0 +1,56 @@
+"""The record of a tuning run: versioned, strict, and the same after a way through JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import DataError
+from fusion_bench.report.tuning import read_tuning
+from tests.report.tuning.cases import front, gain, record, typed
+
+
+def test_a_record_is_the_same_after_json(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    whole = record(by_type=typed(), front=front(), interrupted=True)
+    path.write_text(whole.model_dump_json(), encoding="utf-8")
+    assert read_tuning(path) == whole
+
+
+def test_shrinkage_is_the_share_that_did_not_carry_over() -> None:
+    assert record().shrinkage == pytest.approx(0.25)
+    assert record(tune=gain(0.0, 0.0, 0.0)).shrinkage is None
+
+
+def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
+    whole = record()
+    assert len(whole.trials) - len(whole.done) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "no such file"),
+        ("{", "not a JSON record of a tuning run"),
+        ("[]", "not a tuning run of fusion-bench"),
+        ('{"format": "fusion-bench-report"}', "not a tuning run of fusion-bench"),
+        ('{"format": "fusion-bench-tuning", "format_version": 99}', "format version 99"),
+        ('{"format": "fusion-bench-tuning", "format_version": 1}', "name: Field required"),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "tuning.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_tuning(path)
+
+
+def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    data = json.loads(record().model_dump_json()) | {"luck": 1}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(DataError, match="luck"):
+        read_tuning(path)

@@ -1,0 +1,135 @@
+"""Pictures of a tuning run: what is drawn is what was found, and words stand beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning.pictures import drawn
+from fusion_bench.report.tuning.write import write
+from tests.report.tuning.cases import front, gain, record, thresholds, trials
+
+
+def points(figure: Figure, axes: int, line: int) -> list[tuple[float, float]]:
+    xy: Any = figure.axes[axes].lines[line].get_xydata()
+    return [(float(x), float(y)) for x, y in xy]
+
+
+def test_history_shows_every_trial_and_the_best_so_far() -> None:
+    whole = record()
+    axes = plots.history(whole).axes[0]
+    labels = [str(line.get_label()) for line in axes.lines]
+    assert labels == ["default", "seed", "sampler", "polish", "best so far"]
+    shown = sum(len(np.asarray(line.get_xdata())) for line in axes.lines[:4])
+    assert shown == len(whole.done)
+    best = np.asarray(axes.lines[4].get_ydata(), dtype=float)
+    assert (np.diff(best) >= 0).all()
+    assert best[-1] == max(trial.value or 0 for trial in whole.done)
+
+
+def test_slices_come_by_importance() -> None:
+    figure = plots.slices(record())
+    titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+    assert titles[:2] == ["fusion.weights.dense", "fusion.k"]
+    assert len(titles) == 4
+    assert figure.axes[1].get_xscale() == "log"
+    offsets = np.asarray(figure.axes[0].collections[0].get_offsets())
+    assert len(offsets) == len(record().done)
+
+
+def test_contours_need_enough_points() -> None:
+    figure = plots.contours(record())
+    assert figure is not None
+    pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
+    assert ("fusion.weights.dense", "fusion.k") in pairs
+    assert plots.contours(record(trials=trials()[:8])) is None
+
+
+def test_importance_is_a_bar_each() -> None:
+    axes = plots.importance(record()).axes[0]
+    assert [round(bar.get_width(), 3) for bar in axes.patches] == [0.3, 0.7]  # type: ignore[attr-defined]
+
+
+def test_fold_spread_puts_each_fold_in_its_range() -> None:
+    axes = outcome_plots.fold_spread(record()).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    row = names.index("fusion.k")
+    k = [line for line in axes.lines if set(np.atleast_1d(line.get_ydata()).tolist()) == {row}]
+    expected = np.log([10, 20, 40]) / np.log(1000)
+    assert np.asarray(k[0].get_xdata(), dtype=float) == pytest.approx(expected)
+
+
+def test_held_out_differences_and_the_interval_that_decides() -> None:
+    figure = outcome_plots.held_out(record())
+    edges = [patch.get_data() for patch in figure.axes[0].patches]  # type: ignore[attr-defined]
+    assert sum((edge.values > 0).sum() for edge in edges) == 30
+    assert sum((edge.values < 0).sum() for edge in edges) == 20
+    assert figure.axes[1].get_title() == "+0.0300: ship"
+    ends = [points(figure, 1, line) for line in range(len(figure.axes[1].lines))]
+    assert [(1.0, 0.01), (1.0, 0.05)] in ends
+    open_end = outcome_plots.held_out(record(held_out=gain(0.1, None, None)))
+    drawn_ends = [points(open_end, 1, line) for line in range(len(open_end.axes[1].lines))]
+    assert [(1.0, 0.1)] in drawn_ends
+
+
+def test_the_front_tells_efficient_points_from_the_rest() -> None:
+    figure = outcome_plots.front(record(front=front()))
+    assert len(points(figure, 0, 0)) == 1
+    assert [x for x, _ in points(figure, 0, 2)] == [0.0, 10.0, 50.0]
+
+
+def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> None:
+    axes = outcome_plots.calibration(thresholds()).axes[0]
+    assert np.asarray(axes.lines[1].get_xydata()).tolist() == [[0.1, 0.2], [0.9, 0.7]]
+    uprights = [float(np.asarray(line.get_xdata())[0]) for line in axes.lines[2:]]
+    assert uprights == [0.7, 0.3, 0.5, 0.2]
+
+
+def test_every_picture_comes_with_words(tmp_path: Path) -> None:
+    whole = record(front=front(), thresholds=thresholds())
+    found = drawn(whole)
+    assert [picture.file for picture in found] == [
+        "held-out.png",
+        "history.png",
+        "importance.png",
+        "slices.png",
+        "contours.png",
+        "folds.png",
+        "calibration.png",
+        "front.png",
+    ]
+    assert all(len(picture.meaning) > 40 for picture in found)
+    assert all(data.startswith(b"\x89PNG") for data in found.values())
+    written = write(whole, tmp_path, tuned="", plots=True)
+    page = (tmp_path / "tuning.md").read_text(encoding="utf-8")
+    assert all(path.is_file() for path in written)
+    assert all(f"({path.name})" in page for path in written if path.suffix == ".png")
+
+
+def test_what_was_not_found_is_not_drawn() -> None:
+    bare = record(
+        folds=(),
+        nested=None,
+        importances=(),
+        parameters=(),
+        trials=trials()[:1],
+        choice=record().choice.model_copy(update={"trial": 0}),
+    )
+    assert [picture.file for picture in drawn(bare)] == ["held-out.png", "history.png"]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(40, "so more trials are unlikely"), (6, "so more trials may find more")],
+)
+def test_history_says_whether_the_search_had_settled(count: int, expected: str) -> None:
+    tried = tuple(t for t in trials()[:count] if t.origin != "polish")
+    best = max((t for t in tried if t.value is not None), key=lambda t: t.value or 0.0)
+    choice = record().choice.model_copy(update={"trial": best.number})
+    meanings = {p.file: p.meaning for p in drawn(record(trials=tried, choice=choice))}
+    assert expected in meanings["history.png"]

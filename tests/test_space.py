@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.space import Parameter, choice, integer, merged, real, table
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": "choice"}, "choices must be one or more different values"),
+        ({"kind": "choice", "choices": (1, 1)}, "different values"),
+        ({"kind": "float", "low": 0}, "a range needs low and high"),
+        ({"kind": "float", "low": 2, "high": 1}, "low must not be above high"),
+        ({"kind": "float", "low": 0, "high": math.inf}, "low must not be above high"),
+        ({"kind": "float", "low": 0, "high": 1, "log": True}, "log needs low above 0"),
+        ({"kind": "float", "low": 0, "high": 1, "step": 0}, "step must be above 0"),
+        ({"kind": "float", "low": 1, "high": 2, "step": 1, "log": True}, "goes with no log"),
+        ({"kind": "int", "low": 0, "high": 1.5}, "an int needs whole"),
+    ],
+)
+def test_a_range_that_is_none_is_refused_with_its_path(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=f"^a.b: .*{said}"):
+        Parameter("a.b", **given)
+
+
+@pytest.mark.parametrize(
+    ("one", "inside", "outside"),
+    [
+        (real("x", 0, 1), [0, 0.3, 1], [-0.1, 1.1, "a", None, True]),
+        (real("x", 0, 1, step=0.1), [0, 0.3, 0.7, 1.0], [0.35]),
+        (integer("x", 1, 10), [1, 7], [0, 11, 2.5]),
+        (integer("x", 1, 10, step=3), [1, 4, 10], [2]),
+        (choice("x", "a", None, 1), ["a", None, 1], ["b", True, 0]),
+    ],
+)
+def test_contains_knows_bounds_steps_and_kinds(
+    one: Parameter, inside: list[Any], outside: list[Any]
+) -> None:
+    assert [one.contains(value) for value in inside] == [True] * len(inside)
+    assert [one.contains(value) for value in outside] == [False] * len(outside)
+
+
+def test_places_in_the_unit_interval() -> None:
+    assert real("x", 2, 4).unit(2.5) == 0.25
+    assert real("x", 1, 100, log=True).unit(10) == pytest.approx(0.5)
+    assert real("x", 3, 3).unit(3) == 0
+    assert [choice("x", "a", "b", "c").unit(v) for v in "abc"] == [0, 0.5, 1]
+    assert choice("x", "a").unit("a") == 0
+    nowhere = [choice("x", "a").unit("b"), real("x", 0, 1).unit(None), real("x", 0, 1).unit("a")]
+    assert all(math.isnan(place) for place in [*nowhere, real("x", 1, 2, log=True).unit(0)])
+
+
+def test_a_parameter_moves_with_its_conditions() -> None:
+    one = real("lo", 0, 1).given("method", "a", "b").under("fusion")
+    assert one.path == "fusion.lo"
+    assert one.active({"fusion.method": "b"})
+    assert not one.active({"fusion.method": "c"})
+    assert not one.active({})
+
+
+def test_a_table_is_widths_and_values() -> None:
+    paths = [one.path for one in table("tiers", 2, 1.0, 20)]
+    assert paths == ["tiers.1.value", "tiers.1.ranks", "tiers.2.value", "tiers.2.ranks"]
+
+
+def test_equal_parameters_of_two_methods_are_one_dimension() -> None:
+    found = merged([integer("k", 1, 9).given("m", "a"), integer("k", 1, 9).given("m", "b")])
+    assert found == (integer("k", 1, 9).given("m", "a", "b"),)
+
+
+def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
+    a, b = integer("f.k", 1, 9).given("m", "a"), integer("f.k", 1, 5).given("m", "b")
+    assert [one.path for one in merged([a, b])] == ["f.k", "f(b).k"]
+    with pytest.raises(ConfigError, match=r"f\.k: two ranges for one parameter"):
+        merged([integer("f.k", 1, 9), integer("f.k", 1, 5)])

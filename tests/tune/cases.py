@@ -1,0 +1,52 @@
+"""Small aligned collections for the tests of tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Qrels, Query, Run
+
+__all__ = ["aligned"]
+
+
+def aligned(
+    queries: int = 24,
+    *,
+    depth: int = 8,
+    groups: Sequence[str] | None = None,
+    types: Sequence[str | None] | None = None,
+    seed: int = 0,
+) -> AlignedRuns:
+    """A good source, a bad one, and a rerank list better than both; one relevant document each."""
+    rng = np.random.default_rng(seed)
+    names = [f"q{q:03d}" for q in range(queries)]
+    rows = [(name, f"d{d:02d}") for name in names for d in range(depth)]
+    hidden = rng.normal(size=len(rows))
+
+    def noisy(noise: float) -> FloatArray:
+        return np.asarray(hidden + noise * rng.normal(size=len(rows)))
+
+    asked, documents = [q for q, _ in rows], [d for _, d in rows]
+    grades = np.zeros(len(rows), dtype=np.int64)
+    grades[hidden.reshape(queries, depth).argmax(axis=1) + depth * np.arange(queries)] = 1
+    asked_by = frozenset({"semantic", "question"})
+    return align(
+        Qrels.from_rows(asked, documents, grades),
+        [
+            Run.from_rows("good", asked, documents, noisy(0.5), roles=asked_by),
+            Run.from_rows("bad", asked, documents, noisy(3.0), roles=frozenset({"keyword"})),
+        ],
+        rerankers=[Run.from_rows("sharp", asked, documents, noisy(0.2))],
+        queries={
+            name: Query(
+                name,
+                type=None if types is None else types[q],
+                group=None if groups is None else groups[q],
+            )
+            for q, name in enumerate(names)
+        },
+    )

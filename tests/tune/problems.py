@@ -1,0 +1,49 @@
+"""Small problems for the tests of the search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.evaluate import System
+from fusion_bench.measure import parse_measure
+from fusion_bench.space import Parameter
+from fusion_bench.tune.parameters import search_space
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tuning import Range
+from tests.tune.cases import aligned
+
+__all__ = ["problem", "roles_of", "system"]
+
+RRF = {"method": "rrf"}
+BLEND = {"method": "linear", "reranker": "sharp", "depth": 5}
+
+
+def system(fusion: Any = RRF, blend: Any = "none", **rest: Any) -> System:  # noqa: ANN401 - as YAML
+    data = {"name": "tuned", "runs": ["good", "bad"], "fusion": fusion, "blend": blend, **rest}
+    return System.model_validate(data)
+
+
+def roles_of(runs: AlignedRuns) -> dict[str, frozenset[str]]:
+    return dict(zip(runs.sources, runs.roles, strict=True))
+
+
+def problem(
+    default: System | None = None,
+    ranges: dict[str, Any] | None = None,
+    *,
+    runs: AlignedRuns | None = None,
+    measure: str = "nDCG@10",
+    parameters: tuple[Parameter, ...] | None = None,
+) -> Problem:
+    default, runs = default or system(), runs or aligned()
+    asked = None
+    if ranges is not None:
+        asked = {p: one if one == "own" else Range(**one) for p, one in ranges.items()}
+    return Problem(
+        default,
+        runs,
+        parse_measure(measure),
+        parameters or search_space(default, asked, roles_of(runs)),
+        {"sharp": "unbounded"},
+    )

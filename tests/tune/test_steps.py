@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.evaluate import System
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Qrels, Run
+from fusion_bench.space import Parameter
+from fusion_bench.tune.line import line
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.steps import Steps, can_step, steps
+from tests.tune.problems import BLEND, problem, system
+
+V2_BONUS = {"method": "rrf_v2", "bonus": {1: 0.01}}
+MEAN = {"method": "weighted_score", "normalize": "min_max"}
+
+
+def collection(seed: int, queries: int = 5, pool: int = 9, places: int = 1) -> AlignedRuns:
+    """Lists with gaps, many ties and several relevant documents."""
+    rng = np.random.default_rng(seed)
+    rows = [(f"q{q}", f"d{d}") for q in range(queries) for d in range(pool)]
+
+    def run(name: str, role: str, share: float) -> Run:
+        kept = [row for row in rows if rng.random() < share] or rows[:1]
+        scores = np.round(rng.random(len(kept)), places)
+        return Run.from_rows(
+            name, [q for q, _ in kept], [d for _, d in kept], scores, roles=frozenset({role})
+        )
+
+    runs = [run("good", "question", 0.7), run("bad", "keyword", 0.7)]
+    grades = rng.choice([0, 0, 1, 2], size=len(rows))
+    qrels = Qrels.from_rows([q for q, _ in rows], [d for _, d in rows], grades)
+    return align(qrels, runs, rerankers=[run("sharp", "x", 1.0)])
+
+
+def dimension(one: Problem, path: str) -> Parameter:
+    return next(p for p in one.parameters if p.path == path)
+
+
+def found(one: Problem, path: str) -> Steps:
+    parameter = dimension(one, path)
+    along = line(one, one.default, parameter)
+    assert along is not None
+    return steps(along, *parameter.bounds, one.measure)
+
+
+def values_at(one: Problem, path: str, places: FloatArray) -> FloatArray:
+    return np.asarray(one.values([{**one.default, path: float(w)} for w in places]).mean(axis=1))
+
+
+def assert_exact(one: Problem, path: str) -> None:
+    """Inside every stretch wide enough to stand in, evaluation says what the step function says."""
+    step = found(one, path)
+    wide = np.diff(step.edges) > 1e-9
+    middle = (step.edges[:-1] + step.edges[1:])[wide] / 2
+    assert values_at(one, path, middle) == pytest.approx(step.values[wide], abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    measure=st.sampled_from(
+        ["nDCG@3", "nDCG(dcg='exp-log2')@5", "R@2", "P(rel=2)@3", "RR@4", "Success@1"]
+    ),
+    fusion=st.sampled_from(
+        [
+            "rrf",
+            V2_BONUS,
+            {**MEAN, "missing": "zero"},
+            {**MEAN, "missing": "skip"},
+            {**MEAN, "missing": "min"},
+        ]
+    ),
+    path=st.sampled_from(["fusion.weights.good", "fusion.weights.bad"]),
+    top_k=st.sampled_from([None, 2]),
+)
+def test_along_a_weight_the_steps_are_those_of_evaluation(
+    seed: int, measure: str, fusion: object, path: str, top_k: int | None
+) -> None:
+    runs = collection(seed)
+    one = problem(
+        system(fusion, top_k=top_k), {"fusion.weights": "own"}, runs=runs, measure=measure
+    )
+    assert_exact(one, path)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    measure=st.sampled_from(["nDCG@5", "RR@5", "R@4"]),
+    missing=st.sampled_from(["zero", "below"]),
+    tail=st.sampled_from(["keep", "drop"]),
+    retrieval=st.sampled_from(["fused_min_max", "reciprocal_rank"]),
+    method=st.sampled_from(
+        [
+            ("linear", "blend.beta"),
+            ("position_aware", "blend.rest"),
+            ("position_aware", "blend.tiers.1.value"),
+        ]
+    ),
+)
+def test_along_a_share_of_a_blend_too(
+    seed: int, measure: str, missing: str, tail: str, retrieval: str, method: tuple[str, str]
+) -> None:
+    blend = {
+        **BLEND,
+        "method": method[0],
+        "missing": missing,
+        "tail": tail,
+        "retrieval": retrieval,
+        "min_score": 0.1,
+    }
+    one = problem(system(blend=blend), runs=collection(seed), measure=measure)
+    assert_exact(one, method[1])
+
+
+def test_blocks_of_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = problem(ranges={"fusion.weights": "own"}, runs=collection(3))
+    whole = found(one, "fusion.weights.bad")
+    monkeypatch.setattr("fusion_bench.tune.steps.BLOCK", 20)
+    parts = found(one, "fusion.weights.bad")
+    assert np.array_equal(whole.edges, parts.edges)
+    assert whole.values == pytest.approx(parts.values, abs=1e-14)
+
+
+def test_a_collection_without_a_relevant_candidate_is_flat() -> None:
+    runs = collection(1)
+    flat = problem(ranges={"fusion.weights": "own"}, runs=runs, measure="P(rel=3)@3")
+    step = found(flat, "fusion.weights.bad")
+    assert step.values.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("default", "path"),
+    [
+        (system({"method": "rrf"}, BLEND), "fusion.weights.good"),  # the candidates may change
+        (system(min_relevance=0.01), "fusion.weights.good"),
+        (system(), "fusion.k"),
+        (system({"method": "rrf", "weights": {"good": 0}}), "fusion.weights.bad"),
+        (system({"method": "rrf_v2"}), "fusion.bonus.1.value"),
+    ],
+)
+def test_where_scores_are_no_such_lines_there_is_none(default: System, path: str) -> None:
+    one = problem(default, runs=collection(1))
+    assert line(one, one.default, dimension(one, path)) is None
+
+
+def test_a_step_wide_has_no_line() -> None:
+    ranges = {"fusion.weights.bad": {"low": 0, "high": 1, "step": 0.1}}
+    one = problem(ranges=ranges, runs=collection(1))
+    assert line(one, one.default, one.parameters[0]) is None
+
+
+def test_which_measures_can_step() -> None:
+    names = [
+        "nDCG@10",
+        "RR@10",
+        "R@5",
+        "P@5",
+        "Success@1",
+        "nDCG",
+        "AP@100",
+        "Judged@10",
+        "nDCG(judged_only=True)@10",
+    ]
+    found = [can_step(problem(measure=name).measure) for name in names]
+    assert found == [True] * 5 + [False] * 4
+
+
+def test_the_best_stretch_is_where_we_are_or_the_widest_and_never_a_sliver() -> None:
+    edges = np.array([0.0, 1.0, 2.0, 4.0, 4.0 + 1e-9, 5.0])
+    step = Steps(edges, np.array([0.5, 0.3, 0.5, 0.9, 0.2]))
+    assert step.best(0.5) == (0.5, 0.5)
+    assert step.best(1.5) == (3.0, 0.5)
+    merged = Steps(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5]))
+    assert merged.best(5.0) == (1.0, 0.5)

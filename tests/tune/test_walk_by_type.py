@@ -1,0 +1,106 @@
+"""``tune`` with everything that can be asked for, from files to files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.cli import main
+
+DATASET = """\
+name: made
+qrels: qrels.txt
+queries: queries.jsonl
+runs:
+  good: {path: good.trec, roles: [question, semantic]}
+  bad: {path: bad.trec, roles: [keyword]}
+rerank:
+  sharp: {path: sharp.trec, score_space: unit}
+"""
+EXPERIMENT = """\
+dataset: made
+measures: [nDCG@10]
+baseline: today
+systems:
+  today:
+    runs: [good, bad]
+    blend: {method: linear, reranker: sharp, beta: 0.5}
+tune:
+  system: today
+  trials: 12
+  folds: 2
+  sampler: random
+  parameters: {fusion.weights: own, blend.beta: own}
+  by_query_type: true
+  crag: {top: 3}
+  effort: {price: 2.0}
+"""
+QUERIES, DEPTH = 60, 6
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "datasets" / "made"
+    folder.mkdir(parents=True)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "e.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    (folder / "dataset.yaml").write_text(DATASET, encoding="utf-8")
+    hidden = rng.random((QUERIES, DEPTH))
+    relevant = hidden > 0.8
+    rows = [(q, d) for q in range(QUERIES) for d in range(DEPTH)]
+    lines = [f"q{q} 0 d{d} {int(relevant[q, d])}\n" for q, d in rows]
+    (folder / "qrels.txt").write_text("".join(lines), encoding="utf-8")
+    known = [{"id": f"q{q}", "type": "ab"[q % 2]} for q in range(QUERIES)]
+    text = "".join(json.dumps(one) + "\n" for one in known)
+    (folder / "queries.jsonl").write_text(text, encoding="utf-8")
+    for name, noise in (("good", 0.2), ("bad", 2.0), ("sharp", 0.05)):
+        scores = np.clip(hidden + noise * rng.normal(size=hidden.shape), 0.0, 1.0)
+        lines = [f"q{q} Q0 d{d} 1 {scores[q, d]:.6f} x\n" for q, d in rows]
+        (folder / f"{name}.trec").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def run(root: Path, *command: str) -> int:
+    return main([*command, "--datasets", str(root / "datasets"), "--json"])
+
+
+def test_all_of_it_is_found_judged_and_written(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = root / "out"
+    assert run(root, "tune", str(root / "experiments" / "e.yaml"), "--out", str(out)) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert len(report["folds"]) == 2
+    assert [one["type"] for one in report["by_type"]] == ["a", "b"]
+    assert set(report["typed"]["params"]) == {"a", "b"}
+    assert report["thresholds"]["top"] == 3
+    assert report["front"][1]["cost"] == pytest.approx(2.0 * report["front"][1]["candidates"])
+    names = {path.name for path in out.iterdir()}
+    assert {"tuning.md", "tuning.json", "calibration.png", "front.png", "folds.png"} <= names
+
+    again = ("eval", str(out / "tuned.yaml"), "--out", str(root / "again"), "--no-plots")
+    assert run(root, *again) == 0
+    found = json.loads(capsys.readouterr().out)["collections"][0]
+    rows = {row["name"]: row["measures"]["nDCG@10"] for row in found["systems"]}
+    assert {"today", "today tuned", "today tuned by type"} <= set(rows)
+    held_out = [found["queries"].index(query) for query in report["held_out_queries"]]
+    values = {name: np.array(rows[name]["values"])[held_out] for name in rows}
+    tuned = values["today tuned"] - values["today"]
+    assert tuned.mean() == pytest.approx(report["held_out"]["difference"])
+    typed = values["today tuned by type"] - values["today tuned"]
+    assert typed.mean() == pytest.approx(report["typed"]["over_global"]["difference"])
+
+
+def test_a_system_with_numbers_by_type_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = root / "experiments" / "e.yaml"
+    text = path.read_text(encoding="utf-8")
+    typed = text.replace("beta: 0.5", "beta: {by_query_type: {a: 0.1, hybrid: 0.5}}")
+    path.write_text(typed, encoding="utf-8")
+    assert run(root, "tune", str(path), "--out", str(root / "out")) == 2
+    assert "has numbers by query type already" in capsys.readouterr().err
