@@ -156,6 +156,7 @@ def test_methods(capsys: Capture) -> None:
 def test_eval_keeps_what_it_reads_unless_told_not_to(
     root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("FUSION_BENCH_CACHE")
     monkeypatch.setattr("fusion_bench.load.cache.FLOOR", 0)
     results = []
     for option in ("--no-cache", "--cache", "--cache"):
