@@ -87,7 +87,7 @@ def line(problem: Problem, params: Params, parameter: Parameter) -> Line | None:
         return problem.build({**params, parameter.path: low + share * (high - low)})
 
     system = at(0.5)
-    if system.weights_by_type is not None or system.min_relevance is not None:
+    if system.types is not None or system.min_relevance is not None:
         return None
     if (weight := WEIGHT.fullmatch(path)) and isinstance(system.blend, NoBlend):
         return _along_weight(problem, at, system.runs.index(weight[1]))
