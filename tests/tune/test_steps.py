@@ -178,3 +178,13 @@ def test_the_best_stretch_is_where_we_are_or_the_widest_and_never_a_sliver() -> 
     assert step.best(1.5) == (3.0, 0.5)
     merged = Steps(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5]))
     assert merged.best(5.0) == (1.0, 0.5)
+
+
+def test_a_method_that_says_nothing_of_its_form_has_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fusion_bench.fuse.rrf.RRF.compiled", lambda *_: None)
+    one = problem(ranges={"fusion.weights": "own"}, runs=collection(1))
+    assert line(one, one.default, one.parameters[0]) is None
+    point = problem(ranges={"fusion.weights.bad": {"low": 1, "high": 1}}, runs=collection(1))
+    assert line(point, point.default, point.parameters[0]) is None
