@@ -121,7 +121,7 @@ def test_along_a_share_of_a_blend_too(
 def test_blocks_of_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one = problem(ranges={"fusion.weights": "own"}, runs=collection(3))
     whole = found(one, "fusion.weights.bad")
-    monkeypatch.setattr("fusion_bench.tune.steps.BLOCK", 20)
+    monkeypatch.setattr("fusion_bench.tune.passes.BLOCK", 20)
     parts = found(one, "fusion.weights.bad")
     assert np.array_equal(whole.edges, parts.edges)
     assert whole.values == pytest.approx(parts.values, abs=1e-14)
