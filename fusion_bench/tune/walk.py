@@ -131,6 +131,7 @@ class Walk:
             self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )
         judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
+        judge.check()
         study = self._search(split.tune, 0)
         if self.export is not None:
             export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
