@@ -36,7 +36,7 @@ OURS, DEFAULT = "fusion_bench tune", "default"
 #: A tuned system that loses no more than this is as good.
 MARGIN = 0.01
 #: Salts where the dataset has no splits of its own: more where there are few queries.
-SALTS: Mapping[str, int] = {"jqara": 2, "codec": 4, "trec-dl-2019": 10, "nfcorpus": 3}
+SALTS: Mapping[str, int] = {"jqara": 1, "codec": 4, "trec-dl-2019": 8, "nfcorpus": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,10 @@ def asked(collection: Collection) -> Problem:
     if collection.runs.rerankers:
         reranker = collection.runs.rerankers[0]
         blend = {"method": "replace", "reranker": reranker, "missing": "below"}
-        ranges["blend.method"] = Range(choices=("none", "replace", "linear", "position_aware"))
+        methods = ("replace", "linear", "position_aware")
+        ranges["blend.method"] = Range(choices=("none", *methods))
+        deep = {"low": 10, "high": 200, "int": True, "log": True}
+        ranges["blend.depth"] = Range.model_validate({**deep, "when": {"blend.method": methods}})
     return problem(collection, blend=blend, parameters=ranges)
 
 
@@ -196,7 +199,7 @@ def renew(found: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     """Run everything and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=150)
+    parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--only", default="", help="only this collection")
     parser.add_argument("--ranx", action="store_true", help="time the real optimize_fusion too")
     parser.add_argument("--write", action="store_true", help="renew tuning.json and docs/tuning.md")

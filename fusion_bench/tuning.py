@@ -106,12 +106,14 @@ class Crag(StrictModel):
         upper: The default's: at or above it the verdict is ``correct``.
         lower: The default's: below it the verdict is ``incorrect``, between them ``ambiguous``.
         top: So many documents of the list count.
+        grade: From which a document is relevant.
         credit: What ``ambiguous`` is worth, where a right verdict is worth 1 and a wrong one 0.
     """
 
     upper: float = 0.7
     lower: float = 0.3
     top: Annotated[int, Field(ge=1)] = 10
+    grade: Annotated[int, Field(ge=1)] = 1
     credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
 
     @model_validator(mode="after")

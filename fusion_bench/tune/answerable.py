@@ -42,13 +42,16 @@ class _Seen:
         )
 
 
-def best_scores(system: System, problem: Problem, top: int) -> tuple[FloatArray, BoolArray]:
+def best_scores(
+    system: System, problem: Problem, top: int, grade: int = 1
+) -> tuple[FloatArray, BoolArray]:
     """Best rerank score and whether anything is relevant, in the top of each query's list.
 
     Args:
         system: With a blend that reads a rerank list.
         problem: What was tuned, on Q queries.
         top: How many documents count.
+        grade: From which one is relevant.
 
     Returns:
         (Q,) scores on the unit scale, NaN = nothing scored; (Q,) truth.
@@ -73,7 +76,7 @@ def best_scores(system: System, problem: Problem, top: int) -> tuple[FloatArray,
         best = np.full(len(view.queries), -np.inf)
         np.fmax.at(best, view.query_index[inside], unit[inside])
         scores[index] = np.where(np.isinf(best), np.nan, best)
-        good = view.query_index[inside & (view.grades > 0)]
+        good = view.query_index[inside & (view.grades >= grade)]
         relevant[index] = np.bincount(good, minlength=len(view.queries)) > 0
     return scores, relevant
 
@@ -93,7 +96,7 @@ def judge_thresholds(
     Raises:
         ConfigError: The system's rerank scores cannot be compared across queries.
     """
-    scores, relevant = best_scores(system, problem, crag.top)
+    scores, relevant = best_scores(system, problem, crag.top, crag.grade)
     tune, held = (_Seen(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out))
     default = Thresholds(crag.upper, crag.lower)
     tuned = fit(tune.scores, tune.relevant, credit=crag.credit)

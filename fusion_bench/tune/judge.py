@@ -18,14 +18,14 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
 from fusion_bench.statistics import Interval
-from fusion_bench.tune.answerable import judge_thresholds
+from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.choice import plateau
 from fusion_bench.tune.folds import Nested
 from fusion_bench.tune.front import front
 from fusion_bench.tune.importance import importances
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import choose, values_of
+from fusion_bench.tune.procedure import choose, fold_of, values_of
 from fusion_bench.tune.records import gain_record, parameter_record, trial_record
 from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
@@ -74,6 +74,18 @@ class Judge:
         )
         means = float(default[mask].mean()), float(tuned[mask].mean())
         return gain_record(found, *means)
+
+    def check(self) -> None:
+        """Refuse before the search what could not be judged after it.
+
+        Raises:
+            ConfigError: More folds than groups to tune on, or thresholds asked for without rerank
+                scores that mean the same for every query.
+        """
+        if self.tuning.crag is not None:
+            best_scores(self.problem.system, self.problem, self.tuning.crag.top)
+        if self.tuning.folds:
+            fold_of(self.problem, self.split, self.tuning)
 
     def verdict(self, held_out: model.Gain) -> TuningVerdict:
         """What the held-out interval allows to be said."""

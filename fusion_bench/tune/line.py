@@ -87,7 +87,7 @@ def line(problem: Problem, params: Params, parameter: Parameter) -> Line | None:
         return problem.build({**params, parameter.path: low + share * (high - low)})
 
     system = at(0.5)
-    if system.weights_by_type is not None or system.min_relevance is not None:
+    if system.types is not None or system.min_relevance is not None:
         return None
     if (weight := WEIGHT.fullmatch(path)) and isinstance(system.blend, NoBlend):
         return _along_weight(problem, at, system.runs.index(weight[1]))
@@ -162,12 +162,10 @@ def _best(view: AlignedRuns, sources: tuple[int, ...]) -> IntArray:
 
 def _along_share(
     problem: Problem, at: Callable[[float], System], bounds: tuple[float, float]
-) -> Line | None:
+) -> Line:
     """Along a share of a blend: the fused list stands, and two points tell a straight line."""
     low, high = (rank(at(share), problem.runs, problem.spaces) for share in (0.0, 1.0))
     moving = low.tiers == BLENDED
-    if not np.array_equal(low.tiers, high.tiers):
-        return None
     b = np.where(moving, (high.deciding - low.deciding) / (bounds[1] - bounds[0]), 0.0)
     a = np.where(moving, low.deciding - bounds[0] * b, 0.0)
     placed = np.where(moving, 0, low.placed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -17,6 +17,12 @@ __all__ = ["declared", "search_space", "suggestions"]
 
 def declared(system: System) -> tuple[Parameter, ...]:
     """What the methods of a system declare, as they stand in it."""
+    if system.by_query_type is not None:
+        return merged(
+            one.under(f"by_query_type.{query_type}")
+            for query_type in system.by_query_type
+            for one in declared(system.of_type(query_type))
+        )
     return merged(
         [
             *_fusion_space(system, system.fusion.method),
@@ -47,6 +53,7 @@ def search_space(
     else:
         own = {path: one for path, one in ranges.items() if isinstance(one, Range)}
         explicit = {path: one.parameter(path) for path, one in own.items()}
+        _refuse_overruled(system, explicit)
         offered = [*declared(system), *_chosen_methods(system, explicit)]
         asked = [path for path, one in ranges.items() if one == OWN]
         found = merged(_asked_for(offered, asked, explicit))
@@ -75,6 +82,17 @@ def suggestions(system: System, parameters: Sequence[Parameter]) -> tuple[Params
     for one in fitting:
         together |= one
     return (*fitting, together) if len(fitting) > 1 else tuple(fitting)
+
+
+def _refuse_overruled(system: System, paths: Iterable[str]) -> None:
+    """Numbers that no query is answered by are not worth a search."""
+    for path in paths if system.by_query_type is not None else ():
+        if path.startswith(("fusion.", "blend.")):
+            first = next(iter(system.by_query_type or ()))
+            raise ConfigError(
+                f"{path}: this system answers each query type by its own numbers: name one, such "
+                f"as by_query_type.{first}.{path}"
+            )
 
 
 def _fusion_space(system: System, method: str) -> Iterator[Parameter]:

@@ -31,6 +31,7 @@ CONDITION = re.compile(r"\([^)]*\)")
 ENTRY = re.compile(r"(.+)\.(\d+)\.(value|ranks)")
 WEIGHT = re.compile(r"fusion\.weights\.(.+)")
 TYPE_WEIGHT = re.compile(r"weights_by_type\.([^.]+)\.(.+)")
+TYPED = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
 DEPTH = re.compile(r"depth\.(.+)")
 
 
@@ -45,10 +46,23 @@ def placed(system: System, params: Params, roles: Roles) -> System:
     Raises:
         ConfigError: No such place, or a value that its method refuses.
     """
-    data = system.model_dump()
     own = {CONDITION.sub("", path): value for path, value in params.items()}
-    for path in sorted(own, key=lambda path: (not path.endswith("method"), path.count("."))):
-        if path.endswith("method"):
+    typed: dict[str, dict[str, Value]] = {}
+    for path in [path for path in own if TYPED.fullmatch(path)]:
+        query_type, inner = _typed(system, path)
+        typed.setdefault(query_type, {})[inner] = own.pop(path)
+    data = _filled(system, own, roles)
+    for query_type, inside in typed.items():
+        variant = _filled(system.of_type(query_type), inside, roles)
+        data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
+    return validated(System, data)
+
+
+def _filled(system: System, own: Mapping[str, Value], roles: Roles) -> dict[str, Any]:
+    """The system as plain data with these values in their places."""
+    data = system.model_dump()
+    for path in sorted(own, key=lambda path: path.count(".")):
+        if path.endswith("method"):  # first, because it replaces what others stand in
             _set_method(data, system, path, str(own[path]))
     tables: dict[str, dict[tuple[int, str], float]] = {}
     weights: dict[str, float] = {}
@@ -66,12 +80,15 @@ def placed(system: System, params: Params, roles: Roles) -> System:
         _set_weights(data, weights, roles, system)
     if any(TYPE_WEIGHT.fullmatch(path) for path in own):
         _share_out(data["weights_by_type"])
-    return validated(System, data)
+    return data
 
 
 def value_at(system: System, path: str, roles: Roles) -> Any:  # noqa: ANN401 - Value or ABSENT
     """What stands at a path; :data:`ABSENT` where there is no such place."""
     path = CONDITION.sub("", path)
+    if TYPED.fullmatch(path):
+        query_type, inner = _typed(system, path)
+        return value_at(system.of_type(query_type), inner, roles)
     if weight := WEIGHT.fullmatch(path):
         return _weights(system.fusion, system, roles).get(weight[1], ABSENT)
     data = system.model_dump()
@@ -107,6 +124,20 @@ def with_blend(system: System, method: str) -> Blend:
             f"blend {method!r}: {error} (give the system that is tuned a blend with a reranker: "
             "a search can switch it off)"
         ) from None
+
+
+def _typed(system: System, path: str) -> tuple[str, str]:
+    """The query type of a path, and the path in the system that answers it.
+
+    Raises:
+        ConfigError: The system has no answer of its own for that type.
+    """
+    found = TYPED.fullmatch(path)
+    known = system.by_query_type or {}
+    if found is None or found[1] not in known:
+        listed = ", ".join(known) or "none"
+        raise ConfigError(f"{path}: no such query type in the system (types: {listed})")
+    return found[1], found[2]
 
 
 def _set_method(data: dict[str, Any], system: System, path: str, method: str) -> None:

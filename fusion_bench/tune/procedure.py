@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fusion_bench.columns import factorize
-from fusion_bench.order import FloatArray
+from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
 from fusion_bench.tune.choice import one_standard_error
 from fusion_bench.tune.folds import Nested, deal, nested
@@ -17,7 +17,7 @@ from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
 from fusion_bench.tuning import Tuning
 
-__all__ = ["choose", "cross_validate", "values_of"]
+__all__ = ["choose", "cross_validate", "fold_of", "values_of"]
 
 #: Settings evaluated together, so that a large collection's values fit in memory.
 BATCH = 32
@@ -65,6 +65,19 @@ def cross_validate(
     """
     if not tuning.folds:
         return None
+    return nested(
+        lambda keep: choose(problem, search(keep), keep, tuning.choose),
+        lambda trial: problem.values([trial.params])[0],
+        fold_of(problem, split, tuning),
+    )
+
+
+def fold_of(problem: Problem, split: Split, tuning: Tuning) -> IntArray:
+    """(Q,): the fold of each tuning query; −1 = held out.
+
+    Raises:
+        ConfigError: Fewer groups than folds.
+    """
     index = np.flatnonzero(split.tune).tolist()
     runs = problem.runs
     fold = np.full(len(runs.queries), -1)
@@ -74,11 +87,7 @@ def cross_validate(
         folds=tuning.folds,
         salt=tuning.salt,
     )
-    return nested(
-        lambda keep: choose(problem, search(keep), keep, tuning.choose),
-        lambda trial: problem.values([trial.params])[0],
-        fold,
-    )
+    return fold
 
 
 def values_of(problem: Problem, trials: Sequence[Params]) -> FloatArray:

@@ -186,9 +186,9 @@ class _Run:
             Trial(first + i, dict(params), value, origin)
             for i, (params, value) in enumerate(zip(batch, values, strict=True))
         ]
+        self.trials += done  # before the log, so that Ctrl-C between the two loses nothing
         if self._log is not None:
             self._log.add(done)
-        self.trials += done
         for trial in done:
             self._announce(trial)
         return done

@@ -6,30 +6,23 @@ line; what it adds to the measure changes only there. Nothing is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.measure import Measure
 from fusion_bench.measure.engine import gains, ideal_dcg
 from fusion_bench.measure.ranking import relevant_counts
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.tune.line import Line
+from fusion_bench.tune.passes import Passes, passes
 
 __all__ = ["Steps", "can_step", "steps"]
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: What a measure makes of several relevant documents: their sum, or the best of them.
 SUMS: Final = frozenset({"nDCG", "R", "P"})
 BESTS: Final = frozenset({"RR", "Success"})
-#: Pairs of documents that are looked at together.
-BLOCK = 1 << 21
-#: Relative difference of scores below which they tie all along.
-EQUAL = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +73,7 @@ def steps(along: Line, low: float, high: float, measure: Measure) -> Steps:
     """
     docs = _relevant(along, measure)
     by_rank = _by_rank(measure, along.top_k)
-    parts = list(_changes(along, docs, by_rank, low, high))
-    if not parts:
-        return Steps(np.array([low, high]), np.zeros(1))
-    start = np.concatenate([part.start for part in parts])
-    columns = zip(*(part.events for part in parts), strict=True)
-    events = _Events(*(np.concatenate(column) for column in columns))
+    start, events = _changes(along, docs, by_rank, low, high)
     total = len(along.runs.queries)
     if measure.kind in SUMS:
         first = float((docs.share * start).sum())
@@ -113,20 +101,6 @@ class _Events(NamedTuple):
     doc: IntArray
     before: FloatArray
     after: FloatArray
-
-
-class _Passes(NamedTuple):
-    """Of pairs: (P,) whether the other is above at the low end; then place, pair, and +1 or −1."""
-
-    above: BoolArray
-    at: FloatArray
-    pair: IntArray
-    step: IntArray
-
-
-class _Part(NamedTuple):
-    start: FloatArray
-    events: _Events
 
 
 def _relevant(along: Line, measure: Measure) -> _Docs:
@@ -158,120 +132,32 @@ def _by_rank(measure: Measure, top_k: int | None) -> FloatArray:
 
 def _changes(
     along: Line, docs: _Docs, by_rank: FloatArray, low: float, high: float
-) -> Iterator[_Part]:
-    """The relevant documents some at a time, each against all that can pass it."""
-    runs = along.runs
-    movers = np.flatnonzero(along.moving)
-    count = np.bincount(runs.query_index[movers], minlength=len(runs.queries))
-    begin = np.cumsum(count) - count
-    pairs = np.where(along.moving[docs.row], count[docs.query], 0)
-    block = np.cumsum(pairs) // BLOCK
-    for number in np.unique(block).tolist():
-        mine = np.flatnonzero(block == number)
-        size = pairs[mine]
-        doc = np.repeat(mine, size)
-        offset = np.arange(len(doc)) - np.repeat(np.cumsum(size) - size, size)
-        other = movers[np.repeat(begin[docs.query[mine]], size) + offset]
-        found = _passes(along, docs.row[mine], size, other, low, high)
-        rank = along.placed[docs.row[mine]] + along.moving[docs.row[mine]]
-        rank += np.bincount(doc[found.above] - mine[0], minlength=len(mine))
-        yield _worths(mine, rank, doc[found.pair], found.at, found.step, by_rank)
+) -> tuple[FloatArray, _Events]:
+    """(R,) what each document is worth at the low end, and all changes."""
+    start = by_rank[np.minimum(along.placed[docs.row], len(by_rank) - 1)]
+    moving = np.flatnonzero(along.moving[docs.row])
+    parts = [_Events(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
+    for found in passes(along, docs.row[moving], low, high):
+        worth, events = _worths(found._replace(docs=moving[found.docs]), by_rank)
+        start[moving[found.docs]] = worth
+        parts.append(events)
+    return start, _Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _passes(
-    along: Line, row: IntArray, size: IntArray, other: IntArray, low: float, high: float
-) -> _Passes:
-    """Each row against ``size`` others: who stands above at the low end, and who passes where."""
-    if not along.straight:
-        return _fractions(along, np.repeat(row, size), other, low, high)
-    ends = along.a + low * along.b, along.a + high * along.b
-    noise = EQUAL * max(float(np.abs(end).max(initial=0)) for end in ends)
-    first, last = (end[other] - np.repeat(end[row], size) for end in ends)
-    level = np.abs(first) <= noise
-    above = first > noise
-    if level.any():
-        tied = np.flatnonzero(level)
-        earlier = (other < np.repeat(row, size))[tied] & (np.abs(last[tied]) <= noise)
-        above[tied] = (last[tied] > noise) | earlier
-    crossed = np.flatnonzero(np.where(above, last < -noise, last > noise))
-    start = first[crossed]
-    at = low + (high - low) * start / (start - last[crossed])
-    return _Passes(above, at, crossed, np.where(above[crossed], -1, 1))
-
-
-def _fractions(along: Line, row: IntArray, other: IntArray, low: float, high: float) -> _Passes:
-    """As :func:`_passes`: by the sign of a polynomial, both denominators being above 0."""
-    a, b, c, d = (x[other] for x in along.lines)
-    e, f, g, h = (x[row] for x in along.lines)
-    q0 = _cleaned(a * g, -e * c)
-    q1 = _cleaned(a * h, -e * d, b * g, -f * c)
-    q2 = _cleaned(b * h, -f * d)
-    return _curved(q0, q1, q2, other < row, low, high)
-
-
-def _cleaned(*terms: FloatArray) -> FloatArray:
-    """The sum of terms, exactly 0 where it is nothing but rounding."""
-    total = np.add.reduce(terms)
-    size = np.add.reduce([np.abs(term) for term in terms])
-    return np.where(np.abs(total) <= EQUAL * size, 0.0, total)
-
-
-def _curved(
-    q0: FloatArray,
-    q1: FloatArray,
-    q2: FloatArray,
-    before: BoolArray,
-    low: float,
-    high: float,
-) -> _Passes:
-    """As :func:`_passes`, where the difference of two scores has the sign of q0 + q1·w + q2·w²."""
-    with np.errstate(all="ignore"):
-        root = np.sqrt(q1 * q1 - 4 * q0 * q2)  # NaN: they never meet
-        half = -0.5 * (q1 + np.copysign(root, q1))
-        both = np.sort(np.stack([half / q2, q0 / half]), axis=0)  # an infinite one is beyond
-    ends = np.clip(np.nan_to_num(both, nan=high), low, high)
-    bounds = np.concatenate([np.full((1, len(q0)), low), ends, np.full((1, len(q0)), high)])
-    middle = (bounds[:-1] + bounds[1:]) / 2
-    value = q0 + middle * (q1 + middle * q2)
-    noise = EQUAL * (np.abs(q0) + np.abs(middle * q1) + np.abs(middle * middle * q2))
-    over = np.where(np.abs(value) <= noise, before, value > 0)
-    # A stretch without width says what the next one says.
-    empty = bounds[1:] <= bounds[:-1]
-    over[1] = np.where(empty[1], over[2], over[1])
-    over[1] = np.where(empty[1] & empty[2], over[0], over[1])
-    over[2] = np.where(empty[2], over[1], over[2])
-    over[0] = np.where(empty[0], over[1], over[0])
-    at, pair, step = [], [], []
-    for i in range(2):
-        changed = np.flatnonzero(over[i] != over[i + 1])
-        at.append(bounds[i + 1][changed])
-        pair.append(changed)
-        step.append(np.where(over[i + 1][changed], 1, -1))
-    return _Passes(over[0], np.concatenate(at), np.concatenate(pair), np.concatenate(step))
-
-
-def _worths(
-    mine: IntArray,
-    rank: IntArray,
-    doc: IntArray,
-    at: FloatArray,
-    step: IntArray,
-    by_rank: FloatArray,
-) -> _Part:
-    """From passes to changes of what each document is worth."""
+def _worths(found: Passes, by_rank: FloatArray) -> tuple[FloatArray, _Events]:
+    """What each document is worth at the low end, and where that changes."""
     last = len(by_rank) - 1
-    start = by_rank[np.minimum(rank, last)]
-    order = np.lexsort((at, doc))
-    doc, at, step = doc[order], at[order], step[order]
-    own = doc - mine[0]
+    rank = found.above + 1
+    order = np.lexsort((found.at, found.own))
+    own, at, step = found.own[order], found.at[order], found.step[order]
     run = np.cumsum(step)
-    first = np.flatnonzero(np.diff(doc, prepend=-1))
-    sizes = np.diff(np.append(first, len(doc)))
-    before_first = np.repeat(run[first] - step[first], sizes) if len(doc) else run
-    after = rank[own] + run - before_first
+    first = np.flatnonzero(np.diff(own, prepend=-1))
+    sizes = np.diff(np.append(first, len(own)))
+    after = rank[own] + run - np.repeat(run[first] - step[first], sizes)
     worth, was = by_rank[np.minimum(after, last)], by_rank[np.minimum(after - step, last)]
     kept = np.flatnonzero(worth != was)
-    return _Part(start, _Events(at[kept], doc[kept], was[kept], worth[kept]))
+    events = _Events(at[kept], found.docs[own[kept]], was[kept], worth[kept])
+    return by_rank[np.minimum(rank, last)], events
 
 
 def _bests(

@@ -149,7 +149,7 @@ class _Guest:
         self,
         problem: Problem,
         settings: Settings,
-        storage: optuna.storages.BaseStorage,
+        storage: optuna.storages.RDBStorage,
         evaluate: Evaluate,
         on_trial: OnTrial | None,
     ) -> None:
@@ -264,13 +264,8 @@ class _Guest:
 
 
 @contextmanager
-def _alive(storage: optuna.storages.BaseStorage, trials: Sequence[optuna.Trial]) -> Iterator[None]:
+def _alive(storage: optuna.storages.RDBStorage, trials: Sequence[optuna.Trial]) -> Iterator[None]:
     """Give signs of life for these trials while they are evaluated."""
-    from optuna.storages._heartbeat import BaseHeartbeat
-
-    if not isinstance(storage, BaseHeartbeat):
-        yield
-        return
     interval = storage.get_heartbeat_interval() or HEARTBEAT
     ended = threading.Event()
 
@@ -303,8 +298,9 @@ def _storage(
         if find_spec("psycopg2") is None:
             raise MissingExtraError("psycopg2", extra="postgres", purpose="a PostgreSQL storage")
         url = f"postgresql+psycopg2://{url.partition('://')[2]}"
-    found: optuna.storages.RDBStorage | None = None
-    for left in reversed(range(OPENINGS)):
+    left = OPENINGS
+    while True:
+        left -= 1
         try:
             found = _opened(url, heartbeat)
             break
@@ -312,12 +308,11 @@ def _storage(
             if not left:
                 raise
             time.sleep(PAUSE)
-    if found is not None:
-        try:
-            yield found
-        finally:
-            found.remove_session()
-            found.engine.dispose()
+    try:
+        yield found
+    finally:
+        found.remove_session()
+        found.engine.dispose()
 
 
 def _opened(url: str, heartbeat: tuple[int, int] | None) -> optuna.storages.RDBStorage:

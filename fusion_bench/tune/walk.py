@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config import Source
@@ -68,7 +68,7 @@ def problem_on(
         ConfigError: A path or range that does not fit; says where it stands.
     """
     system: System = experiment.systems[tuning.system]
-    if system.by_query_type is not None:
+    if system.by_query_type is not None and tuning.by_query_type:
         raise ConfigError(
             f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
             "plain system, and say 'by_query_type: true' under tune for numbers by type"
@@ -131,19 +131,22 @@ class Walk:
             self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )
         judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
+        judge.check()
         study = self._search(split.tune, 0)
         if self.export is not None:
             export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
-        cross = None
-        if not study.interrupted:
+        cross = typed = None
+        try:
+            _go_on_from(study)
             folds = iter(range(1, tuning.folds + 1))
             cross = cross_validate(
                 self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
             )
-        typed = None
-        if tuning.by_query_type and not study.interrupted:
-            chosen = choose(self.problem, study, split.tune, tuning.choose)
-            typed = tune_by_type(judge, chosen, self._search_type)
+            if tuning.by_query_type:
+                chosen = choose(self.problem, study, split.tune, tuning.choose)
+                typed = tune_by_type(judge, chosen, self._search_type)
+        except _StoppedError:
+            study = replace(study, interrupted=True)
         self.progress(f"{self.dataset.name}: judging", 1, 1)
         return judge.report(
             study,
@@ -157,7 +160,7 @@ class Walk:
     def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
         """Search on the queries of one type."""
         self.progress(f"{self.dataset.name}: type {name}", 0, 1)
-        return search(problem, keep, self.tuning.settings(), workers=self.workers)
+        return _go_on_from(search(problem, keep, self.tuning.settings(), workers=self.workers))
 
     def _search(self, keep: BoolArray, fold: int) -> Study:
         """Search on these queries; fold 0 = all tuning queries."""
@@ -172,8 +175,27 @@ class Walk:
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
-            return shared_search(
+            study = shared_search(
                 self.problem, keep, settings, self.storage, on_trial=show, workers=self.workers
             )
-        log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
-        return search(self.problem, keep, settings, on_trial=show, log=log, workers=self.workers)
+        else:
+            log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
+            study = search(
+                self.problem, keep, settings, on_trial=show, log=log, workers=self.workers
+            )
+        return _go_on_from(study) if fold else study
+
+
+class _StoppedError(Exception):
+    """Somebody pressed Ctrl-C in a search that others would follow."""
+
+
+def _go_on_from(study: Study) -> Study:
+    """The study, unless it was stopped: then nothing more is searched.
+
+    Raises:
+        _StoppedError: It was.
+    """
+    if study.interrupted:
+        raise _StoppedError
+    return study

@@ -54,6 +54,11 @@ def test_scores_and_truth_by_the_slow_obvious_way(base: Problem) -> None:
         assert relevant[q] == any(ranking.runs.grades[n] > 0 for n in rows)
 
 
+def test_the_grade_says_what_is_relevant(base: Problem) -> None:
+    assert best_scores(RERANKED, base, 3)[1].any()
+    assert not best_scores(RERANKED, base, 3, grade=2)[1].any()
+
+
 def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     base: Problem, split: Split
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.tune import cluster
 from fusion_bench.tune.cluster import DatasetShard, Shards, sharded_search
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import search
@@ -44,10 +45,10 @@ LOADERS = [Part(i) for i in range(SHARDS)]
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """Two worker processes of our own."""
-    cluster = LocalCluster(  # type: ignore[no-untyped-call]
+    local = LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
     )
-    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+    with local, Client(local) as client:  # type: ignore[no-untyped-call]
         yield client
 
 
@@ -92,3 +93,13 @@ def test_a_folder_of_queries_is_a_shard(tmp_path: Path) -> None:
 def test_no_shard_is_an_error() -> None:
     with pytest.raises(ConfigError, match="no shard to load"):
         Shards(None, [])  # type: ignore[arg-type]
+
+
+def test_what_runs_on_a_worker() -> None:
+    part = cluster._loaded(Part(1))
+    sums = cluster._summed(part, [part.default])
+    assert sums.queries == QUERIES // SHARDS
+    assert sums.totals == pytest.approx(part.values([part.default]).sum(axis=1))
+    head = cluster._head(part)
+    assert head.runs.queries == part.runs.queries[:1]
+    assert head.default == part.default

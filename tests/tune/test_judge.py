@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.errors import ConfigError
 from fusion_bench.load import Dataset
 from fusion_bench.load.dataset import DatasetSpec
 from fusion_bench.records import Qrels
@@ -20,9 +21,9 @@ from fusion_bench.tune.procedure import choose, cross_validate, values_of
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, Split, hashed_split
 from fusion_bench.tune.verdict import gain
-from fusion_bench.tuning import Tuning
+from fusion_bench.tuning import Crag, Tuning
 from tests.tune.cases import aligned
-from tests.tune.problems import problem
+from tests.tune.problems import problem, system
 
 ORIGIN = Provenance(created="now", source="e.yaml", source_sha256="0", versions={}, v2_enabled=True)
 TUNING = Tuning(system="tuned", trials=24, folds=3, sampler="random", polish=False)
@@ -190,6 +191,36 @@ def test_judged_only_is_silent_where_nothing_is_judged_bad(
 def test_one_type_has_no_rows_of_its_own(study: Study, split: Split, base: Problem) -> None:
     plain = replace(base, runs=replace(base.runs, types=(None,) * 80, _memo={}))
     assert reported(plain, split, study, None).by_type == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"folds": 41}, "folds: must be at least 2 and at most the number of groups"),
+        ({"crag": Crag()}, "crag: needs a system with a rerank list of score space"),
+    ],
+)
+def test_what_could_not_be_judged_is_refused_before_the_search(
+    base: Problem, split: Split, changed: dict[str, object], message: str
+) -> None:
+    Judge(base, split, TUNING).check()
+    with pytest.raises(ConfigError, match=message):
+        Judge(base, split, TUNING.model_copy(update=changed)).check()
+
+
+def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> None:
+    reranked = system(blend={"method": "linear", "reranker": "sharp"})
+    ranges = {"blend.method": {"choices": ["linear", "none"]}}
+    runs = aligned(40)
+    on = replace(problem(reranked, ranges, runs=runs), spaces={"sharp": "logit"})
+    parts = hashed_split(runs.groups, runs.types, salt="s")
+    off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
+    default = Trial(0, on.default, 1.0, "default")
+    asked = TUNING.model_copy(update={"crag": Crag(top=3)})
+    found = reported(on, parts, Study((default, off)), None, asked)
+    assert found.choice.config["blend"]["method"] == "none"
+    assert found.thresholds is not None
+    assert found.thresholds.top == 3
 
 
 def test_values_in_batches_are_the_same(base: Problem, study: Study) -> None:

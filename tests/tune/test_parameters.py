@@ -138,3 +138,27 @@ def test_a_reranker_is_needed_to_search_blends() -> None:
         search_space(
             one, {"blend.method": Range(choices=("none", "linear"))}, roles_of(problem().runs)
         )
+
+
+def test_a_system_by_query_type_is_tuned_type_by_type() -> None:
+    by_type = {"by_query_type": {"local": 0.5, "hybrid": 2.0}}
+    default = system({"method": "rrf", "k": 20, "weights": {"good": by_type}})
+    path = "by_query_type.local.fusion.weights.good"
+    one = problem(default)
+    assert paths(one.parameters) == [
+        f"by_query_type.{name}.fusion.{number}"
+        for name in ("hybrid", "local")
+        for number in ("k", "weights.good", "weights.bad")
+    ]
+    assert one.default[path] == 0.5
+    assert one.contains(one.default)
+    changed = one.build({**one.default, path: 0.25})
+    assert changed.of_type("local").fusion.model_dump()["weights"] == {"good": 0.25, "bad": 1.0}
+    assert (
+        changed.of_type("hybrid").fusion
+        == one.build({**one.default, "by_query_type.local.fusion.k": 3}).of_type("hybrid").fusion
+    )
+    with pytest.raises(ConfigError, match=r"name one, such as by_query_type\.hybrid\.fusion\.k"):
+        problem(default, {"fusion.k": {"low": 1, "high": 9}})
+    with pytest.raises(ConfigError, match=r"no such query type .*types: hybrid, local"):
+        problem(default, {"by_query_type.global.fusion.k": {"low": 1, "high": 9}})

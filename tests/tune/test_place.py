@@ -121,3 +121,10 @@ def test_names_may_hold_dots() -> None:
     assert found.fusion.model_dump()["weights"] == {"bm25.v1": 0.5, "dense": 1.0}
     assert found.depth == {"bm25.v1": 3}
     assert value_at(found, "depth.bm25.v1", roles) == 3
+
+
+def test_a_system_without_its_roles_still_says_where_weights_would_stand() -> None:
+    lost = {name: frozenset[str]() for name in ROLES}  # rrf_v2 needs a source of role question
+    assert value_at(V2, "fusion.weights.good", lost) is ABSENT
+    with pytest.raises(ConfigError, match="weights_by_type"):
+        placed(V2, {"weights_by_type.local.good": 0.5}, ROLES)

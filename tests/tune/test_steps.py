@@ -121,7 +121,7 @@ def test_along_a_share_of_a_blend_too(
 def test_blocks_of_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one = problem(ranges={"fusion.weights": "own"}, runs=collection(3))
     whole = found(one, "fusion.weights.bad")
-    monkeypatch.setattr("fusion_bench.tune.steps.BLOCK", 20)
+    monkeypatch.setattr("fusion_bench.tune.passes.BLOCK", 20)
     parts = found(one, "fusion.weights.bad")
     assert np.array_equal(whole.edges, parts.edges)
     assert whole.values == pytest.approx(parts.values, abs=1e-14)
@@ -178,3 +178,13 @@ def test_the_best_stretch_is_where_we_are_or_the_widest_and_never_a_sliver() -> 
     assert step.best(1.5) == (3.0, 0.5)
     merged = Steps(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5]))
     assert merged.best(5.0) == (1.0, 0.5)
+
+
+def test_a_method_that_says_nothing_of_its_form_has_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fusion_bench.fuse.rrf.RRF.compiled", lambda *_: None)
+    one = problem(ranges={"fusion.weights": "own"}, runs=collection(1))
+    assert line(one, one.default, one.parameters[0]) is None
+    point = problem(ranges={"fusion.weights.bad": {"low": 1, "high": 1}}, runs=collection(1))
+    assert line(point, point.default, point.parameters[0]) is None

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.tune import walk
+from fusion_bench.tune.search import Study, search
 from tests import tiny
 
 SMALL = ["--trials", "6", "--folds", "0", "--no-plots", "--datasets"]
@@ -131,7 +136,8 @@ def test_a_search_through_a_database_is_judged_and_copied_like_any_other(
 def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
     out = root / "out"
     command = ["-m", "fusion_bench", "tune", str(root / tiny.EXPERIMENT), "--out", str(out)]
-    options = ["--trials", "100000", "--no-plots", "--datasets", str(root / "datasets")]
+    options = ["--trials", "100000", "--folds", "0", "--no-plots"]
+    options += ["--datasets", str(root / "datasets")]
     process = subprocess.Popen(
         [sys.executable, *command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -145,3 +151,52 @@ def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
     found = json.loads((out / "tuning.json").read_text())
     assert found["interrupted"]
     assert len(found["trials"]) >= 40
+
+
+def test_ctrl_c_in_a_fold_ends_the_folds_too(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, folds = search, []
+
+    def stopped(*given: Any, **more: Any) -> Study:  # noqa: ANN401 - as search takes them
+        folds.append(more.get("log"))
+        return replace(real(*given, **more), interrupted=len(folds) > 1)
+
+    tiny.edit(
+        root, "datasets/tiny/queries.jsonl", '"split": "test", "group": "g3"', '"split": "dev"'
+    )
+    monkeypatch.setattr(walk, "search", stopped)
+    assert tune(root, "--folds", "2", "--json") == 130
+    report = json.loads(capsys.readouterr().out)
+    assert report["interrupted"]
+    assert report["nested"] is None
+    assert len(folds) == 2
+
+
+def test_several_datasets_are_tuned_one_by_one(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(root / "datasets" / "tiny", root / "datasets" / "small")
+    tiny.edit(root, "datasets/small/dataset.yaml", "name: tiny", "name: small")
+    tiny.edit(root, tiny.EXPERIMENT, "dataset: tiny", "datasets: [tiny, small]")
+    assert tune(root) == 0
+    shown = capsys.readouterr().out
+    assert "tuning two on tiny" in shown
+    assert "tuning two on small" in shown
+    assert (root / "out" / "small" / "tuned.yaml").exists()
+
+
+def test_a_system_that_does_not_fit_the_dataset_is_an_error_with_its_place(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.edit(root, tiny.EXPERIMENT, "reranker: r}", "reranker: s}")
+    assert tune(root) == 2
+    assert "systems.two.blend.reranker: unknown reranker 's'" in capsys.readouterr().err
+
+
+def test_the_switch_of_v2_holds_here_too(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_FUSION_V2_ENABLED", "false")
+    assert tune(root, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["default"]["fusion"]["method"] == "rrf"

@@ -71,3 +71,28 @@ def test_processes_that_die_for_ever_are_an_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(workers, "_start", die)
     with evaluators(ONE, 2) as evaluate, pytest.raises(FusionBenchError, match="fewer --workers"):
         evaluate(TRIALS)
+
+
+def test_what_runs_inside_a_process_is_the_problem_itself() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        workers._start(ONE)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # the asking process ends it
+        assert np.array_equal(workers._evaluate(TRIALS), ONE.values(TRIALS))
+        workers._problem = None
+        with pytest.raises(FusionBenchError, match="without its problem"):
+            workers._evaluate(TRIALS)
+    finally:
+        workers._problem = None
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_process_that_died_between_two_batches_is_replaced_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    helper = workers._Helper(ONE, np.arange(24))
+    try:
+        monkeypatch.setattr(helper._executor, "_broken", "killed while nobody looked")
+        assert np.array_equal(helper.start(TRIALS).result(), ONE.values(TRIALS))
+    finally:
+        helper.close()

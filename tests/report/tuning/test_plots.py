@@ -90,9 +90,8 @@ def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> Non
     assert uprights == [0.7, 0.3, 0.5, 0.2]
 
 
-def test_every_picture_comes_with_words(tmp_path: Path) -> None:
-    whole = record(front=front(), thresholds=thresholds())
-    found = drawn(whole)
+def test_every_picture_comes_with_words() -> None:
+    found = drawn(record(front=front(), thresholds=thresholds()))
     assert [picture.file for picture in found] == [
         "held-out.png",
         "history.png",
@@ -105,22 +104,20 @@ def test_every_picture_comes_with_words(tmp_path: Path) -> None:
     ]
     assert all(len(picture.meaning) > 40 for picture in found)
     assert all(data.startswith(b"\x89PNG") for data in found.values())
-    written = write(whole, tmp_path, tuned="", plots=True)
-    page = (tmp_path / "tuning.md").read_text(encoding="utf-8")
-    assert all(path.is_file() for path in written)
-    assert all(f"({path.name})" in page for path in written if path.suffix == ".png")
 
 
-def test_what_was_not_found_is_not_drawn() -> None:
-    bare = record(
-        folds=(),
-        nested=None,
-        importances=(),
-        parameters=(),
-        trials=trials()[:1],
-        choice=record().choice.model_copy(update={"trial": 0}),
+BARE = {"folds": (), "nested": None, "importances": (), "parameters": ()}
+
+
+def test_what_was_not_found_is_not_drawn_and_what_is_drawn_is_written(tmp_path: Path) -> None:
+    choice = record().choice.model_copy(update={"trial": 0})
+    written = write(
+        record(**BARE, trials=trials()[:1], choice=choice), tmp_path, tuned="", plots=True
     )
-    assert [picture.file for picture in drawn(bare)] == ["held-out.png", "history.png"]
+    names = [path.name for path in written]
+    assert names == ["tuning.json", "tuning.md", "tuned.yaml", "held-out.png", "history.png"]
+    page = (tmp_path / "tuning.md").read_text(encoding="utf-8")
+    assert all(f"({name})" in page for name in names[3:])
 
 
 @pytest.mark.parametrize(
@@ -131,5 +128,5 @@ def test_history_says_whether_the_search_had_settled(count: int, expected: str) 
     tried = tuple(t for t in trials()[:count] if t.origin != "polish")
     best = max((t for t in tried if t.value is not None), key=lambda t: t.value or 0.0)
     choice = record().choice.model_copy(update={"trial": best.number})
-    meanings = {p.file: p.meaning for p in drawn(record(trials=tried, choice=choice))}
+    meanings = {p.file: p.meaning for p in drawn(record(**BARE, trials=tried, choice=choice))}
     assert expected in meanings["history.png"]
