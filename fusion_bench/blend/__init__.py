@@ -1,5 +1,5 @@
 """Rerank blends: every one of the folder, by name."""
 
-from fusion_bench.blend._base import Blend, Blended, Fused, RerankBlend, blends
+from fusion_bench.blend._base import Blend, Blended, Fused, Mix, RerankBlend, blends
 
-__all__ = ["Blend", "Blended", "Fused", "RerankBlend", "blends"]
+__all__ = ["Blend", "Blended", "Fused", "Mix", "RerankBlend", "blends"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._retrieval import RetrievalBlend
-from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.order import FloatArray
 
 __all__ = ["Linear"]
 
@@ -32,13 +30,7 @@ class Linear(RetrievalBlend):
     method: Literal["linear"] = "linear"
     beta: Annotated[float, Field(ge=0, le=1)] = 1.0
 
-    def combine(
-        self,
-        runs: AlignedRuns,
-        fused: Fused,
-        rerank: FloatArray,
-        candidates: NDArray[np.bool_],
-    ) -> FloatArray:
-        """(N,): the weighted mean."""
-        retrieval = self.retrieval_term(runs, fused, candidates)
-        return sum_terms(np.stack([self.beta * rerank, (1 - self.beta) * retrieval]))
+    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
+        """(N,) each: 1 − β and β, the same for every document."""
+        size = len(fused.positions)
+        return np.full(size, 1 - self.beta), np.full(size, self.beta)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.order import FloatArray
 
 __all__ = ["PositionAware"]
 
@@ -43,19 +41,12 @@ class PositionAware(RetrievalBlend):
     def _by_rank(cls, value: dict[int, float]) -> dict[int, float]:
         return dict(sorted(value.items()))
 
-    def combine(
-        self,
-        runs: AlignedRuns,
-        fused: Fused,
-        rerank: FloatArray,
-        candidates: NDArray[np.bool_],
-    ) -> FloatArray:
-        """(N,): the weighted mean with each rank's own weight."""
+    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
+        """(N,) each: w and 1 − w by each document's fused rank."""
         limits = np.array(list(self.tiers), dtype=np.int64)
         shares = np.array([*self.tiers.values(), self.rest])
         weight = shares[np.searchsorted(limits, fused.positions)]
-        retrieval = self.retrieval_term(runs, fused, candidates)
-        return sum_terms(np.stack([weight * retrieval, (1 - weight) * rerank]))
+        return weight, 1 - weight
 
     def without_v2(self) -> Blend:
         """``replace``: v1 overwrote the score."""

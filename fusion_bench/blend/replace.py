@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.blend._base import Fused, RerankBlend, blends
+from fusion_bench.blend._base import Fused, Mix, RerankBlend, blends
 from fusion_bench.order import FloatArray
 
 __all__ = ["Replace"]
@@ -32,3 +32,13 @@ class Replace(RerankBlend):
     ) -> FloatArray:
         """(N,): the rerank scores."""
         return rerank
+
+    def mix(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - part of the contract
+        fused: Fused,
+        candidates: NDArray[np.bool_],  # noqa: ARG002 - part of the contract
+    ) -> Mix:
+        """The retrieval term weighs nothing."""
+        size = len(fused.positions)
+        return Mix(fused.scores, np.zeros(size), np.ones(size))
