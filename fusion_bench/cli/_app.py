@@ -56,7 +56,8 @@ app = command_app(
     cls=LazyGroup,
     help="Compare ways to fuse ranked lists and to blend in a reranker, on judged queries.",
     no_args_is_help=True,
-    epilog="Exit codes: 0 done, 2 could not do it, 130 interrupted.",
+    epilog="Exit codes: 0 done or passed, 1 the gate found a regression, 2 could not do it, "
+    "3 the gate cannot tell and its policy blocks, 130 interrupted.",
 )
 
 

@@ -1,0 +1,48 @@
+"""A decision of the gate on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fusion_bench.gate.result import GateResult
+
+__all__ = ["render"]
+
+STYLES = {"pass": "green", "regressed": "bold red", "inconclusive": "yellow"}
+
+
+def render(result: GateResult, console: Console) -> None:
+    """Print the decision: the table, what did not pass in words, who lost, the headline last."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for path, (before, after) in result.changes.items():
+        console.print(f"{path}: {before} → {after}", markup=False)
+    if result.checks:
+        table = Table(title=f"{result.system} against {result.baseline}", title_justify="left")
+        for i, heading in enumerate(headings()):
+            table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
+        for check in result.checks:
+            cells = [Text(cell) for cell in check_row(check)]
+            cells[1].stylize(STYLES[check.verdict])
+            table.add_row(*cells)
+        console.print(table)
+    for check in result.checks:
+        if check.verdict != "pass":
+            console.print(f"{name_of(check)}: {sentence(check)}", markup=False)
+    for row in result.bounds:
+        console.print(f"{row.collection}: {bound(row)}", markup=False)
+    for lost in result.worst:
+        console.print(
+            f"lost: {lost.collection}, query {lost.query}: {lost.measure} {lost.before:.4f} → "
+            f"{lost.after:.4f}",
+            markup=False,
+        )
+        for document in lost.documents:
+            console.print(f"    {fate(document)}", markup=False)
+    console.print(result.headline, markup=False)
