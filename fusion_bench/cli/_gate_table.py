@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
+from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fusion_bench.gate.result import GateResult
+    from fusion_bench.gate.selftest import SelfTest
 
-__all__ = ["render"]
+__all__ = ["render", "render_self_test"]
 
 STYLES = {"pass": "green", "regressed": "bold red", "inconclusive": "yellow"}
 
@@ -46,3 +48,19 @@ def render(result: GateResult, console: Console) -> None:
         for document in lost.documents:
             console.print(f"    {fate(document)}", markup=False)
     console.print(result.headline, markup=False)
+
+
+def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console) -> None:
+    """Print the promises and what became of them."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"{systems[1]} against {systems[0]}", title_justify="left")
+    for i, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
+    for finding, cells in zip(found.findings, rows(found), strict=True):
+        table.add_row(*map(Text, cells), style="" if finding.holds else "bold red")
+    console.print(table)
+    for name, reason in found.skipped.items():
+        console.print(f"not tried: {name}: {reason}", markup=False)
+    console.print(headline(found), markup=False)

@@ -63,6 +63,13 @@ def gate(
             help="Of the self-test. Default: 2000.", min=100, max=100_000, show_default=False
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the self-test: the other system. Default: the experiment's baseline.",
+            metavar="NAME",
+        ),
+    ] = None,
     datasets: DatasetFolders = None,
     out: Annotated[
         Path | None,
@@ -82,20 +89,21 @@ def gate(
     """Hold a changed configuration to the committed baseline.
 
     Exit codes: 0 passed, 1 a regression, 2 could not be compared, 3 inconclusive and the policy
-    blocks.
+    blocks. A self-test ends with 1 where a promise is broken.
     """
     chosen = {"--update": update, "--self-test": self_test}
     if update and self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
     _only_with("--update", reason=reason, given=update)
-    _only_with("--self-test", runs=runs, given=self_test)
+    _only_with("--self-test", runs=runs, against=against, given=self_test)
     for option, value in {"--markdown": markdown, "--junit": junit}.items():
         if value is not None and any(chosen.values()):
             raise typer.BadParameter("goes with a verdict only", param_hint=option)
     if update:
         _update(experiment, baseline, reason, datasets, json=json)
     elif self_test:
-        _self_test(experiment, datasets, runs or 2000, out, json=json)
+        folder = out or Path("reports") / experiment.stem
+        _self_test(experiment, datasets, runs or 2000, against, folder, json=json)
     else:
         _gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
 
@@ -200,6 +208,43 @@ def _update(
 
 
 def _self_test(
-    experiment: Path, datasets: list[Path] | None, runs: int, out: Path | None, *, json: bool
+    experiment: Path,
+    datasets: list[Path] | None,
+    runs: int,
+    against: str | None,
+    out: Path,
+    *,
+    json: bool,
 ) -> None:
-    raise NotImplementedError
+    from fusion_bench.cli._gate_table import render_self_test
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.experiment import read_experiment
+    from fusion_bench.files import write_whole
+    from fusion_bench.gate.selftest_page import page, picture, plain
+    from fusion_bench.gate.trial import name_of
+    from fusion_bench.gate.tryout import tryout
+
+    parsed, source = read_experiment(experiment)
+    with progress_bar() as progress:
+        found, systems, checks = tryout(
+            parsed,
+            source,
+            folders=folders_for(datasets, experiment),
+            against=against,
+            runs=runs,
+            v2_enabled=v2_enabled(),
+            progress=progress,
+        )
+        max_drops = {name_of(check): check.max_drop for check in checks}
+        files = {
+            "self-test.json": plain(found, systems).encode(),
+            "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
+            "self-test.png": picture(found, max_drops),
+        }
+        written = [write_whole(out / name, data) for name, data in files.items()]
+    if json:
+        typer.echo(plain(found, systems), nl=False)
+    else:
+        render_self_test(found, systems, console())
+        typer.echo("Written: " + ", ".join(str(path) for path in written))
+    raise typer.Exit(0 if found.holds else 1)
