@@ -15,7 +15,7 @@ PACKAGE = Path(fusion_bench.__file__).parent
 #: of the file, type-checking imports included. A folder stands for everything in it.
 LAYERS = [
     ["errors", "_version"],
-    ["order", "files"],
+    ["order", "files", "switches"],
     ["ids"],
     ["columns"],
     ["records", "config"],
@@ -35,7 +35,7 @@ LAYERS = [
     ["run", "inspect"],
     ["contrast", "gate", "probe"],
     ["retrieve"],
-    ["cli"],
+    ["cli", "pytest_plugin"],
     ["__main__", "__init__"],
 ]
 RANK = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -44,6 +44,7 @@ ONLY = {
     "matplotlib": {"report"},
     "rich": {"report", "cli"},
     "typer": {"cli"},
+    "pytest": {"pytest_plugin"},
     "ir_measures": {"measure"},
     "pyarrow": {"load"},
     "bm25s": {"retrieve"},

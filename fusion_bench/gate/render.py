@@ -16,7 +16,17 @@ from fusion_bench.gate.result import (
 from fusion_bench.report.markdown import escape
 from fusion_bench.report.tables import number, shown
 
-__all__ = ["bound", "check_row", "fate", "headings", "junit", "markdown", "name_of", "sentence"]
+__all__ = [
+    "bound",
+    "check_row",
+    "fate",
+    "headings",
+    "junit",
+    "markdown",
+    "name_of",
+    "sentence",
+    "text",
+]
 
 MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
 
@@ -110,6 +120,27 @@ def fate(document: LostDocument) -> str:
         "–" if rank is None else str(rank) for rank in (document.before, document.after)
     )
     return f"{document.document} (grade {document.grade}) {before} → {after}: {document.moved_by}"
+
+
+def text(result: GateResult) -> str:
+    """The decision without any markup: the headline, and whatever did not pass."""
+    lines = [f"fusion-bench gate, {result.experiment}: {result.headline}"]
+    lines += [
+        f"{name_of(check)}: {check.verdict}: {sentence(check)}"
+        for check in result.checks
+        if check.verdict != "pass"
+    ]
+    lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
+    for lost in result.worst:
+        change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
+        lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
+        lines += [f"    {fate(document)}" for document in lost.documents]
+    return shown_lines(lines)
+
+
+def shown_lines(lines: Sequence[str]) -> str:
+    """Lines in which a name cannot break a line or colour a terminal."""
+    return "\n".join(shown(line) for line in lines)
 
 
 def markdown(result: GateResult) -> str:
