@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval dataset bench pictures test check lint types tests format clean
+.PHONY: help eval gate self-test dataset bench pictures test check lint types tests format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,11 +16,18 @@ help: ## Show this help
 eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: experiments/default.yaml)
 	$(BIN)/fusion-bench eval $(EXPERIMENT)
 
+gate: $(VENV)/.run ## Hold EXPERIMENT to its committed baseline
+	$(BIN)/fusion-bench gate $(EXPERIMENT)
+
+self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/gate-self-test.md
+	$(BIN)/python -m benchmarks.self_test
+
 dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
 	$(BIN)/python datasets/attack/rebuild
 
-bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
+bench: $(VENV)/.dev ## Measure speed against ranx and scipy, side by side (a few minutes)
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.gate
 
 pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures
