@@ -29,7 +29,9 @@ def blocks(language: str) -> list[str]:
 def commands() -> list[str]:
     """Every `fusion-bench gate` of the page, in its order."""
     page = "\n".join(blocks("sh") + blocks("yaml"))
-    found = re.findall(r"(?:^|run: |entry: )(fusion-bench gate experiments[^\n#]*)", page, re.MULTILINE)
+    found = re.findall(
+        r"(?:^|run: |entry: )(fusion-bench gate experiments[^\n#]*)", page, re.MULTILINE
+    )
     return [command.strip() for command in found]
 
 

@@ -144,6 +144,18 @@ def test_groups_count_as_one() -> None:
     assert grouped.false_pass == pytest.approx(alone.false_pass)
 
 
+def test_where_no_set_of_signs_is_rare_enough_nothing_is_detectable() -> None:
+    difference = np.tile([-0.3, 0.2, -0.1, 0.1], 4)
+    groups = np.arange(16) % 4
+    [found] = powers(difference[None], groups, [0.01], level=0.05)
+    assert found.detectable is None
+    assert found.at(1e9) == 0
+    [p] = randomisation_p(np.full((1, 16), -0.3), groups, resamples=4000, alternative="less")
+    assert p > 0.05
+    [enough] = powers(difference[None], np.arange(16) % 5, [0.01], level=0.05)
+    assert enough.detectable is not None
+
+
 def test_few_changed_queries_go_by_the_mean() -> None:
     difference = np.zeros(50)
     difference[:4] = [0.5, -0.5, 0.5, -0.5]

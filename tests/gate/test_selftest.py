@@ -95,6 +95,14 @@ def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
     assert headline(found).startswith("nothing could be tried: the two systems differ on 3")
 
 
+def test_too_few_groups_are_said_to_be_too_few() -> None:
+    one, _, _ = contests()
+    packed = Contest("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
+    found = self_test([packed], runs=100)
+    assert found.skipped == {"c / one": "3 groups are too few for the test ever to reject"}
+    assert not found.holds
+
+
 def test_slices_of_a_collection_are_swapped_together() -> None:
     one, _, _ = contests()
     half = np.arange(60) < 30
@@ -126,6 +134,8 @@ def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(cases.make(tmp_path))
+    places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
+    (tmp_path / "datasets/mine/b.trec").write_text(cases.lines(places, "b"))
     edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     command = ["gate", cases.EXPERIMENT, "--self-test", "--runs", "100"]
     code = main(command)
