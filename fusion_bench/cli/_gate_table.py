@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
+from fusion_bench.report.tables import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,31 +24,35 @@ def render(result: GateResult, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    def say(line: str) -> None:
+        console.print(shown(line), markup=False)
+
     for path, (before, after) in result.changes.items():
-        console.print(f"{path}: {before} → {after}", markup=False)
+        say(f"{path}: {before} → {after}")
     if result.checks:
-        table = Table(title=f"{result.system} against {result.baseline}", title_justify="left")
+        table = Table(
+            title=Text(shown(f"{result.system} against {result.baseline}")), title_justify="left"
+        )
         for i, heading in enumerate(headings()):
             table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
         for check in result.checks:
-            cells = [Text(cell) for cell in check_row(check)]
+            cells = [Text(shown(cell)) for cell in check_row(check)]
             cells[1].stylize(STYLES[check.verdict])
             table.add_row(*cells)
         console.print(table)
     for check in result.checks:
         if check.verdict != "pass":
-            console.print(f"{name_of(check)}: {sentence(check)}", markup=False)
+            say(f"{name_of(check)}: {sentence(check)}")
     for row in result.bounds:
-        console.print(f"{row.collection}: {bound(row)}", markup=False)
+        say(f"{row.collection}: {bound(row)}")
     for lost in result.worst:
-        console.print(
+        say(
             f"lost: {lost.collection}, query {lost.query}: {lost.measure} {lost.before:.4f} → "
-            f"{lost.after:.4f}",
-            markup=False,
+            f"{lost.after:.4f}"
         )
         for document in lost.documents:
-            console.print(f"    {fate(document)}", markup=False)
-    console.print(result.headline, markup=False)
+            say(f"    {fate(document)}")
+    say(result.headline)
 
 
 def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console) -> None:
@@ -55,12 +60,14 @@ def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"{systems[1]} against {systems[0]}", title_justify="left")
+    table = Table(title=Text(shown(f"{systems[1]} against {systems[0]}")), title_justify="left")
     for i, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
     for finding, cells in zip(found.findings, rows(found), strict=True):
-        table.add_row(*map(Text, cells), style="" if finding.holds else "bold red")
+        table.add_row(
+            *(Text(shown(cell)) for cell in cells), style="" if finding.holds else "bold red"
+        )
     console.print(table)
     for name, reason in found.skipped.items():
-        console.print(f"not tried: {name}: {reason}", markup=False)
+        console.print(shown(f"not tried: {name}: {reason}"), markup=False)
     console.print(headline(found), markup=False)

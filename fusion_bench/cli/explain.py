@@ -82,7 +82,7 @@ def explain(
         typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
         return
     head = f"{found.system} on query {found.query}: {len(found.traces)} candidates"
-    typer.echo(head + (f", weights of type {found.query_type}" if found.query_type else ""))
+    _say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
     if document is None:
         _list(shown)
     else:
@@ -126,11 +126,20 @@ def _reasons(shown: Sequence[Trace], ties: str) -> None:
 
     for above, below in pairwise(shown):
         reason = why(above, below, ties)
-        typer.echo(f"{above.document} stands above {below.document}: {reason}")
+        _say(f"{above.document} stands above {below.document}: {reason}")
+
+
+def _say(line: str) -> None:
+    """A line in which an id cannot colour a terminal."""
+    from fusion_bench.report.tables import shown
+
+    typer.echo(shown(line))
 
 
 def _list(shown: Sequence[Trace]) -> None:
     from rich.table import Table
+
+    from fusion_bench.report.tables import shown
 
     table = Table()
     labels = dict.fromkeys(label for trace in shown for label in trace.fused_contributions)
@@ -142,7 +151,7 @@ def _list(shown: Sequence[Trace]) -> None:
         mixed = trace.contributions if trace.mixed else {}
         table.add_row(
             str(trace.position),
-            trace.document,
+            shown(trace.document),
             "–" if trace.grade is None else str(trace.grade),
             f"{trace.score:.6g}",
             *(f"{fused.get(label, 0):.6g}" for label in labels),
@@ -155,21 +164,21 @@ def _list(shown: Sequence[Trace]) -> None:
 def _print(trace: Trace) -> None:
     place = "not returned" if trace.position is None else f"at {trace.position}"
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
-    typer.echo(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
+    _say(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
     for term in trace.terms:
-        typer.echo(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
+        _say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
     if trace.ceiling is not None:
-        typer.echo(f"  cut at {trace.ceiling:g}")
-    typer.echo(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
+        _say(f"  cut at {trace.ceiling:g}")
+    _say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
     mixed = trace.mixed
     if mixed is None:
         return
     if mixed.retrieval is not None:
-        typer.echo(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
+        _say(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
     raw = "the list lacks it" if mixed.raw is None else f"raw {mixed.raw:.6g}"
     weight = "" if mixed.rerank_weight is None else f"{mixed.rerank_weight:.6g} × "
-    typer.echo(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
-    typer.echo(f"  {_words('= score', trace.score)}")
+    _say(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
+    _say(f"  {_words('= score', trace.score)}")
 
 
 def _words(label: str, value: float) -> str:

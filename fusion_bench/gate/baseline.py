@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,9 +95,15 @@ class Arm(Record):
     definitions: dict[str, Definition]
     values: dict[str, tuple[float, ...]]
 
-    def arrays(self) -> dict[str, FloatArray]:
-        """The values by measure, each (Q,)."""
-        return {name: np.array(values) for name, values in self.values.items()}
+    def arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """The values by measure, each (Q,).
+
+        Args:
+            queries: The same ids in the order that is wanted; its own by default.
+        """
+        places = {query: q for q, query in enumerate(self.queries)}
+        order = [places[query] for query in (self.queries if queries is None else queries)]
+        return {name: np.array(values)[order] for name, values in self.values.items()}
 
 
 class Change(Record):

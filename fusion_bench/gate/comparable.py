@@ -63,17 +63,10 @@ def _arm(old: Arm, new: Arm) -> Iterator[str]:
         if before != after:
             yield f"other {what.replace('_', ' ')}: baseline {before!r}, candidate {after!r}"
     if set(old.queries) != set(new.queries):
-        lost, more = (
-            len(set(a) - set(b)) for a, b in ((old.queries, new.queries), _back(old, new))
-        )
+        lost = len(set(old.queries) - set(new.queries))
+        more = len(set(new.queries) - set(old.queries))
         yield f"other queries in the split: {lost} of the baseline are gone, {more} are new"
-    elif old.queries != new.queries:
-        yield "the queries stand in another order"
     yield from _measures(old, new)
-
-
-def _back(old: Arm, new: Arm) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return new.queries, old.queries
 
 
 def _measures(old: Arm, new: Arm) -> Iterator[str]:
@@ -98,17 +91,16 @@ def irreproducible(old: Arm, again: Arm) -> Iterator[str]:
 
     Args:
         old: As committed.
-        again: The same system, evaluated now.
+        again: The same system on the same queries, evaluated now.
     """
-    for name, values in again.values.items():
-        if name not in old.values or len(old.values[name]) != len(values):
-            continue  # said already
-        before, now = np.array(old.values[name]), np.array(values)
+    committed = old.arrays(again.queries)
+    for name, now in again.arrays().items():
+        before = committed[name]
         wrong = np.flatnonzero(~(np.abs(now - before) <= NOISE))
         if len(wrong):
             q = wrong[0]
             yield (
                 f"{old.collection}: {name} of the baseline's own configuration is not what was "
-                f"committed for {len(wrong)} queries (query {old.queries[q]!r}: {before[q]:.6g} "
+                f"committed for {len(wrong)} queries (query {again.queries[q]!r}: {before[q]:.6g} "
                 f"then, {now[q]:.6g} now): the engine computes otherwise"
             )

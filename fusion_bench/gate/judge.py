@@ -101,7 +101,11 @@ def _decided(
     policy, (before, candidate) = policy_of(experiment, source), systems
     progress("evaluating", 0, 1)
     new = {arm.name: record(arm, candidate).arrays() for arm in arms}
-    kept = {arm.collection: arm.arrays() for arm in old.arms}
+    kept = {
+        arm.collection: arm.arrays(other.task.runs.queries)
+        for other in arms
+        if (arm := old.arm(other.name)) is not None
+    }
     progress("testing", 0, 1)
     checks = tuple(
         CheckResult(**asdict(evidence), few=evidence.few)

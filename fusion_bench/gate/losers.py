@@ -96,9 +96,9 @@ def _place(explanation: Explanation, document: str) -> int | None:
 def moved_by(document: str, old: Explanation, new: Explanation) -> str:
     """The term that moved a document between two rankings of one query.
 
-    The terms are compared as shares of the best score of their list, since two methods have two
-    scales. Where none of the document's own terms changed, others passed it, and the one that now
-    stands next above is named with its term.
+    Of the terms that changed, the one is named that changed most as a share of the best score of
+    its list, since two methods have two scales. Where none of the document's own terms changed,
+    others passed it, and the one that now stands next above is named with its term.
 
     Args:
         document: Its id.
@@ -146,16 +146,18 @@ def _greatest(
     before: Trace, after: Trace, old: Explanation, new: Explanation, *, up: bool
 ) -> str | None:
     """The term whose share changed most in the direction of the move, or at all; None = none."""
-    shares = [_shares(before, old), _shares(after, new)]
-    labels = dict.fromkeys([*shares[0], *shares[1]])
-    change = {label: shares[1].get(label, 0.0) - shares[0].get(label, 0.0) for label in labels}
-    moved = {label: gap for label, gap in change.items() if abs(gap) > STILL}
+    first, second = before.contributions, after.contributions
+    scales = _scale(old), _scale(new)
+    moved = {
+        label: second.get(label, 0.0) / scales[1] - first.get(label, 0.0) / scales[0]
+        for label in dict.fromkeys([*first, *second])
+        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > STILL * max(scales)
+    }
     if not moved:
         return None
     along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
     label = max(along, key=lambda name: abs(along[name]))
-    old_value, new_value = before.contributions.get(label), after.contributions.get(label)
-    words = f"{label} {_value(old_value)} → {_value(new_value)}"
+    words = f"{label} {_value(first.get(label))} → {_value(second.get(label))}"
     if label == "retrieval" and before.fused_rank != after.fused_rank:
         words += f" (fused rank {before.fused_rank} → {after.fused_rank})"
     return words
@@ -165,7 +167,6 @@ def _value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _shares(trace: Trace, explanation: Explanation) -> dict[str, float]:
-    """Contributions as shares of the greatest score of the list."""
-    scale = max((abs(t.score) for t in explanation.traces if t.position), default=0.0) or 1.0
-    return {label: value / scale for label, value in trace.contributions.items()}
+def _scale(explanation: Explanation) -> float:
+    """The greatest score of the list, so that two methods can be compared."""
+    return max((abs(t.score) for t in explanation.traces if t.position), default=0.0) or 1.0

@@ -241,6 +241,15 @@ def test_another_split(root: Path) -> None:
     assert "other contents of queries" in found
 
 
+def test_the_same_queries_in_another_order_are_the_same(root: Path) -> None:
+    written(root)
+    path = root / "datasets/mine/qrels.txt"
+    path.write_text("\n".join(reversed(path.read_text().splitlines())) + "\n")
+    assert judged(root).exit_code == 0
+    swap(root, "{runs: [b]}")
+    assert judged(root).checks[0].losses == 45
+
+
 def test_another_query_type(root: Path) -> None:
     written(root)
     edit(root, EXPERIMENT, "measures: [RR@10]\n", "measures: [RR@10]\nquery_type: local\n")
@@ -414,3 +423,48 @@ def test_the_switch_is_part_of_the_configuration(root: Path) -> None:
     path = written(root)
     result = judge(*read(root), baseline=path, folders=[root / "datasets"], v2_enabled=False)
     assert result.changes["fusion.method"] == ("rrf_v2", "rrf")
+
+
+# ── several collections
+
+
+def second_dataset(root: Path) -> None:
+    """The same files under another name, and another run in the place of `a`."""
+    folder = root / "datasets/yours"
+    folder.mkdir()
+    for path in (root / "datasets/mine").iterdir():
+        text = path.read_text().replace("name: mine", "name: yours")
+        (folder / path.name).write_text(text)
+    (folder / "a.trec").write_text((root / "datasets/mine/b.trec").read_text())
+    edit(root, EXPERIMENT, "dataset: mine", "datasets: [mine, yours]")
+
+
+def test_every_collection_is_checked_and_named(root: Path) -> None:
+    second_dataset(root)
+    written(root)
+    swap(root, "{runs: [b]}")
+    result = judged(root)
+    assert {c.collection: c.verdict for c in result.checks} == {
+        "mine": "regressed",
+        "yours": "pass",
+    }
+    assert len(result.checks) == 8
+    assert {lost.collection for lost in result.worst} == {"mine"}
+
+
+def test_a_golden_query_of_several_datasets_names_its_own(root: Path) -> None:
+    second_dataset(root)
+    golden = "[{query: q1, document: d1, top: 1}, {query: q1, document: d1, dataset: yours}]"
+    edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
+    written(root)
+    result = judged(root)
+    assert result.golden[0].fault is not None
+    assert "name the golden query's 'dataset'" in result.golden[0].fault
+    assert (result.golden[1].collection, result.golden[1].place) == ("yours", 2)
+    assert result.exit_code == 2
+
+
+def test_a_new_collection_is_not_in_the_baseline(root: Path) -> None:
+    written(root)
+    second_dataset(root)
+    assert refusal(root) == "yours: the baseline has no such collection"
