@@ -139,7 +139,7 @@ def _say(line: str) -> None:
 def _list(shown: Sequence[Trace]) -> None:
     from rich.table import Table
 
-    from fusion_bench.report.tables import shown
+    from fusion_bench.report.tables import shown as literal
 
     table = Table()
     labels = dict.fromkeys(label for trace in shown for label in trace.fused_contributions)
@@ -151,7 +151,7 @@ def _list(shown: Sequence[Trace]) -> None:
         mixed = trace.contributions if trace.mixed else {}
         table.add_row(
             str(trace.position),
-            shown(trace.document),
+            literal(trace.document),
             "–" if trace.grade is None else str(trace.grade),
             f"{trace.score:.6g}",
             *(f"{fused.get(label, 0):.6g}" for label in labels),
