@@ -145,22 +145,53 @@ def _rank(trace: Trace | None) -> float:
 def _greatest(
     before: Trace, after: Trace, old: Explanation, new: Explanation, *, up: bool
 ) -> str | None:
-    """The term whose share changed most in the direction of the move, or at all; None = none."""
-    first, second = before.contributions, after.contributions
-    scales = _scale(old), _scale(new)
-    moved = {
-        label: second.get(label, 0.0) / scales[1] - first.get(label, 0.0) / scales[0]
-        for label in dict.fromkeys([*first, *second])
-        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > STILL * max(scales)
-    }
-    if not moved:
+    """The term of the final score that moved a document; None = none changed."""
+    sides = (before.contributions, after.contributions)
+    label = _most(*sides, (_scale(old), _scale(new)), up=up)
+    if label is None:
         return None
+    words = f"{label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+    if label != "retrieval" or before.fused_rank == after.fused_rank:
+        return words
+    return f"{words} ({_fused_move(before, after)})"
+
+
+def _fused_move(before: Trace, after: Trace) -> str:
+    """What became of a document in the fused list, and by which of its terms."""
+    sides = (before.fused_contributions, after.fused_contributions)
+    up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
+    label = _most(*sides, (before.fused or 1.0, after.fused or 1.0), up=up, absolute=True)
+    words = f"fused rank {before.fused_rank} → {after.fused_rank}"
+    if label is None:
+        return f"{words}, its own terms stayed"
+    return f"{words}, {label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+
+
+def _most(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    scales: tuple[float, float],
+    *,
+    up: bool,
+    absolute: bool = False,
+) -> str | None:
+    """The term that changed most in the direction of the move, or at all; None = none.
+
+    Args:
+        first: Contributions before.
+        second: Contributions after.
+        scales: What a contribution is a share of.
+        up: Whether the document moved up.
+        absolute: Compare the contributions themselves.
+    """
+    one, other = (1.0, 1.0) if absolute else scales
+    moved = {
+        label: second.get(label, 0.0) / other - first.get(label, 0.0) / one
+        for label in dict.fromkeys([*first, *second])
+        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > STILL * max(map(abs, scales))
+    }
     along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
-    label = max(along, key=lambda name: abs(along[name]))
-    words = f"{label} {_value(first.get(label))} → {_value(second.get(label))}"
-    if label == "retrieval" and before.fused_rank != after.fused_rank:
-        words += f" (fused rank {before.fused_rank} → {after.fused_rank})"
-    return words
+    return max(along, key=lambda name: abs(along[name])) if along else None
 
 
 def _value(value: float | None) -> str:

@@ -52,7 +52,7 @@ def check_row(check: CheckResult) -> tuple[str, ...]:
     """Cells of one check, in the order of :func:`headings`."""
     return (
         name_of(check),
-        check.verdict + (" (on these queries only)" if check.few else ""),
+        check.verdict + _reach(check),
         number(check.baseline_mean),
         number(check.candidate_mean),
         number(check.difference, signed=True),
@@ -63,6 +63,12 @@ def check_row(check: CheckResult) -> tuple[str, ...]:
         number(check.detectable),
         "n/a" if check.false_pass is None else f"{100 * check.false_pass:.1f} %",
     )
+
+
+def _reach(check: CheckResult) -> str:
+    if check.fault is None and not check.changed:
+        return " (no query changed)"
+    return " (on these queries only)" if check.few else ""
 
 
 def name_of(check: CheckResult) -> str:

@@ -74,4 +74,6 @@ def test_moved_by(document: str, old: Explanation, new: Explanation, words: str)
 
 def test_the_fused_rank_stands_beside_the_retrieval_term() -> None:
     old, new = under("a", blend=LINEAR), under("a", "b", blend=LINEAR, **rrf(b=9))
-    assert moved_by("d1", old, new).endswith("(fused rank 1 → 3)")
+    assert moved_by("d1", old, new).endswith("(fused rank 1 → 3, its own terms stayed)")
+    lighter = under("a", "b", blend=LINEAR, **rrf(a=0.1))
+    assert moved_by("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")
