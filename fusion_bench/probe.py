@@ -8,10 +8,11 @@ from pathlib import Path
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment, read_experiment
-from fusion_bench.explain import Explanation, explain
+from fusion_bench.explain import explain
 from fusion_bench.load import find_dataset, load_dataset
 from fusion_bench.load.dataset import read_spec
 from fusion_bench.task import ALL, prepare
+from fusion_bench.trace import Explanation
 
 __all__ = ["explained"]
 

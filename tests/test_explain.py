@@ -7,8 +7,9 @@ import pytest
 from fusion_bench.align import AlignedRuns, Ties, align
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
-from fusion_bench.explain import Explanation, Term, Trace, explain, why
+from fusion_bench.explain import explain, why
 from fusion_bench.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.trace import Explanation, Term, Trace
 
 RUNS = {
     "bm25": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0}},

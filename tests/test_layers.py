@@ -15,7 +15,7 @@ PACKAGE = Path(fusion_bench.__file__).parent
 #: of the file, type-checking imports included. A folder stands for everything in it.
 LAYERS = [
     ["errors", "_version"],
-    ["order", "files", "switches"],
+    ["order", "files", "switches", "trace"],
     ["ids"],
     ["columns"],
     ["records", "config"],

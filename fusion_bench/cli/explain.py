@@ -23,7 +23,7 @@ from fusion_bench.cli._app import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fusion_bench.explain import Explanation, Trace
+    from fusion_bench.trace import Explanation, Trace
 
 __all__ = ["command", "explain"]
 
@@ -186,7 +186,7 @@ def _words(label: str, value: float) -> str:
 
 
 def _where(term: object) -> str:
-    from fusion_bench.explain import Term
+    from fusion_bench.trace import Term
 
     if not isinstance(term, Term) or term.source is None:
         return ""

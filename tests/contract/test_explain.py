@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluate import System, rank
-from fusion_bench.explain import Trace, explain, why
+from fusion_bench.explain import explain, why
+from fusion_bench.trace import Trace
 from tests.contract.cases import (
     DATASETS,
     QUERIES,

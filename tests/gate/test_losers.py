@@ -8,9 +8,10 @@ import pytest
 
 from fusion_bench.align import align
 from fusion_bench.evaluate import System
-from fusion_bench.explain import Explanation, explain
+from fusion_bench.explain import explain
 from fusion_bench.gate.losers import moved_by
 from fusion_bench.records import Qrels, Run
+from fusion_bench.trace import Explanation
 
 LISTS = {
     "a": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0, "d4": 6.0}},
