@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune dataset bench scaling pictures test check lint types tests format clean
+.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint types tests format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,6 +18,12 @@ eval: $(VENV)/.run ## Compare the systems of EXPERIMENT (default: experiments/de
 
 tune: $(VENV)/.run ## Tune the system that EXPERIMENT names under 'tune', and judge the gain
 	$(BIN)/fusion-bench tune $(EXPERIMENT)
+
+gate: $(VENV)/.run ## Hold EXPERIMENT to its committed baseline
+	$(BIN)/fusion-bench gate $(EXPERIMENT)
+
+self-test: $(VENV)/.dev ## Put the gate on trial and renew docs/gate-self-test.md
+	$(BIN)/python -m benchmarks.self_test
 
 dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
 	$(BIN)/python datasets/attack/rebuild

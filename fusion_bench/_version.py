@@ -1,1 +1,3 @@
 __version__ = "0.1.0"
+#: Raised whenever the same files and the same configuration may give another number.
+ENGINE = 1

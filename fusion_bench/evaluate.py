@@ -25,7 +25,7 @@ from fusion_bench.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.shards import over_shards
 
-__all__ = ["Ranking", "Scores", "System", "Variant", "evaluate", "rank", "rankings"]
+__all__ = ["Ranking", "Scores", "System", "Variant", "evaluate", "fused_list", "rank", "rankings"]
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
@@ -252,8 +252,7 @@ def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) ->
     """
     with _named(system):
         view = system.view(runs)
-        key = ("fused", type(system.fusion).__name__, system.fusion.model_dump_json())
-        fused = view.memo(key, lambda: _fuse(system.fusion, view), keep=FUSED_KEPT)
+        fused = fused_list(system, view)
         scores, tiers, deciding = system.blend.blend(view, fused, spaces)
     if system.min_relevance is not None:
         tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
@@ -263,6 +262,12 @@ def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) ->
         tie_order = fused.positions if view.ties == "first_seen" else None
         placed = positions(deciding, view.offsets, tiers=tiers, tie_order=tie_order)
     return Ranking(view, scores, tiers, deciding, placed, system.top_k)
+
+
+def fused_list(system: System, view: AlignedRuns) -> Fused:
+    """The fused list of a plain system on its own view of the runs, made once."""
+    key = ("fused", type(system.fusion).__name__, system.fusion.model_dump_json())
+    return view.memo(key, lambda: _fuse(system.fusion, view), keep=FUSED_KEPT)
 
 
 def _fuse(fusion: Fusion, view: AlignedRuns) -> Fused:

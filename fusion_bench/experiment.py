@@ -12,6 +12,7 @@ from fusion_bench.align import Ties
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
+from fusion_bench.gate_policy import GatePolicy
 from fusion_bench.measure import Measure, parse_measure
 from fusion_bench.tuning import Tuning
 
@@ -53,6 +54,7 @@ class Experiment(StrictModel):
         resamples: Of the randomisation test; max(10,000, 200 × comparisons) by default.
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of everything random.
+        gate: What a change must not make worse, for ``fusion-bench gate``.
     """
 
     description: str = ""
@@ -69,6 +71,7 @@ class Experiment(StrictModel):
     resamples: Annotated[int, Field(ge=10_000)] | None = None
     tune: Tuning | None = None
     seed: Annotated[int, Field(ge=0)] = 7
+    gate: GatePolicy | None = None
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Experiment:
@@ -84,6 +87,15 @@ class Experiment(StrictModel):
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets, one or several."""
         return self.datasets if self.dataset is None else (self.dataset,)
+
+    @property
+    def gated_system(self) -> System | None:
+        """The system that the gate guards; None where the experiment leaves that open."""
+        named = None if self.gate is None else self.gate.system
+        rest = [name for name in self.systems if len(self.systems) == 1 or name != self.baseline]
+        if named is None and len(rest) == 1:
+            named = rest[0]
+        return None if named is None else self.systems[named]
 
     def parsed_measures(self, binary_relevance: int, source: Source) -> tuple[Measure, ...]:
         """The measures as one dataset resolves them.
@@ -139,5 +151,12 @@ def read_experiment(path: Path) -> tuple[Experiment, Source]:
             experiment.tune.system,
             experiment.systems,
             where=source.where(("tune", "system")),
+        )
+    if experiment.gate is not None and experiment.gate.system not in {None, *experiment.systems}:
+        raise UnknownNameError(
+            "system",
+            str(experiment.gate.system),
+            experiment.systems,
+            where=source.where(("gate", "system")),
         )
     return experiment, source

@@ -137,7 +137,7 @@ def run_on(
     return model.Report(
         name=source.path.stem,
         settings={
-            **experiment.model_dump(mode="json", exclude={"systems"}),
+            **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
             "split": split,
             "query_type": query_type,
         },

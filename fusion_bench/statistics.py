@@ -22,17 +22,23 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.order import FloatArray, IntArray
 
 __all__ = [
+    "Alternative",
     "Estimate",
     "Interval",
     "default_resamples",
+    "draw_groups",
     "estimate",
     "exact_mean",
+    "group_codes",
     "holm",
     "randomisation_p",
     "smallest_detectable",
+    "t_quantile",
 ]
 
 Interval: TypeAlias = Literal["t", "bootstrap"]
+#: What a small p speaks for: any difference, or a mean below 0.
+Alternative: TypeAlias = Literal["two-sided", "less"]
 
 BOOTSTRAP_RESAMPLES = 10_000
 #: Resamples are drawn in blocks of about this size: bounded memory, and it stays in the cache.
@@ -93,7 +99,7 @@ def estimate(
     if interval not in get_args(Interval):
         raise UnknownNameError("interval", interval, get_args(Interval))
     _check_values(values, dimensions=1)
-    codes, count = _group_codes(groups, len(values))
+    codes, count = group_codes(groups, len(values))
     queries, mean = len(values), exact_mean(values)
     deviations = values - mean  # all exactly 0 when the values are constant
     residuals = np.bincount(codes, weights=deviations).astype(np.float64)  # D_g − n_g·mean
@@ -103,7 +109,7 @@ def estimate(
     if count > 1:
         error = math.sqrt(count / (count - 1) * math.fsum((residuals**2).tolist())) / queries
         if interval == "t":
-            reach = _t_quantile(count - 1, 1 - alpha / 2) * error
+            reach = t_quantile(count - 1, 1 - alpha / 2) * error
             low, high = mean - reach, mean + reach
         else:
             sizes = np.bincount(codes).astype(np.int64)
@@ -129,8 +135,9 @@ def randomisation_p(
     *,
     resamples: int | None = None,
     seed: int = 0,
+    alternative: Alternative = "two-sided",
 ) -> FloatArray:
-    """Two-sided p-values of the paired randomisation test of "both systems are the same".
+    """P-values of the paired randomisation test of "both systems are the same".
 
     Under that hypothesis each group's differences are as likely with the opposite sign. T is the
     sum of the differences, T* the same after flipping every group with probability ½, and
@@ -146,24 +153,30 @@ def randomisation_p(
         groups: Shape (Q,), integer codes; a group flips as a whole. None = every query alone.
         resamples: B; :func:`default_resamples` of C when not given.
         seed: Of the signs, which all comparisons share: a row's p does not depend on the others.
+        alternative: ``two-sided``, or ``less``: T* ≤ T is counted instead, so that only a loss of
+            the candidate makes p small.
 
     Returns:
         Shape (C,).
     """
+    if alternative not in get_args(Alternative):
+        raise UnknownNameError("alternative", alternative, get_args(Alternative))
     _check_values(differences, dimensions=2)
     resamples = default_resamples(len(differences)) if resamples is None else resamples
     if resamples < 1:
         raise ConfigError(f"resamples: must be at least 1, not {resamples}")
-    codes, count = _group_codes(groups, differences.shape[1])
+    codes, count = group_codes(groups, differences.shape[1])
     units, slack = _fixed_point(differences, codes, count)
     total = units.sum(axis=0)
-    threshold = np.abs(total) - slack
+    one_sided = alternative == "less"
+    threshold = (-total if one_sided else np.abs(total)) - slack
     reached = np.zeros(len(differences), dtype=np.int64)
     width = -(-count // 64)
     for words in _word_blocks(seed, resamples, width, row_bytes=8 * (count + len(differences))):
         octets = words.astype("<u8", copy=False).view(np.uint8)
         plus = np.unpackbits(octets, axis=1, count=count, bitorder="little").astype(np.float64)
-        reached += (np.abs(2 * (plus @ units) - total) >= threshold).sum(axis=0)
+        flipped = 2 * (plus @ units) - total
+        reached += ((-flipped if one_sided else np.abs(flipped)) >= threshold).sum(axis=0)
     return np.asarray((1 + reached) / (resamples + 1), dtype=np.float64)
 
 
@@ -198,12 +211,12 @@ def smallest_detectable(
     if not estimate.standard_error > 0:  # written so that NaN ends here too
         return None
     freedom = estimate.groups - 1
-    reach = _t_quantile(freedom, 1 - alpha / 2) + _t_quantile(freedom, power)
+    reach = t_quantile(freedom, 1 - alpha / 2) + t_quantile(freedom, power)
     return reach * estimate.standard_error
 
 
-def _t_quantile(freedom: int, probability: float) -> float:
-    """Quantile of Student's t."""
+def t_quantile(freedom: int, probability: float) -> float:
+    """Quantile of Student's t at G − 1 degrees of freedom."""
     from scipy.special import stdtrit  # late, as it is slow; scipy.stats costs 0.7 s
 
     return float(stdtrit(freedom, probability))
@@ -224,7 +237,7 @@ def _check_values(values: FloatArray, *, dimensions: int) -> None:
         raise DataError(f"values{list(place)}: must be finite, not {values[place]}")
 
 
-def _group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
+def group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
     """Codes 0 … G−1 in order of first appearance (so labels mean nothing), and G."""
     if groups is None:
         return np.arange(queries, dtype=np.int64), queries
@@ -256,12 +269,23 @@ def _bootstrap_shifts(residuals: FloatArray, sizes: IntArray, seed: int) -> Floa
     """Resampled mean − mean, shape (10,000,): G groups drawn with replacement each time."""
     count, shifts = len(sizes), []
     equal = sizes.min() == sizes.max()
-    for words in _word_blocks(seed, BOOTSTRAP_RESAMPLES, -(-count // 2), row_bytes=24 * count):
-        halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)
-        drawn = (halves * count) >> 32  # uniform to within G/2^32
+    for drawn in draw_groups(count, BOOTSTRAP_RESAMPLES, seed):
         queries = count * sizes[0] if equal else sizes.take(drawn).sum(axis=1)
         shifts.append(residuals.take(drawn).sum(axis=1) / queries)
     return np.concatenate(shifts)
+
+
+def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """Groups drawn with replacement, in blocks of shape (b, G): whole resamples, one a row.
+
+    Args:
+        count: G; each of 0 … G−1 is as likely, to within G/2^32.
+        resamples: Rows over all blocks.
+        seed: Of the draws; the blocks' size changes nothing.
+    """
+    for words in _word_blocks(seed, resamples, -(-count // 2), row_bytes=24 * count):
+        halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)
+        yield (halves * count) >> 32
 
 
 def _word_blocks(

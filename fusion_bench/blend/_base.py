@@ -20,7 +20,7 @@ from fusion_bench.records import ScoreSpace
 from fusion_bench.registry import Registry
 from fusion_bench.space import Parameter, Params
 
-__all__ = ["Blend", "Blended", "Fused", "RerankBlend", "blends"]
+__all__ = ["Blend", "Blended", "Fused", "Mix", "RerankBlend", "blends"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -57,6 +57,14 @@ class Blended(NamedTuple):
     scores: FloatArray
     tiers: NDArray[np.int8]
     deciding: FloatArray
+
+
+class Mix(NamedTuple):
+    """Final score = retrieval_weight · retrieval + rerank_weight · rerank score; each (N,)."""
+
+    retrieval: FloatArray
+    retrieval_weight: FloatArray
+    rerank_weight: FloatArray
 
 
 class Blend(StrictModel):
@@ -158,8 +166,25 @@ class RerankBlend(Blend):
             candidates: Shape (N,): the documents to blend.
         """
 
-    def blend(self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]) -> Blended:
-        """Blend the candidates, keep or drop the rest; see :meth:`Blend.blend`."""
+    def mix(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - blends that mix read it
+        fused: Fused,  # noqa: ARG002 - as above
+        candidates: BoolArray,  # noqa: ARG002 - as above
+    ) -> Mix | None:
+        """What :meth:`combine` weighs against what; None = no sum of two terms."""
+        return None
+
+    def scored(
+        self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]
+    ) -> tuple[BoolArray, FloatArray, BoolArray]:
+        """Candidates for reranking, their scores on the unit scale, and who has none: (N,) each.
+
+        Raises:
+            UnknownNameError: The rerank list is not there.
+            ConfigError: Its score space is not declared.
+            AlignmentError: A candidate without a rerank score under ``missing: error``.
+        """
         if self.reranker not in runs.rerankers:
             raise UnknownNameError("reranker", self.reranker, runs.rerankers)
         if self.reranker not in spaces:
@@ -176,6 +201,11 @@ class RerankBlend(Blend):
         if self.missing == "zero":
             unit = np.where(unscored, 0.0, unit)
             unscored = np.zeros_like(unscored)
+        return candidates, unit, unscored
+
+    def blend(self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]) -> Blended:
+        """Blend the candidates, keep or drop the rest; see :meth:`Blend.blend`."""
+        candidates, unit, unscored = self.scored(runs, fused, spaces)
         blended = candidates & ~unscored
         combined = self.combine(runs, fused, unit, candidates)
         final = np.where(blended, combined, fused.scores)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.blend._base import Fused, RerankBlend
+from fusion_bench.blend._base import Fused, Mix, RerankBlend
 from fusion_bench.blend._scores import min_max_within
 from fusion_bench.errors import AlignmentError
-from fusion_bench.order import FloatArray
+from fusion_bench.order import FloatArray, sum_terms
 from fusion_bench.space import Parameter, choice
 
 __all__ = ["Retrieval", "RetrievalBlend"]
@@ -34,6 +35,21 @@ class RetrievalBlend(RerankBlend):
     def space(self) -> tuple[Parameter, ...]:
         """The reading of the retrieval term, which decides what every share means."""
         return (choice("retrieval", *get_args(Retrieval)),)
+
+    @abstractmethod
+    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
+        """(N,) each: the weight of the retrieval term, and that of the rerank score."""
+
+    def mix(self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]) -> Mix:
+        """Both weights, and the retrieval term."""
+        return Mix(self.retrieval_term(runs, fused, candidates), *self.shares(fused))
+
+    def combine(
+        self, runs: AlignedRuns, fused: Fused, rerank: FloatArray, candidates: NDArray[np.bool_]
+    ) -> FloatArray:
+        """(N,): the weighted mean of the retrieval term and the rerank score."""
+        retrieval, weight, rerank_weight = self.mix(runs, fused, candidates)
+        return sum_terms(np.stack([weight * retrieval, rerank_weight * rerank]))
 
     def retrieval_term(
         self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
-from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.order import FloatArray
 from fusion_bench.space import Parameter, Params, real
 
 __all__ = ["Linear"]
@@ -42,16 +40,10 @@ class Linear(RetrievalBlend):
         """β = 0.7, nablarch's other value."""
         return ({"beta": 0.7},)
 
-    def combine(
-        self,
-        runs: AlignedRuns,
-        fused: Fused,
-        rerank: FloatArray,
-        candidates: NDArray[np.bool_],
-    ) -> FloatArray:
-        """(N,): the weighted mean."""
-        retrieval = self.retrieval_term(runs, fused, candidates)
-        return sum_terms(np.stack([self.beta * rerank, (1 - self.beta) * retrieval]))
+    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
+        """(N,) each: 1 − β and β, the same for every document."""
+        size = len(fused.positions)
+        return np.full(size, 1 - self.beta), np.full(size, self.beta)
 
     def compiled(self, depth: int) -> Mixture:
         """The same share at every rank."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.order import FloatArray, IntArray, sum_terms
+from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Parameter, Params, real, table
 
 __all__ = ["PositionAware"]
@@ -57,17 +55,10 @@ class PositionAware(RetrievalBlend):
         """0.85 on the first tier: the 85/15 that ADR-005 names beside its 75/25."""
         return ({"tiers.1.value": 0.85},) if self.tiers else ()
 
-    def combine(
-        self,
-        runs: AlignedRuns,
-        fused: Fused,
-        rerank: FloatArray,
-        candidates: NDArray[np.bool_],
-    ) -> FloatArray:
-        """(N,): the weighted mean with each rank's own weight."""
+    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
+        """(N,) each: w and 1 − w by each document's fused rank."""
         weight = self._weights(fused.positions)
-        retrieval = self.retrieval_term(runs, fused, candidates)
-        return sum_terms(np.stack([weight * retrieval, (1 - weight) * rerank]))
+        return weight, 1 - weight
 
     def compiled(self, depth: int) -> Mixture:
         """Each rank's own share."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.blend._base import Fused, RerankBlend, blends
+from fusion_bench.blend._base import Fused, Mix, RerankBlend, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.order import FloatArray
 
@@ -37,3 +37,13 @@ class Replace(RerankBlend):
     def compiled(self, depth: int) -> Mixture:
         """The rerank scores as they are."""
         return Mixture(None, np.zeros(depth), np.ones(depth))
+
+    def mix(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - part of the contract
+        fused: Fused,
+        candidates: NDArray[np.bool_],  # noqa: ARG002 - part of the contract
+    ) -> Mix:
+        """The retrieval term weighs nothing."""
+        size = len(fused.positions)
+        return Mix(fused.scores, np.zeros(size), np.ones(size))

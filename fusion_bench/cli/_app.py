@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fusion_bench.cli._lazy import LazyGroup
+from fusion_bench.switches import v2_enabled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,9 +24,6 @@ __all__ = [
     "folders_for",
     "v2_enabled",
 ]
-
-SWITCH = "RAG_FUSION_V2_ENABLED"
-TRUE, FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 #: Columns where no terminal sets a limit: enough for every table without folding.
 PIPE_WIDTH = 200
@@ -56,7 +53,8 @@ app = command_app(
     cls=LazyGroup,
     help="Compare ways to fuse ranked lists and to blend in a reranker, on judged queries.",
     no_args_is_help=True,
-    epilog="Exit codes: 0 done, 2 could not do it, 130 interrupted.",
+    epilog="Exit codes: 0 done or passed, 1 the gate found a regression, 2 could not do it, "
+    "3 the gate cannot tell and its policy blocks, 130 interrupted.",
 )
 
 
@@ -99,25 +97,6 @@ def folders_for(given: list[Path] | None, experiment: Path | None = None) -> lis
         return given
     beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
     return [*beside, Path("datasets")]
-
-
-def v2_enabled() -> bool:
-    """What ``RAG_FUSION_V2_ENABLED`` says; true when it is not set.
-
-    Raises:
-        ConfigError: It is neither true nor false.
-    """
-    value = os.environ.get(SWITCH, "true").strip().lower()
-    if value in FALSE:
-        return False
-    if value not in TRUE:
-        from fusion_bench.errors import ConfigError
-
-        raise ConfigError(
-            f"{SWITCH}: {value!r} is neither true ({', '.join(filter(None, TRUE))}) nor false "
-            f"({', '.join(FALSE)})"
-        )
-    return True
 
 
 def console() -> Console:

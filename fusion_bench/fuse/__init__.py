@@ -2,10 +2,12 @@
 
 from fusion_bench.fuse._base import Fusion, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import Compiled, RankSum, WeightedMean, best_ranks
+from fusion_bench.fuse._parts import Parts
 
 __all__ = [
     "Compiled",
     "Fusion",
+    "Parts",
     "RankSum",
     "WeightedFusion",
     "WeightedMean",

@@ -13,6 +13,7 @@ from fusion_bench.align import AlignedRuns
 from fusion_bench.config import StrictModel, Weight
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._compiled import Compiled
+from fusion_bench.fuse._parts import Parts
 from fusion_bench.order import FloatArray
 from fusion_bench.registry import Registry
 from fusion_bench.space import Parameter, Params, real
@@ -85,6 +86,11 @@ class Fusion(StrictModel):
     def suggestions(self) -> tuple[Params, ...]:
         """Values that its sources name, worth a trial before any search; relative paths."""
         return ()
+
+    def parts(self, runs: AlignedRuns) -> Parts:
+        """What the score is made of; one term, the score itself, where a method says no more."""
+        scores = self.fuse(runs)
+        return Parts(("fused score",), (None,), scores[None], np.ones(len(scores)))
 
     def without_v2(self) -> Fusion:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""

@@ -11,6 +11,7 @@ from pydantic import Field
 from fusion_bench.align import AlignedRuns
 from fusion_bench.fuse._base import WeightedFusion, fusions
 from fusion_bench.fuse._compiled import RankSum
+from fusion_bench.fuse._parts import Parts
 from fusion_bench.order import FloatArray, IntArray, sum_terms
 from fusion_bench.space import Parameter, integer
 
@@ -49,6 +50,18 @@ class RRF(WeightedFusion):
     def terms(self, runs: AlignedRuns) -> FloatArray:
         """(T, N): what is summed; 0 where a source did not return the document."""
         return self._reciprocals(runs, runs.ranks)
+
+    def parts(self, runs: AlignedRuns) -> Parts:
+        """A term a source, then what a version adds."""
+        terms = self.terms(runs)
+        more = len(terms) - len(runs.sources)
+        owners = (*range(len(runs.sources)), *self._owners(runs, more))
+        divisor = np.full(terms.shape[1], self._divisor(runs))
+        return Parts((*runs.sources, *("bonus",) * more), owners, terms, divisor)
+
+    def _owners(self, runs: AlignedRuns, more: int) -> tuple[int | None, ...]:  # noqa: ARG002
+        """Whose the further terms are; None = of no single source."""
+        return (None,) * more
 
     def _reciprocals(self, runs: AlignedRuns, ranks: IntArray) -> FloatArray:
         """(S, n): what each source adds at each of these ranks, (S, n) too; 0 at rank 0."""

@@ -96,6 +96,12 @@ class RRFv2(RRF):
             [tables, self._bonus(np.tile(ranks, (len(bonus), 1)))]
         )
 
+    def _owners(self, runs: AlignedRuns, more: int) -> tuple[int | None, ...]:
+        """Each list's own bonus, or the one of the document."""
+        if self.bonus_scope == "per_source":
+            return tuple(range(len(runs.sources)))
+        return super()._owners(runs, more)
+
     def _asked(self, runs: AlignedRuns) -> list[bool]:
         """(S,): whether a source's ranks count for the one bonus of a document."""
         return [self.bonus_scope == "best_rank" or "question" in names for names in runs.roles]

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, SerializeAsAny
 from fusion_bench.align import AlignedRuns
 from fusion_bench.fuse._base import WeightedFusion, fusions
 from fusion_bench.fuse._compiled import WeightedMean
+from fusion_bench.fuse._parts import Parts
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 from fusion_bench.order import FloatArray, sum_terms
@@ -68,11 +69,20 @@ class WeightedScore(WeightedFusion):
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the weighted mean."""
+        parts = self.parts(runs)
+        return sum_terms(parts.terms) / parts.divisor
+
+    def parts(self, runs: AlignedRuns) -> Parts:
+        """A term a source, over the sum of the weights that count."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
         scores = self._filled(runs)
         counted = ~np.isnan(scores)
-        total = sum_terms(np.where(counted, weights * scores, 0.0))
-        return total / sum_terms(np.where(counted, weights, 0.0))
+        return Parts(
+            runs.sources,
+            tuple(range(len(runs.sources))),
+            np.where(counted, weights * scores, 0.0),
+            sum_terms(np.where(counted, weights, 0.0)),
+        )
 
     def compiled(self, runs: AlignedRuns) -> WeightedMean:
         """The weights, and what each source says of each document."""

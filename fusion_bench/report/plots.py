@@ -26,7 +26,7 @@ from fusion_bench.order import FloatArray
 from fusion_bench.report.model import Collection, SystemResult
 from fusion_bench.report.tables import number, ranked, shown
 
-__all__ = ["bars", "differences", "png"]
+__all__ = ["bars", "differences", "new_figure", "plain", "png", "styled"]
 
 # Okabe & Ito's palette: told apart with any colour vision; marks differ in shape as well.
 BLUE, RED, ORANGE, GREEN, INK, SOFT = (
@@ -72,7 +72,7 @@ STYLE = {
 def png(figure: Figure) -> bytes:
     """The picture; the same bytes for the same figure."""
     out = io.BytesIO()
-    with _style():
+    with styled():
         figure.savefig(out, format="png", dpi=DPI, metadata={"Software": None})
     return out.getvalue()
 
@@ -87,8 +87,8 @@ def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure
     """
     rows = _by_mean(collection, measure)
     marks = [_mark(collection, measure, row) for row in rows]
-    with _style():
-        figure = _figure(WIDTH, 2.1 + ROW * len(rows) + 0.1 * len(set(marks)))
+    with styled():
+        figure = new_figure(WIDTH, 2.1 + ROW * len(rows) + 0.1 * len(set(marks)))
         axes = figure.add_subplot()
         for y, (row, mark) in enumerate(zip(rows, marks, strict=True)):
             _dot(axes, row, measure, y, mark)
@@ -96,7 +96,7 @@ def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure
         seen = {MARKS[mark][3]: _handle(mark) for mark in MARKS if mark in marks}
         handles = [*seen.values(), *_reference_lines(axes, collection, measure)]
         figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-        axes.set_xlabel(f"{_plain(measure)}: mean and {100 - 100 * alpha:.6g} % interval")
+        axes.set_xlabel(f"{plain(measure)}: mean and {100 - 100 * alpha:.6g} % interval")
         figure.suptitle(_title(collection, measure), fontsize=11, fontweight="bold")
     return figure
 
@@ -112,11 +112,11 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
     chosen = list(names[:PANELS] if candidates is None else candidates)
     columns = min(3, max(1, len(chosen)))
     lines = max(1, math.ceil(len(chosen) / columns))
-    with _style():
-        figure = _figure(WIDTH, 1.2 + 2.3 * lines)
+    with styled():
+        figure = new_figure(WIDTH, 1.2 + 2.3 * lines)
         title = _title(collection, collection.primary)
         figure.suptitle(
-            f"{title}\nper query: system - {_plain(_short(collection.baseline))} (the baseline)",
+            f"{title}\nper query: system - {plain(_short(collection.baseline))} (the baseline)",
             fontsize=11,
             fontweight="bold",
         )
@@ -128,13 +128,13 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
             _panel(axes, collection, name)
         for axes in panels[len(chosen) :]:
             axes.set_visible(False)
-        figure.supylabel(f"difference in {_plain(collection.primary)}", fontsize=9)
+        figure.supylabel(f"difference in {plain(collection.primary)}", fontsize=9)
         figure.supxlabel("queries, sorted by their difference", fontsize=9)
     return figure
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Matplotlib's own defaults and ours; no word about characters that its font lacks."""
     defaults = {k: v for k, v in mpl.rcParamsDefault.items() if not k.startswith("backend")}
     with warnings.catch_warnings():
@@ -143,14 +143,15 @@ def _style() -> Iterator[None]:
             yield
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
 
-def _plain(text: str) -> str:
-    """Text that is no formula."""
+def plain(text: str) -> str:
+    """Text that is shown as it is, and no formula."""
     return shown(text).replace("$", r"\$")
 
 
@@ -160,11 +161,11 @@ def _short(name: str, longest: int = LONGEST) -> str:
 
 
 def _title(collection: Collection, measure: str) -> str:
-    part = "" if collection.split is None else f", split {_plain(_short(collection.split, PART))}"
+    part = "" if collection.split is None else f", split {plain(_short(collection.split, PART))}"
     if collection.query_type is not None:
-        part += f", type {_plain(_short(collection.query_type, PART))}"
+        part += f", type {plain(_short(collection.query_type, PART))}"
     queries = f"{len(collection.queries):,} queries"
-    return f"{_plain(measure)} on {_plain(_short(collection.name, IN_TITLE))}{part}: {queries}"
+    return f"{plain(measure)} on {plain(_short(collection.name, IN_TITLE))}{part}: {queries}"
 
 
 def _value(value: float | None) -> float:
@@ -208,7 +209,7 @@ def _handle(mark: str) -> Line2D:
 
 def _name_rows(axes: Axes, rows: Sequence[SystemResult], measure: str) -> None:
     """Names on the left, means on the right."""
-    axes.set_yticks(range(len(rows)), [_plain(_short(row.name)) for row in rows])
+    axes.set_yticks(range(len(rows)), [plain(_short(row.name)) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.tick_params(left=False)
     right = axes.secondary_yaxis("right")
@@ -233,7 +234,7 @@ def _reference_lines(axes: Axes, collection: Collection, measure: str) -> list[L
         if not beyond:
             axes.axvline(mean, ls=dashes, color=colour, lw=1.3, zorder=1)
         what = "baseline " if row is base else ""
-        label = f"{what}{_plain(_short(row.name))} {number(mean)}{beyond}"
+        label = f"{what}{plain(_short(row.name))} {number(mean)}{beyond}"
         handles.append(Line2D([], [], ls=dashes, color=colour, lw=1.3, label=label))
     return handles
 
@@ -250,7 +251,7 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
     axes.set_xlim(0, max(1, len(difference)))
     # The last tick of a panel would run into the first of its neighbour.
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, prune="upper"))
-    axes.set_title(_plain(_short(name, IN_PANEL)), fontsize=9, loc="left")
+    axes.set_title(plain(_short(name, IN_PANEL)), fontsize=9, loc="left")
     found = collection.comparison(name, primary)
     if found is not None:
         axes.axhline(found.difference, color=INK, lw=1.1, ls="--")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.files import move_whole
 from fusion_bench.report import markdown
 from fusion_bench.report.markdown import Picture
 from fusion_bench.report.model import Report
@@ -44,23 +43,9 @@ def write(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_whole(folder / name, data) for name, data in contents.items()]
+        return [move_whole(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
-
-
-def _whole(path: Path, data: bytes) -> Path:
-    """Write a file under another name and move it into place."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with draft.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
 
 
 def _pictures(report: Report) -> dict[Picture, bytes]:

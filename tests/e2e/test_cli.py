@@ -29,6 +29,8 @@ COMMANDS = [
     ["eval"],
     ["compare"],
     ["methods"],
+    ["gate"],
+    ["explain"],
     ["dataset"],
     ["dataset", "list"],
     ["dataset", "show"],
@@ -66,7 +68,7 @@ def test_help_shows_an_example(command: list[str], capsys: Capture) -> None:
 
 def test_the_overview_lists_every_command(capsys: Capture) -> None:
     out = printed(capsys, "--help")
-    for command in ("compare", "dataset", "eval", "methods"):
+    for command in ("compare", "dataset", "eval", "explain", "gate", "methods"):
         assert f"\n  {command} " in out
     assert "130 interrupted" in out
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from fusion_bench.order import FloatArray
-from fusion_bench.report.plots import GREEN, INK, ORANGE, SOFT, _plain, _short
+from fusion_bench.report.plots import GREEN, INK, ORANGE, SOFT, _short, plain
 from fusion_bench.report.tuning.model import ParameterInfo, Trial, TuningReport, Value
 from fusion_bench.report.tuning.tables import setting
 
@@ -77,7 +77,7 @@ def in_range(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
 def set_scale(axes: Axes, parameter: ParameterInfo, which: str) -> None:
     """A logarithmic axis for what was searched that way; names for choices."""
     if parameter.kind == "choice":
-        names = [_plain(_short(setting(one), 14)) for one in parameter.choices]
+        names = [plain(_short(setting(one), 14)) for one in parameter.choices]
         axes.set_xticks(range(len(names)), names, fontsize=7)
     elif not parameter.log:
         axis = axes.xaxis if which == "x" else axes.yaxis

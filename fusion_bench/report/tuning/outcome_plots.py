@@ -16,11 +16,11 @@ from fusion_bench.report.plots import (
     RED,
     SOFT,
     WIDTH,
-    _figure,
-    _plain,
     _short,
     _steps,
-    _style,
+    new_figure,
+    plain,
+    styled,
 )
 from fusion_bench.report.tables import number
 from fusion_bench.report.tuning.marks import MARKS, in_range
@@ -32,8 +32,8 @@ __all__ = ["calibration", "fold_spread", "front", "held_out"]
 def fold_spread(tuning: TuningReport) -> Figure:
     """Where in its range each fold put each parameter, with the default and the final choice."""
     listed = tuning.parameters[::-1]
-    with _style():
-        figure = _figure(WIDTH, 1.3 + 0.3 * len(listed))
+    with styled():
+        figure = new_figure(WIDTH, 1.3 + 0.3 * len(listed))
         axes = figure.add_subplot()
         for y, parameter in enumerate(listed):
             folds = [fold.params.get(parameter.path) for fold in tuning.folds]
@@ -48,7 +48,7 @@ def fold_spread(tuning: TuningReport) -> Figure:
                 if value is not None:
                     mark, colour = MARKS[kind]
                     axes.plot(in_range(parameter, [value]), [y], mark, color=colour, ms=7)
-        axes.set_yticks(range(len(listed)), [_plain(_short(one.path)) for one in listed])
+        axes.set_yticks(range(len(listed)), [plain(_short(one.path)) for one in listed])
         axes.set_xlim(-0.03, 1.03)
         axes.set_xlabel("place in its range")
         axes.set_ylim(-0.6, len(listed) - 0.4)
@@ -63,15 +63,15 @@ def held_out(tuning: TuningReport) -> Figure:
     """Tuned − default of every held-out query, sorted; and the interval that decides."""
     pairs = np.array(tuning.held_out_values)
     difference = -np.sort(-(pairs[:, 1] - pairs[:, 0]))
-    with _style():
-        figure = _figure(WIDTH, 3.2)
+    with styled():
+        figure = new_figure(WIDTH, 3.2)
         left, right = figure.subplots(1, 2, width_ratios=(3, 1))
         _steps(left, difference, BLUE, difference > 0)
         _steps(left, difference, RED, difference < 0)
         left.axhline(0, color=INK, lw=0.8)
         left.set_xlim(0, len(difference))
         left.set_xlabel("held-out queries, sorted by their difference")
-        left.set_ylabel(f"tuned - default, {_plain(tuning.measure)}")
+        left.set_ylabel(f"tuned - default, {plain(tuning.measure)}")
         _decision(right, tuning)
     return figure
 
@@ -101,8 +101,8 @@ def _decision(axes: Axes, tuning: TuningReport) -> None:
 
 def calibration(found: ThresholdReport) -> Figure:
     """Best score against the share of queries with a relevant document, and the thresholds."""
-    with _style():
-        figure = _figure(WIDTH, 3.6)
+    with styled():
+        figure = new_figure(WIDTH, 3.6)
         axes = figure.add_subplot()
         axes.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":", label="a score is a probability")
         axes.plot(
@@ -127,8 +127,8 @@ def calibration(found: ThresholdReport) -> Figure:
 
 def front(tuning: TuningReport) -> Figure:
     """Quality against candidates reranked: everything tried, and the efficient ones."""
-    with _style():
-        figure = _figure(WIDTH, 3.4)
+    with styled():
+        figure = new_figure(WIDTH, 3.4)
         axes = figure.add_subplot()
         rest = [point for point in tuning.front if not point.efficient]
         best = sorted((p for p in tuning.front if p.efficient), key=lambda p: p.candidates)
@@ -156,6 +156,6 @@ def front(tuning: TuningReport) -> Figure:
             label="the same, held out",
         )
         axes.set_xlabel("candidates reranked a query")
-        axes.set_ylabel(_plain(tuning.measure))
+        axes.set_ylabel(plain(tuning.measure))
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure

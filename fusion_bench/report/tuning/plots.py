@@ -18,10 +18,10 @@ from fusion_bench.report.plots import (
     BLUE,
     SOFT,
     WIDTH,
-    _figure,
-    _plain,
     _short,
-    _style,
+    new_figure,
+    plain,
+    styled,
 )
 from fusion_bench.report.tuning.marks import (
     MARKS,
@@ -44,8 +44,8 @@ LEAST_POINTS = 12
 
 def history(tuning: TuningReport) -> Figure:
     """Value of every trial in the order of the search, and the best so far."""
-    with _style():
-        figure = _figure(WIDTH, 3.4)
+    with styled():
+        figure = new_figure(WIDTH, 3.4)
         axes = figure.add_subplot()
         for origin, (mark, colour) in MARKS.items():
             own = [trial for trial in tuning.done if trial.origin == origin]
@@ -64,7 +64,7 @@ def history(tuning: TuningReport) -> Figure:
         axes.step(numbers, values, where="post", color=BLUE, lw=1.4, label="best so far")
         _cut_off_the_worst(axes, tuning)
         axes.set_xlabel("trial")
-        axes.set_ylabel(f"{_plain(tuning.measure)}, tuning queries")
+        axes.set_ylabel(f"{plain(tuning.measure)}, tuning queries")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         figure.legend(loc="outside lower center", ncols=5, frameon=False)
     return figure
@@ -73,11 +73,11 @@ def history(tuning: TuningReport) -> Figure:
 def importance(tuning: TuningReport) -> Figure:
     """Importance of each parameter, greatest on top."""
     ordered = tuning.importances[::-1]
-    with _style():
-        figure = _figure(WIDTH, 1.2 + 0.3 * len(ordered))
+    with styled():
+        figure = new_figure(WIDTH, 1.2 + 0.3 * len(ordered))
         axes = figure.add_subplot()
         axes.barh(range(len(ordered)), [one.share for one in ordered], color=BLUE, height=0.6)
-        axes.set_yticks(range(len(ordered)), [_plain(_short(one.path)) for one in ordered])
+        axes.set_yticks(range(len(ordered)), [plain(_short(one.path)) for one in ordered])
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of importance")
     return figure
@@ -88,15 +88,15 @@ def slices(tuning: TuningReport) -> Figure:
     shown = _by_importance(tuning)[:MOST_SLICES]
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
-    with _style():
-        figure = _figure(WIDTH, 0.6 + 2.3 * lines)
+    with styled():
+        figure = new_figure(WIDTH, 0.6 + 2.3 * lines)
         panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
         for axes, parameter in zip(panels, shown, strict=False):
             _slice(axes, tuning, parameter)
         _cut_off_the_worst(panels[0], tuning)
         for axes in panels[len(shown) :]:
             axes.set_visible(False)
-        figure.supylabel(f"{_plain(tuning.measure)}, tuning queries", fontsize=9)
+        figure.supylabel(f"{plain(tuning.measure)}, tuning queries", fontsize=9)
     return figure
 
 
@@ -110,7 +110,7 @@ def _slice(axes: Axes, tuning: TuningReport, parameter: ParameterInfo) -> None:
             mark, colour = MARKS[kind]
             axes.plot(on_axis(parameter, [trial]), worth([trial]), mark, color=colour, ms=7)
     set_scale(axes, parameter, "x")
-    axes.set_title(_plain(_short(parameter.path, 32)), fontsize=9, loc="left")
+    axes.set_title(plain(_short(parameter.path, 32)), fontsize=9, loc="left")
 
 
 def contours(tuning: TuningReport) -> Figure | None:
@@ -125,8 +125,8 @@ def contours(tuning: TuningReport) -> Figure | None:
         return None
     columns = min(3, len(pairs))
     lines = -(-len(pairs) // columns)
-    with _style():
-        figure = _figure(WIDTH, 0.6 + 2.7 * lines)
+    with styled():
+        figure = new_figure(WIDTH, 0.6 + 2.7 * lines)
         panels = figure.subplots(lines, columns, squeeze=False).ravel()
         for axes, (a, b, own) in zip(panels, pairs, strict=False):
             _contour(axes, tuning, a, b, own)
@@ -171,8 +171,8 @@ def _contour(
             axes.plot(on_axis(a, [trial]), on_axis(b, [trial]), mark, color=colour, ms=8)
     set_scale(axes, a, "x")
     set_scale(axes, b, "y")
-    axes.set_xlabel(_plain(_short(a.path, 32)))
-    axes.set_ylabel(_plain(_short(b.path, 32)))
+    axes.set_xlabel(plain(_short(a.path, 32)))
+    axes.set_ylabel(plain(_short(b.path, 32)))
 
 
 def _cut_off_the_worst(axes: Axes, tuning: TuningReport) -> None:

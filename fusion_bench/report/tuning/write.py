@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.files import move_whole
 from fusion_bench.report.tuning import markdown
 from fusion_bench.report.tuning.model import TuningReport
-from fusion_bench.report.write import _whole
 
 __all__ = ["write"]
 
@@ -42,6 +42,6 @@ def write(tuning: TuningReport, folder: Path, *, tuned: str, plots: bool = True)
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_whole(folder / name, data) for name, data in contents.items()]
+        return [move_whole(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the tuning cannot be written: {error}") from error

@@ -1,0 +1,77 @@
+"""A decision of the gate on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
+from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
+from fusion_bench.report.tables import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from fusion_bench.gate.result import GateResult
+    from fusion_bench.gate.selftest import SelfTest
+
+__all__ = ["render", "render_self_test"]
+
+STYLES = {"pass": "green", "regressed": "bold red", "inconclusive": "yellow"}
+
+
+def render(result: GateResult, console: Console) -> None:
+    """Print the decision: the table, what did not pass in words, who lost, the headline last."""
+    for path, (before, after) in result.changes.items():
+        console.print(shown(f"{path}: {before} → {after}"), markup=False)
+    if result.checks:
+        console.print(_table(result))
+    for line in _lines(result):
+        console.print(shown(line), markup=False)
+
+
+def _table(result: GateResult) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(shown(f"{result.system} against {result.baseline}"))
+    table = Table(title=title, title_justify="left")
+    for i, heading in enumerate(headings()):
+        table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
+    for check in result.checks:
+        cells = [Text(shown(cell)) for cell in check_row(check)]
+        cells[1].stylize(STYLES[check.verdict])
+        table.add_row(*cells)
+    return table
+
+
+def _lines(result: GateResult) -> Iterator[str]:
+    for check in result.checks:
+        if check.verdict != "pass":
+            yield f"{name_of(check)}: {sentence(check)}"
+    yield from (f"{row.collection}: {bound(row)}" for row in result.bounds)
+    for lost in result.worst:
+        change = f"{lost.measure} {lost.before:.4f} → {lost.after:.4f}"
+        yield f"lost: {lost.collection}, query {lost.query}: {change}"
+        yield from (f"    {fate(document)}" for document in lost.documents)
+    yield result.headline
+
+
+def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console) -> None:
+    """Print the promises and what became of them."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(shown(f"{systems[1]} against {systems[0]}")), title_justify="left")
+    for i, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
+    for finding, cells in zip(found.findings, rows(found), strict=True):
+        table.add_row(
+            *(Text(shown(cell)) for cell in cells), style="" if finding.holds else "bold red"
+        )
+    console.print(table)
+    for name, reason in found.skipped.items():
+        console.print(shown(f"not tried: {name}: {reason}"), markup=False)
+    console.print(headline(found), markup=False)

@@ -1,0 +1,196 @@
+"""Show every term of a document's score, and why one stands above another."""
+
+from __future__ import annotations
+
+import json as encoder
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fusion_bench.cli._app import (
+    DatasetFolders,
+    JsonFlag,
+    command_app,
+    console,
+    examples,
+    folders_for,
+    v2_enabled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusion_bench.trace import Explanation, Trace
+
+__all__ = ["command", "explain"]
+
+
+command = command_app()
+
+
+@command.command(
+    epilog=examples(
+        "fusion-bench explain q17 --experiment experiments/mine.yaml",
+        "fusion-bench explain q17 doc42 --system rrf-v2",
+        "fusion-bench explain q17 doc42 --against doc7 --json",
+    ),
+)
+def explain(
+    query: Annotated[str, typer.Argument(help="Id of a judged query.", metavar="QUERY")],
+    document: Annotated[
+        str | None,
+        typer.Argument(
+            help="Id of a document. Default: the top of the list.", metavar="[DOCUMENT]"
+        ),
+    ] = None,
+    experiment: Annotated[
+        Path, typer.Option(help="The experiment's YAML file.", metavar="FILE")
+    ] = Path("experiments/default.yaml"),
+    system: Annotated[
+        str | None,
+        typer.Option(help="Name of a system. Default: the gated one, or the baseline."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Which dataset, where there are several.", metavar="NAME")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Another document. Default: the one that stands next above.", metavar="DOCUMENT"
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How much of the list to show.", min=1)] = 10,
+    datasets: DatasetFolders = None,
+    json: JsonFlag = False,
+) -> None:
+    """Show every term of a document's score, and why one stands above another."""
+    from fusion_bench.probe import explained
+
+    found = explained(
+        experiment,
+        query,
+        system=system,
+        dataset=dataset,
+        folders=folders_for(datasets, experiment),
+        v2_enabled=v2_enabled(),
+    )
+    shown = _chosen(found, document, against, top)
+    if json:
+        typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
+        return
+    head = f"{found.system} on query {found.query}: {len(found.traces)} candidates"
+    _say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
+    if document is None:
+        _list(shown)
+    else:
+        for trace in shown:
+            _print(trace)
+    _reasons(shown, found.ties)
+
+
+def _chosen(
+    found: Explanation, document: str | None, against: str | None, top: int
+) -> Sequence[Trace]:
+    """What is shown: the top of the list, or a document and the one it is held against."""
+    from fusion_bench.errors import ConfigError
+
+    if document is None:
+        if against is not None:
+            raise typer.BadParameter("needs a DOCUMENT to hold against", param_hint="--against")
+        return [trace for trace in found.traces if trace.position is not None][:top]
+    wanted = [document] if against is None else [document, against]
+    traces = []
+    for name in wanted:
+        trace = found.trace(name)
+        if trace is None:
+            raise ConfigError(
+                f"no source in use returned document {name!r} for query {found.query!r} "
+                f"({len(found.traces)} candidates)"
+            )
+        traces.append(trace)
+    place = found.traces.index(traces[0])
+    if against is None and place:
+        traces.append(found.traces[place - 1])
+    return sorted(traces, key=found.traces.index)
+
+
+def _plain(trace: Trace) -> dict[str, object]:
+    return asdict(trace) | {"contributions": trace.contributions}
+
+
+def _reasons(shown: Sequence[Trace], ties: str) -> None:
+    from fusion_bench.explain import why
+
+    for above, below in pairwise(shown):
+        reason = why(above, below, ties)
+        _say(f"{above.document} stands above {below.document}: {reason}")
+
+
+def _say(line: str) -> None:
+    """A line in which an id cannot colour a terminal."""
+    from fusion_bench.report.tables import shown
+
+    typer.echo(shown(line))
+
+
+def _list(shown: Sequence[Trace]) -> None:
+    from rich.table import Table
+
+    from fusion_bench.report.tables import shown as literal
+
+    table = Table()
+    labels = dict.fromkeys(label for trace in shown for label in trace.fused_contributions)
+    blends = dict.fromkeys(label for trace in shown if trace.mixed for label in trace.contributions)
+    for heading in ("#", "document", "grade", "score", *labels, "fused", *blends):
+        table.add_column(heading, overflow="fold")
+    for trace in shown:
+        fused = trace.fused_contributions
+        mixed = trace.contributions if trace.mixed else {}
+        table.add_row(
+            str(trace.position),
+            literal(trace.document),
+            "–" if trace.grade is None else str(trace.grade),
+            f"{trace.score:.6g}",
+            *(f"{fused.get(label, 0):.6g}" for label in labels),
+            f"{trace.fused:.6g} (#{trace.fused_rank})",
+            *(f"{mixed[label]:.6g}" if label in mixed else "–" for label in blends),
+        )
+    console().print(table, markup=False)
+
+
+def _print(trace: Trace) -> None:
+    place = "not returned" if trace.position is None else f"at {trace.position}"
+    grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
+    _say(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
+    for term in trace.terms:
+        _say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
+    if trace.ceiling is not None:
+        _say(f"  cut at {trace.ceiling:g}")
+    _say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
+    mixed = trace.mixed
+    if mixed is None:
+        return
+    if mixed.retrieval is not None:
+        _say(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
+    raw = "the list lacks it" if mixed.raw is None else f"raw {mixed.raw:.6g}"
+    weight = "" if mixed.rerank_weight is None else f"{mixed.rerank_weight:.6g} × "
+    _say(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
+    _say(f"  {_words('= score', trace.score)}")
+
+
+def _words(label: str, value: float) -> str:
+    return f"{label:24} {value:+.6g}"
+
+
+def _where(term: object) -> str:
+    from fusion_bench.trace import Term
+
+    if not isinstance(term, Term) or term.source is None:
+        return ""
+    if term.rank is None:
+        return f"  {term.source} did not return it"
+    roles = f" ({', '.join(term.roles)})" if term.roles else ""
+    return f"  rank {term.rank}, score {term.score:.6g}, weight {term.weight:g}{roles}"

@@ -1,0 +1,250 @@
+"""Hold a changed configuration to the committed baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fusion_bench.cli._app import (
+    DatasetFolders,
+    JsonFlag,
+    command_app,
+    console,
+    examples,
+    folders_for,
+    v2_enabled,
+)
+
+if TYPE_CHECKING:
+    from fusion_bench.gate import GateResult
+
+__all__ = ["command", "gate"]
+
+
+command = command_app()
+
+
+@command.command(
+    epilog=examples(
+        'fusion-bench gate experiments/mine.yaml --update --reason "first baseline"',
+        "fusion-bench gate experiments/mine.yaml",
+        "fusion-bench gate experiments/mine.yaml --junit gate.xml --markdown gate.md",
+        'fusion-bench gate experiments/mine.yaml --markdown - >> "$GITHUB_STEP_SUMMARY"',
+        "fusion-bench gate experiments/mine.yaml --self-test",
+    ),
+)
+def gate(
+    experiment: Annotated[
+        Path, typer.Argument(help="The experiment's YAML file, with a gate.", metavar="EXPERIMENT")
+    ] = Path("experiments/default.yaml"),
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="The baseline. Default: reports/baselines/EXPERIMENT.json.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the candidate as the new baseline.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="With --update: why the numbers may change.")
+    ] = None,
+    self_test: Annotated[
+        bool,
+        typer.Option("--self-test", help="Measure false alarms, detection and false passes."),
+    ] = False,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Of the self-test. Default: 2000.", min=100, max=100_000, show_default=False
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the self-test: the other system. Default: the experiment's baseline.",
+            metavar="NAME",
+        ),
+    ] = None,
+    datasets: DatasetFolders = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for gate.json, gate.md and gate.xml, or for the self-test. Default: "
+            "reports/EXPERIMENT.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="File for Markdown; - prints it.", metavar="FILE")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Hold a changed configuration to the committed baseline.
+
+    Exit codes: 0 passed, 1 a regression, 2 could not be compared, 3 inconclusive and the policy
+    blocks. A self-test ends with 1 where a promise is broken.
+    """
+    chosen = {"--update": update, "--self-test": self_test}
+    if update and self_test:
+        raise typer.BadParameter("does not go with --update", param_hint="--self-test")
+    _only_with("--update", reason=reason, given=update)
+    _only_with("--self-test", runs=runs, against=against, given=self_test)
+    for option, value in {"--markdown": markdown, "--junit": junit}.items():
+        if value is not None and any(chosen.values()):
+            raise typer.BadParameter("goes with a verdict only", param_hint=option)
+    if update:
+        _update(experiment, baseline, reason, datasets, json=json)
+    elif self_test:
+        folder = out or Path("reports") / experiment.stem
+        _self_test(experiment, datasets, runs or 2000, against, folder, json=json)
+    else:
+        _gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
+
+
+def _only_with(option: str, *, given: bool, **others: object) -> None:
+    for name, value in others.items():
+        if value is not None and not given:
+            raise typer.BadParameter(f"goes with {option} only", param_hint=f"--{name}")
+
+
+def _gate(
+    experiment: Path,
+    baseline: Path | None,
+    datasets: list[Path] | None,
+    places: tuple[Path | None, Path | None, Path | None],
+    *,
+    json: bool,
+) -> None:
+    from fusion_bench.cli._gate_table import render
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.experiment import read_experiment
+    from fusion_bench.gate import baseline_path, judge
+
+    parsed, source = read_experiment(experiment)
+    with progress_bar() as progress:
+        result = judge(
+            parsed,
+            source,
+            baseline=baseline or baseline_path(experiment),
+            folders=folders_for(datasets, experiment),
+            v2_enabled=v2_enabled(),
+            progress=progress,
+        )
+    out, markdown, junit = places
+    printed = _write(result, out or Path("reports") / experiment.stem, markdown, junit)
+    if json:
+        typer.echo(result.model_dump_json())
+    elif not printed and not result.refused:
+        render(result, console())
+    if result.refused:
+        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {result.headline}", err=True)
+    raise typer.Exit(result.exit_code)
+
+
+def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | None) -> bool:
+    """Write every form of the decision; whether Markdown took the place of the table."""
+    from fusion_bench.files import write_whole
+    from fusion_bench.gate import render
+
+    page = render.markdown(result)
+    printed = markdown == Path("-")
+    if printed:
+        typer.echo(page, nl=False)
+    files = {
+        None if printed else markdown: page,
+        junit: render.junit(result),
+        out / "gate.md": page,
+        out / "gate.xml": render.junit(result),
+        out / "gate.json": result.model_dump_json(indent=1) + "\n",
+    }
+    for path, text in files.items():
+        if path is not None:
+            write_whole(path, text.encode())
+    return printed
+
+
+def _update(
+    experiment: Path,
+    baseline: Path | None,
+    reason: str | None,
+    datasets: list[Path] | None,
+    *,
+    json: bool,
+) -> None:
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.experiment import read_experiment
+    from fusion_bench.gate import baseline_path, update
+
+    if reason is None or not reason.strip():
+        raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
+    parsed, source = read_experiment(experiment)
+    path = baseline or baseline_path(experiment)
+    with progress_bar() as progress:
+        written = update(
+            parsed,
+            source,
+            baseline=path,
+            reason=reason,
+            folders=folders_for(datasets, experiment),
+            v2_enabled=v2_enabled(),
+            progress=progress,
+        )
+    last = written.history[-1]
+    if json:
+        typer.echo(last.model_dump_json())
+        return
+    typer.echo(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
+    for collection, means in last.means.items():
+        values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+        typer.echo(f"  {collection}: {values}")
+    typer.echo("Commit it together with the change.")
+
+
+def _self_test(
+    experiment: Path,
+    datasets: list[Path] | None,
+    runs: int,
+    against: str | None,
+    out: Path,
+    *,
+    json: bool,
+) -> None:
+    from fusion_bench.cli._gate_table import render_self_test
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.experiment import read_experiment
+    from fusion_bench.files import write_whole
+    from fusion_bench.gate.selftest_page import page, picture, plain
+    from fusion_bench.gate.trial import name_of
+    from fusion_bench.gate.tryout import tryout
+
+    parsed, source = read_experiment(experiment)
+    with progress_bar() as progress:
+        found, systems, checks = tryout(
+            parsed,
+            source,
+            folders=folders_for(datasets, experiment),
+            against=against,
+            runs=runs,
+            v2_enabled=v2_enabled(),
+            progress=progress,
+        )
+        max_drops = {name_of(check): check.max_drop for check in checks}
+        files = {
+            "self-test.json": plain(found, systems).encode(),
+            "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
+            "self-test.png": picture(found, max_drops),
+        }
+        written = [write_whole(out / name, data) for name, data in files.items()]
+    if json:
+        typer.echo(plain(found, systems), nl=False)
+    else:
+        render_self_test(found, systems, console())
+        typer.echo("Written: " + ", ".join(str(path) for path in written))
+    raise typer.Exit(0 if found.holds else 1)

@@ -1,0 +1,38 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from fusion_bench.errors import FusionBenchError
+
+__all__ = ["move_whole", "write_whole"]
+
+
+def write_whole(path: Path, data: bytes) -> Path:
+    """Write a file under another name and move it into place; its folder is made if need be.
+
+    Raises:
+        FusionBenchError: The place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return move_whole(path, data)
+    except OSError as error:
+        raise FusionBenchError(f"{path}: cannot be written: {error}") from error
+
+
+def move_whole(path: Path, data: bytes) -> Path:
+    """The same, for callers with their own words: raises OSError."""
+    draft = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
+    finally:
+        draft.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,222 @@
+"""The gated systems on every collection: loaded, aligned, evaluated, ready to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from fusion_bench.config import Source
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.experiment import Experiment
+from fusion_bench.gate import baseline as model
+from fusion_bench.load import Dataset, find_dataset, load_dataset
+from fusion_bench.load.dataset import RerankSpec, RunSpec, read_spec
+from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.order import FloatArray
+from fusion_bench.task import Task, prepare
+
+__all__ = [
+    "Arms",
+    "Progress",
+    "degraded_lists",
+    "facts",
+    "load_arms",
+    "no_progress",
+    "record",
+    "silent_lists",
+    "values_of",
+]
+
+Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """One collection of the gate.
+
+    Attributes:
+        task: The dataset, aligned, cut to the queries that are judged on.
+        measures: By the name that the policy uses, as the dataset resolves it.
+    """
+
+    task: Task
+    measures: Mapping[str, Measure]
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.task.dataset.name
+
+
+def load_arms(
+    experiment: Experiment,
+    source: Source,
+    systems: Sequence[System],
+    *,
+    folders: Collection[Path],
+    progress: Progress,
+) -> list[Arms]:
+    """Load every dataset of an experiment with the lists that ``systems`` use.
+
+    Args:
+        experiment: With a ``gate``.
+        source: Where it was read from.
+        systems: The candidate first, then what else is to be run. Only the candidate must fit;
+            a list that another one names and that is gone stays out.
+        folders: Where named datasets live.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: Whatever is wrong with the experiment or its data.
+    """
+    found = []
+    for i, name in enumerate(experiment.dataset_names):
+        place = ("dataset",) if experiment.dataset is not None else ("datasets", i)
+        path = find_dataset(name, folders, where=source.where(place))
+        progress(f"reading {path.parent.name}", i, len(experiment.dataset_names))
+        found.append(_load(experiment, source, systems, path))
+    return found
+
+
+def _load(experiment: Experiment, source: Source, systems: Sequence[System], path: Path) -> Arms:
+    spec, _ = read_spec(path)
+    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+    candidate = experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
+    candidate.check(roles, spec.rerank, source)
+    dataset = load_dataset(
+        path,
+        runs={name for system in systems for name in system.runs},
+        rerankers={system.blend.reranker_name or "" for system in systems},
+    )
+    fitting = tuple(system for system in systems if set(system.runs) <= set(dataset.runs))
+    task = prepare(
+        experiment,
+        source,
+        fitting,
+        dataset,
+        split=experiment.split,
+        query_type=experiment.query_type,
+    )
+    measures = _measures(experiment, source, spec.binary_relevance)
+    return Arms(replace(task, measures=tuple(dict.fromkeys(measures.values()))), measures)
+
+
+def _measures(experiment: Experiment, source: Source, binary_relevance: int) -> dict[str, Measure]:
+    policy = experiment.gate
+    names = () if policy is None else policy.measures
+    found = {}
+    for name in names:
+        place = next(
+            (p for p in (("gate", name), ("gate", "checks", name)) if p in source.lines), ("gate",)
+        )
+        found[name] = parse_measure(
+            name, binary_relevance=binary_relevance, where=source.where(place)
+        )
+    return found
+
+
+def values_of(arms: Arms, system: System) -> FloatArray:
+    """(M, Q): the system's values, measures in the order of the task."""
+    task = arms.task
+    [scores] = evaluate(
+        [system],
+        task.runs,
+        task.measures,
+        spaces=task.dataset.spaces,
+        qrels=task.dataset.qrels,
+    )
+    return scores.values
+
+
+def facts(arms: Arms) -> model.Arm:
+    """Everything that was loaded, and how it takes part; no values."""
+    task, spec = arms.task, arms.task.dataset.spec
+    return model.Arm(
+        collection=arms.name,
+        version=spec.version,
+        digests=task.dataset.digests(),
+        lists=_lists(task.dataset),
+        judgments=spec.judgments,
+        binary_relevance=spec.binary_relevance,
+        split=task.split,
+        query_type=task.query_type,
+        queries=task.runs.queries,
+        definitions={m.name: _definition(m) for m in task.measures},
+        values={},
+    )
+
+
+def record(arms: Arms, system: System) -> model.Arm:
+    """What a baseline keeps of a system on a collection: its own lists, and every value."""
+    everything = facts(arms)
+    values = values_of(arms, system)
+    return everything.model_copy(
+        update={
+            "digests": _own(everything.digests, system),
+            "lists": _own(everything.lists, system),
+            "values": {m.name: tuple(values[i].tolist()) for i, m in enumerate(arms.task.measures)},
+        }
+    )
+
+
+def _definition(measure: Measure) -> model.Definition:
+    fields = model.Definition.model_fields
+    return model.Definition(**{name: getattr(measure, name) for name in fields})
+
+
+def _own(parts: Mapping[str, T], system: System) -> dict[str, T]:
+    """What a system reads: its own lists, and all that is no list."""
+    used = {f"runs/{name}" for name in system.runs} | {f"rerank/{system.blend.reranker_name}"}
+    return {key: value for key, value in parts.items() if "/" not in key or key in used}
+
+
+def _lists(dataset: Dataset) -> dict[str, model.ListFacts]:
+    def said(spec: RunSpec) -> model.ListFacts:
+        return model.ListFacts(
+            roles=tuple(sorted(spec.roles)),
+            reading=asdict(spec.reading),
+            score_space=spec.score_space if isinstance(spec, RerankSpec) else None,
+        )
+
+    spec = dataset.spec
+    runs = {f"runs/{name}": said(spec.runs[name]) for name in dataset.runs}
+    return runs | {f"rerank/{name}": said(spec.rerank[name]) for name in dataset.rerankers}
+
+
+def degraded_lists(dataset: Dataset) -> dict[str, str]:
+    """Rerank lists whose scores are not what they are called, each with the reason.
+
+    A dataset says so by its attribute ``degraded``: names, or a mapping of names to reasons, or a
+    function that returns either. Whatever else stands there means every list.
+    """
+    said = getattr(dataset, "degraded", ())
+    said = said() if callable(said) else said
+    if isinstance(said, Mapping):
+        return {str(name): str(reason) for name, reason in said.items()}
+    if isinstance(said, Collection) and not isinstance(said, str):
+        return dict.fromkeys(map(str, said), "a fallback gave scores")
+    return dict.fromkeys(dataset.rerankers, str(said))
+
+
+def silent_lists(arms: Arms, system: System) -> list[str]:
+    """Lists of a system that say nothing about any evaluated query: an arm that never ran."""
+    runs = arms.task.runs
+    view = system.view(runs) if system.weights_by_type is None else runs
+    silent = [
+        f"run {name!r}"
+        for name in view.sources
+        if name in system.runs and not (runs.ranks[runs.sources.index(name)] > 0).any()
+    ]
+    reranker = system.blend.reranker_name
+    if reranker is not None and np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
+        silent.append(f"reranker {reranker!r}")
+    return silent

@@ -1,0 +1,238 @@
+"""The committed baseline: what a candidate is held to, query by query, and why it was chosen.
+
+Format history:
+    1   first version
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.files import write_whole
+from fusion_bench.order import FloatArray
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Arm",
+    "Baseline",
+    "Change",
+    "Definition",
+    "ListFacts",
+    "baseline_path",
+    "read_baseline",
+    "write_baseline",
+]
+
+FORMAT: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
+FORMAT_VERSION = 1
+REMEDY = "write a new one with 'fusion-bench gate --update --reason …'"
+
+
+class Record(BaseModel):
+    """Frozen; a key it does not know means another format, and NaN is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Definition(Record):
+    """What a measure's name stands for; see ``measure.Measure``."""
+
+    kind: str
+    cutoff: int | None
+    rel: int
+    dcg: str
+    judged_only: bool
+
+
+class ListFacts(Record):
+    """How a run or rerank list takes part, apart from its contents.
+
+    Attributes:
+        roles: Roles of a run.
+        reading: The resolved options it was read with.
+        score_space: What a rerank list's numbers mean.
+    """
+
+    roles: tuple[str, ...]
+    reading: dict[str, Any]
+    score_space: str | None = None
+
+
+class Arm(Record):
+    """The gated system on one collection.
+
+    Attributes:
+        collection: The dataset.
+        version: Its version, for people.
+        digests: SHA-256 of each part that was loaded: qrels, queries, runs, rerank lists.
+        lists: How each of those lists takes part.
+        judgments: What an unjudged document means.
+        binary_relevance: Grade from which binary measures count.
+        split: Which split was evaluated; None = all judged queries.
+        query_type: Which query type; None = all.
+        queries: The Q query ids.
+        definitions: What each measure's name stands for.
+        values: By measure, the Q values, every digit of them.
+    """
+
+    collection: str
+    version: str
+    digests: dict[str, str]
+    lists: dict[str, ListFacts]
+    judgments: str
+    binary_relevance: int
+    split: str | None
+    query_type: str | None
+    queries: tuple[str, ...]
+    definitions: dict[str, Definition]
+    values: dict[str, tuple[float, ...]]
+
+    def arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """The values by measure, each (Q,).
+
+        Args:
+            queries: The same ids in the order that is wanted; its own by default.
+        """
+        places = {query: q for q, query in enumerate(self.queries)}
+        order = [places[query] for query in (self.queries if queries is None else queries)]
+        return {name: np.array(values)[order] for name, values in self.values.items()}
+
+
+class Change(Record):
+    """Why the baseline was written.
+
+    Attributes:
+        when: UTC, ISO 8601.
+        reason: In the words of whoever did it.
+        version: Of this package.
+        config_sha256: Of the system's resolved configuration.
+        means: By collection and measure.
+    """
+
+    when: str
+    reason: Annotated[str, Field(min_length=1)]
+    version: str
+    config_sha256: str
+    means: dict[str, dict[str, float]]
+
+
+class Baseline(Record):
+    """What a gate needs of the accepted state.
+
+    Attributes:
+        format: Always ``fusion-bench-baseline``.
+        format_version: See the history in this module.
+        engine: ``ENGINE`` of the package that computed the values.
+        experiment: The experiment's file name without its suffix.
+        system: The system's name.
+        config: Its resolved configuration.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said.
+        ties: The tie rule.
+        arms: One per collection.
+        history: Every update, the oldest first.
+        seal: SHA-256 of all the rest: a file that was edited by hand is refused.
+    """
+
+    format: Literal["fusion-bench-baseline"] = FORMAT
+    format_version: int = FORMAT_VERSION
+    engine: int
+    experiment: str
+    system: str
+    config: dict[str, Any]
+    v2_enabled: bool
+    ties: str
+    arms: tuple[Arm, ...]
+    history: Annotated[tuple[Change, ...], Field(min_length=1)]
+    seal: str = ""
+
+    def arm(self, collection: str) -> Arm | None:
+        """The arm of a collection; None where it has none."""
+        return next((arm for arm in self.arms if arm.collection == collection), None)
+
+    def sealed(self) -> Baseline:
+        """The same with its seal."""
+        return self.model_copy(update={"seal": _seal(self.model_dump(mode="json"))})
+
+
+def baseline_path(experiment: Path) -> Path:
+    """Where an experiment's baseline is by default: ``reports/baselines/NAME.json``."""
+    return Path("reports", "baselines", f"{experiment.stem}.json")
+
+
+def read_baseline(path: Path) -> Baseline | None:
+    """Read a baseline; None where there is no such file.
+
+    Raises:
+        DataError: Not a baseline, of a format that this version does not know, or edited by hand.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not a JSON baseline: {error}: {REMEDY}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise DataError(f"{path}: not a baseline of fusion-bench (no 'format': '{FORMAT}')")
+    if data.get("format_version") != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: baseline format {data.get('format_version')!r}, and this version reads "
+            f"format {FORMAT_VERSION}: {REMEDY}"
+        )
+    if data.get("seal") != _seal(data):
+        raise DataError(
+            f"{path}: changed since it was written (its seal does not fit): restore it, or {REMEDY}"
+        )
+    try:
+        return Baseline.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {place}: {first['msg']}: {REMEDY}") from None
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    """Write a sealed baseline; the one place that does.
+
+    Raises:
+        ConfigError: The last reason says nothing.
+        FusionBenchError: The place cannot be written to.
+    """
+    if not baseline.history[-1].reason.strip():
+        raise ConfigError("--reason: say why the numbers may change; it stays in the file")
+    text = _lines(baseline.sealed().model_dump(mode="json"))
+    write_whole(path, f"{text}\n".encode())
+
+
+def _seal(data: dict[str, Any]) -> str:
+    """SHA-256 over everything but the seal, whatever the order of the keys."""
+    rest = {key: value for key, value in data.items() if key != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _lines(value: object, indent: int = 0) -> str:
+    """JSON with a list of plain values on one line: a reviewer sees what changed, not 10,000 rows.
+
+    Floats are written as the shortest text that reads back as the same float.
+    """
+    entries: list[str] = []
+    if isinstance(value, dict):
+        entries = [f"{_plain(key)}: {_lines(item, indent + 1)}" for key, item in value.items()]
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        entries = [_lines(item, indent + 1) for item in value]
+    if not entries:
+        return _plain(value)
+    marks = "{}" if isinstance(value, dict) else "[]"
+    inner = f",\n{' ' * (indent + 1)}".join(entries)
+    return f"{marks[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{marks[1]}"
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

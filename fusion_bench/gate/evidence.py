@@ -1,0 +1,227 @@
+"""What the differences of every check say: mean, lower bound, p, and the powers of the rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusion_bench.compare import NOISE
+from fusion_bench.gate.power import Powers, powers
+from fusion_bench.gate.verdict import ALPHA, FEW, Verdict, decide
+from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.statistics import (
+    default_resamples,
+    estimate,
+    exact_mean,
+    holm,
+    randomisation_p,
+)
+
+__all__ = ["Contest", "Evidence", "weigh"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """One check before it is weighed: a measure on a slice of a collection.
+
+    Attributes:
+        collection: The dataset.
+        slice: The query type; None = all queries.
+        measure: Its name.
+        max_drop: The tolerance.
+        baseline: Shape (Q,): the baseline's values.
+        candidate: Shape (Q,): the candidate's, for the same queries.
+        groups: Shape (Q,): codes of the groups.
+    """
+
+    collection: str
+    slice: str | None
+    measure: str
+    max_drop: float
+    baseline: FloatArray
+    candidate: FloatArray
+    groups: IntArray
+
+    @property
+    def fault(self) -> str | None:
+        """Why it cannot be weighed; None where it can."""
+        if not len(self.baseline):
+            return "no query is in this slice, and an empty slice has no mean"
+        for name, values in (("candidate", self.candidate), ("baseline", self.baseline)):
+            wrong = int((~np.isfinite(values)).sum())
+            if wrong:
+                return f"{wrong} of {len(values)} values of the {name} are not finite"
+        return None
+
+    @property
+    def difference(self) -> FloatArray:
+        """(Q,): candidate − baseline, float noise set to 0."""
+        difference = self.candidate - self.baseline
+        return np.where(np.abs(difference) <= NOISE, 0.0, difference)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one check found.
+
+    Attributes:
+        collection: The dataset.
+        slice: The query type; None = all queries.
+        measure: Its name.
+        max_drop: m.
+        verdict: What the rule says; ``inconclusive`` where there is a fault.
+        fault: Why it could not be checked; None where it could. No policy lets a fault pass.
+        queries: Q.
+        groups: G; Q where no groups are declared.
+        changed: Queries whose value differs.
+        losses: Those that are worse.
+        baseline_mean: Of the baseline; NaN with a fault, as every number below.
+        candidate_mean: Of the candidate.
+        difference: Mean of candidate − baseline.
+        low: One-sided 95 % lower bound of that; NaN with one group.
+        p: One-sided, unadjusted.
+        p_holm: Adjusted over all checks.
+        detectable: Smallest drop that this rule would have called ``regressed`` with power .8;
+            None where nothing tells the spread.
+        false_pass: Chance of a ``pass`` at a true drop of exactly m; None likewise.
+    """
+
+    collection: str
+    slice: str | None
+    measure: str
+    max_drop: float
+    verdict: Verdict
+    fault: str | None
+    queries: int
+    groups: int
+    changed: int
+    losses: int
+    baseline_mean: float
+    candidate_mean: float
+    difference: float
+    low: float
+    p: float
+    p_holm: float
+    detectable: float | None
+    false_pass: float | None
+
+    @property
+    def few(self) -> bool:
+        """Whether the verdict holds on these queries only."""
+        return self.fault is None and self.changed < FEW
+
+
+def weigh(
+    contests: Sequence[Contest],
+    *,
+    alpha: float = ALPHA,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> tuple[Evidence, ...]:
+    """Weigh every check; all of them are one family of Holm's correction.
+
+    A check that cannot be made takes its place in the family (with p = 1), so that a fault never
+    makes another check stricter or milder.
+
+    Args:
+        contests: The checks.
+        alpha: Level of the test and of the lower bound.
+        resamples: Of the randomisation test; max(10,000, 200 × checks) by default.
+        seed: Of the signs, and of the resamples behind the powers.
+
+    Returns:
+        One record a check, in their order.
+    """
+    p = np.ones(len(contests))
+    resamples = resamples or default_resamples(len(contests))
+    found: dict[int, Powers] = {}
+    for members in _families(contests):
+        rows = np.stack([contests[i].difference for i in members])
+        groups = contests[members[0]].groups
+        p[members] = randomisation_p(
+            rows, groups, resamples=resamples, seed=seed, alternative="less"
+        )
+        found |= zip(
+            members,
+            powers(
+                rows,
+                groups,
+                [contests[i].max_drop for i in members],
+                level=alpha / len(contests),
+                alpha=alpha,
+                seed=seed + 1,
+            ),
+            strict=True,
+        )
+    adjusted = holm(p)
+    return tuple(
+        _nothing(contest)
+        if contest.fault is not None
+        else _found(contest, float(p[i]), float(adjusted[i]), found[i], alpha)
+        for i, contest in enumerate(contests)
+    )
+
+
+def _families(contests: Sequence[Contest]) -> list[list[int]]:
+    """Checks that share their queries, so that they can share their signs."""
+    found: dict[tuple[str, str | None], list[int]] = {}
+    for i, contest in enumerate(contests):
+        if contest.fault is None:
+            found.setdefault((contest.collection, contest.slice), []).append(i)
+    return list(found.values())
+
+
+def _nothing(contest: Contest) -> Evidence:
+    """What a check that could not be made found."""
+    nan = math.nan
+    return Evidence(
+        collection=contest.collection,
+        slice=contest.slice,
+        measure=contest.measure,
+        max_drop=contest.max_drop,
+        verdict="inconclusive",
+        fault=contest.fault,
+        queries=len(contest.baseline),
+        groups=len(np.unique(contest.groups)),
+        changed=0,
+        losses=0,
+        baseline_mean=nan,
+        candidate_mean=nan,
+        difference=nan,
+        low=nan,
+        p=nan,
+        p_holm=nan,
+        detectable=None,
+        false_pass=None,
+    )
+
+
+def _found(contest: Contest, p: float, p_holm: float, found: Powers, alpha: float) -> Evidence:
+    difference = contest.difference
+    changed = int((difference != 0).sum())
+    bound = estimate(difference, contest.groups, alpha=2 * alpha)  # its lower end is one-sided
+    verdict = decide(
+        mean=bound.mean,
+        low=bound.low,
+        p_holm=p_holm,
+        changed=changed,
+        max_drop=contest.max_drop,
+        alpha=alpha,
+    )
+    return replace(
+        _nothing(contest),
+        verdict=verdict,
+        changed=changed,
+        losses=int((difference < 0).sum()),
+        baseline_mean=exact_mean(contest.baseline),
+        candidate_mean=exact_mean(contest.candidate),
+        difference=bound.mean,
+        low=bound.low,
+        p=p,
+        p_holm=p_holm,
+        detectable=found.detectable,
+        false_pass=found.false_pass,
+    )

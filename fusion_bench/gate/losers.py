@@ -1,0 +1,204 @@
+"""Who lost: the queries that fell most, and what became of their relevant documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from fusion_bench.compare import NOISE
+from fusion_bench.evaluate import System
+from fusion_bench.explain import explain
+from fusion_bench.gate.arms import Arms
+from fusion_bench.gate.result import LostDocument, LostQuery
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Qrels
+from fusion_bench.trace import Explanation, Trace
+
+__all__ = ["moved_by", "worst_queries"]
+
+#: Relevant documents that are shown of one query: those that stood or stand highest.
+SHOWN = 20
+#: A term that changes by less than this part of the query's best score did not change.
+STILL = 1e-9
+
+
+def worst_queries(
+    arms: Arms,
+    before: System,
+    after: System,
+    old: Mapping[str, FloatArray],
+    new: Mapping[str, FloatArray],
+    *,
+    count: int,
+) -> Iterator[LostQuery]:
+    """The queries of a collection that lost most on the policy's first measure.
+
+    Args:
+        arms: The collection.
+        before: The baseline's system.
+        after: The candidate.
+        old: The baseline's values by measure, each (Q,).
+        new: The candidate's.
+        count: How many at most.
+    """
+    task, measure = arms.task, arms.task.measures[0].name
+    difference = new[measure] - old[measure]
+    spaces = task.dataset.spaces
+    for q in np.argsort(difference, kind="stable")[:count].tolist():
+        if not difference[q] < -NOISE:
+            return
+        query = task.runs.queries[q]
+        sides = [explain(system, task.runs, query, spaces) for system in (before, after)]
+        yield LostQuery(
+            collection=arms.name,
+            query=query,
+            measure=measure,
+            before=float(old[measure][q]),
+            after=float(new[measure][q]),
+            documents=tuple(_documents(arms, query, sides[0], sides[1])),
+        )
+
+
+def _documents(
+    arms: Arms, query: str, old: Explanation, new: Explanation
+) -> Iterator[LostDocument]:
+    """The relevant documents, those that stood or stand highest first."""
+    dataset = arms.task.dataset
+    grades = _judged(dataset.qrels, query)
+    relevant = [d for d, grade in grades.items() if grade >= dataset.spec.binary_relevance]
+    ranks = {document: (_place(old, document), _place(new, document)) for document in relevant}
+
+    def highest(document: str) -> tuple[float, str]:
+        return min((rank for rank in ranks[document] if rank), default=np.inf), document
+
+    for document in sorted(relevant, key=highest)[:SHOWN]:
+        yield LostDocument(
+            document=document,
+            grade=grades[document],
+            before=ranks[document][0],
+            after=ranks[document][1],
+            moved_by=moved_by(document, old, new),
+        )
+
+
+def _judged(qrels: Qrels, query: str) -> dict[str, int]:
+    """Grades of the documents that are judged for a query."""
+    q = qrels.queries.index(query)
+    rows = range(int(qrels.offsets[q]), int(qrels.offsets[q + 1]))
+    return {qrels.vocabulary[qrels.documents[row]]: int(qrels.grades[row]) for row in rows}
+
+
+def _place(explanation: Explanation, document: str) -> int | None:
+    trace = explanation.trace(document)
+    return None if trace is None else trace.position
+
+
+def moved_by(document: str, old: Explanation, new: Explanation) -> str:
+    """The term that moved a document between two rankings of one query.
+
+    Of the terms that changed, the one is named that changed most as a share of the best score of
+    its list, since two methods have two scales. Where none of the document's own terms changed,
+    others passed it, and the one that now stands next above is named with its term.
+
+    Args:
+        document: Its id.
+        old: The query before.
+        new: The query after.
+    """
+    before, after = old.trace(document), new.trace(document)
+    if before is None:
+        return "no source returns it" if after is None else "no source in use returned it before"
+    if after is None:
+        return "no source in use returns it any more"
+    if before.position == after.position:
+        return "stayed"
+    if before.tier != after.tier:
+        return f"now {after.tier} (was {before.tier})"
+    own = _greatest(before, after, old, new, up=_rank(after) < _rank(before))
+    if own is not None:
+        return own
+    return _overtaken(after, old, new)
+
+
+def _overtaken(after: Trace, old: Explanation, new: Explanation) -> str:
+    """Who stands above now and did not before, and by which of its terms."""
+    lost = _rank(after)
+    passed = [
+        trace
+        for trace in new.traces
+        if _rank(trace) < lost and _rank(old.trace(trace.document)) > _rank(trace)
+    ]
+    for trace in reversed(passed):
+        before = old.trace(trace.document)
+        if before is None:
+            return f"its own terms stayed; {trace.document} is new above it"
+        term = _greatest(before, trace, old, new, up=True)
+        if term is not None:
+            return f"its own terms stayed; {trace.document} passed it: {term}"
+    return "its own terms stayed; others moved"
+
+
+def _rank(trace: Trace | None) -> float:
+    return np.inf if trace is None or trace.position is None else trace.position
+
+
+def _greatest(
+    before: Trace, after: Trace, old: Explanation, new: Explanation, *, up: bool
+) -> str | None:
+    """The term of the final score that moved a document; None = none changed."""
+    sides = (before.contributions, after.contributions)
+    label = _most(*sides, (_scale(old), _scale(new)), up=up)
+    if label is None:
+        return None
+    words = f"{label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+    if label != "retrieval" or before.fused_rank == after.fused_rank:
+        return words
+    return f"{words} ({_fused_move(before, after)})"
+
+
+def _fused_move(before: Trace, after: Trace) -> str:
+    """What became of a document in the fused list, and by which of its terms."""
+    sides = (before.fused_contributions, after.fused_contributions)
+    up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
+    label = _most(*sides, (before.fused or 1.0, after.fused or 1.0), up=up, absolute=True)
+    words = f"fused rank {before.fused_rank} → {after.fused_rank}"
+    if label is None:
+        return f"{words}, its own terms stayed"
+    return f"{words}, {label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+
+
+def _most(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    scales: tuple[float, float],
+    *,
+    up: bool,
+    absolute: bool = False,
+) -> str | None:
+    """The term that changed most in the direction of the move, or at all; None = none.
+
+    Args:
+        first: Contributions before.
+        second: Contributions after.
+        scales: What a contribution is a share of.
+        up: Whether the document moved up.
+        absolute: Compare the contributions themselves.
+    """
+    one, other = (1.0, 1.0) if absolute else scales
+    moved = {
+        label: second.get(label, 0.0) / other - first.get(label, 0.0) / one
+        for label in dict.fromkeys([*first, *second])
+        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > STILL * max(map(abs, scales))
+    }
+    along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
+    return max(along, key=lambda name: abs(along[name])) if along else None
+
+
+def _value(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _scale(explanation: Explanation) -> float:
+    """The greatest score of the list, so that two methods can be compared."""
+    return max((abs(t.score) for t in explanation.traces if t.position), default=0.0) or 1.0

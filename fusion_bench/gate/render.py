@@ -1,0 +1,265 @@
+"""A decision as Markdown for a pull request, and as JUnit XML for whatever reads that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as ET
+
+from fusion_bench.gate.result import (
+    Bound,
+    CheckResult,
+    GateResult,
+    GoldenResult,
+    GuardResult,
+    LostDocument,
+)
+from fusion_bench.report.markdown import escape
+from fusion_bench.report.tables import number, shown
+
+__all__ = [
+    "bound",
+    "check_row",
+    "fate",
+    "headings",
+    "junit",
+    "markdown",
+    "name_of",
+    "sentence",
+    "text",
+]
+
+MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
+
+
+def headings() -> tuple[str, ...]:
+    """Headings of the table of checks."""
+    return (
+        "check",
+        "verdict",
+        "before",
+        "after",
+        "difference",
+        "lower bound",
+        "max_drop",
+        "p (Holm)",
+        "changed",
+        "would see a drop of",
+        "false pass",
+    )
+
+
+def check_row(check: CheckResult) -> tuple[str, ...]:
+    """Cells of one check, in the order of :func:`headings`."""
+    return (
+        name_of(check),
+        check.verdict + _reach(check),
+        number(check.baseline_mean),
+        number(check.candidate_mean),
+        number(check.difference, signed=True),
+        number(check.low, signed=True),
+        f"{check.max_drop:g}",
+        number(check.p_holm),
+        f"{check.changed} of {check.queries}",
+        number(check.detectable),
+        "n/a" if check.false_pass is None else f"{100 * check.false_pass:.1f} %",
+    )
+
+
+def _reach(check: CheckResult) -> str:
+    if check.fault is None and not check.changed:
+        return " (no query changed)"
+    return " (on these queries only)" if check.few else ""
+
+
+def name_of(check: CheckResult) -> str:
+    """``collection / slice / measure``; all queries go without a slice."""
+    parts = (check.collection, check.slice, check.measure)
+    return " / ".join(part for part in parts if part is not None)
+
+
+def sentence(check: CheckResult) -> str:
+    """What a check says, in words."""
+    if check.fault is not None:
+        return f"could not be checked: {check.fault}"
+    words = (
+        f"mean {number(check.baseline_mean)} → {number(check.candidate_mean)} "
+        f"({number(check.difference, signed=True)}, lower bound {number(check.low, signed=True)}, "
+        f"max_drop {check.max_drop:g}, p {number(check.p_holm)} after Holm, {check.changed} of "
+        f"{check.queries} queries changed, {check.losses} worse)"
+    )
+    if check.few:
+        return f"{words}; fewer than 10 changed, so this holds on these queries only"
+    if check.verdict == "inconclusive" and check.detectable is not None:
+        words += (
+            f"; too noisy to tell: only a drop of {number(check.detectable)} would have been "
+            "called regressed with power .8"
+        )
+    return words
+
+
+def _guard(guard: GuardResult) -> str:
+    return (
+        f"{guard.losers} queries ({100 * guard.share:.2f} %) lose more than {guard.lose:g} in "
+        f"{guard.measure}; at most {100 * guard.at_most:g} % may"
+    )
+
+
+def _golden(golden: GoldenResult) -> str:
+    place = "nowhere" if golden.place is None else f"at {golden.place}"
+    return (
+        f"query {golden.query!r} has {golden.document!r} {place}; it must be in the top "
+        f"{golden.top}"
+    )
+
+
+def bound(row: Bound) -> str:
+    """A guard or a golden query in words, with what became of it."""
+    words = _guard(row) if isinstance(row, GuardResult) else _golden(row)
+    if row.fault is not None:
+        return f"{words}: could not be checked: {row.fault}"
+    return f"{words}: {'holds' if row.holds else 'broken'}"
+
+
+def fate(document: LostDocument) -> str:
+    """What became of a document."""
+    before, after = (
+        "–" if rank is None else str(rank) for rank in (document.before, document.after)
+    )
+    return f"{document.document} (grade {document.grade}) {before} → {after}: {document.moved_by}"
+
+
+def text(result: GateResult) -> str:
+    """The decision without any markup: the headline, and whatever did not pass."""
+    lines = [f"fusion-bench gate, {result.experiment}: {result.headline}"]
+    lines += [
+        f"{name_of(check)}: {check.verdict}: {sentence(check)}"
+        for check in result.checks
+        if check.verdict != "pass"
+    ]
+    lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
+    for lost in result.worst:
+        change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
+        lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
+        lines += [f"    {fate(document)}" for document in lost.documents]
+    return shown_lines(lines)
+
+
+def shown_lines(lines: Sequence[str]) -> str:
+    """Lines in which a name cannot break a line or colour a terminal."""
+    return "\n".join(shown(line) for line in lines)
+
+
+def markdown(result: GateResult) -> str:
+    """The decision for people who review a change."""
+    mark = {0: "✅", 3: "❔"}.get(result.exit_code, "❌")
+    lines = [f"## {mark} fusion-bench gate: {escape(result.experiment)}", ""]
+    lines += [f"**{escape(result.headline)}**", "", *_background(result)]
+    if result.checks:
+        lines += _table(
+            headings(), [(MARKS[check.verdict], *check_row(check)) for check in result.checks]
+        )
+        lines += [
+            f"- {escape(name_of(check))}: {escape(sentence(check))}"
+            for check in result.checks
+            if check.verdict != "pass"
+        ]
+        lines += [""]
+    lines += [*_bounds(result), *_worst(result)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _background(result: GateResult) -> Iterator[str]:
+    against = f"`{result.baseline}`"
+    if result.reason:
+        against += f" ({escape(result.against)}: “{escape(result.reason)}”)"
+    yield from (f"Candidate {escape(result.system)} against {against}.", "")
+    if result.changes:
+        rows = [
+            (path, *("–" if side is None else str(side) for side in pair))
+            for path, pair in result.changes.items()
+        ]
+        yield from _table(("configuration", "before", "after"), [("", *row) for row in rows])
+
+
+def _bounds(result: GateResult) -> Iterator[str]:
+    for row in result.bounds:
+        yield f"- {'✅' if row.holds else '❌'} {escape(row.collection)}: {escape(bound(row))}"
+    if result.bounds:
+        yield ""
+
+
+def _worst(result: GateResult) -> Iterator[str]:
+    if not result.worst:
+        return
+    yield from ("<details>", "<summary>Queries that lost most</summary>", "")
+    for lost in result.worst:
+        yield (
+            f"- {escape(lost.collection)}, query {escape(lost.query)}: {escape(lost.measure)} "
+            f"{number(lost.before)} → {number(lost.after)}"
+        )
+        yield from (f"  - {escape(fate(document))}" for document in lost.documents)
+    yield from ("", "</details>", "")
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table; each row begins with a mark for its first cell."""
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'|'.join(':--' for _ in header)}|"
+    for mark, first, *rest in rows:
+        cells = [f"{mark} {escape(first)}".strip(), *(escape(cell) for cell in rest)]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def junit(result: GateResult) -> str:
+    """JUnit XML: one test case a check, guard and golden query.
+
+    A regression is a failure; what could not be checked is an error; what is inconclusive is a
+    failure where the policy blocks, and otherwise skipped with its reason.
+    """
+    suite = ET.Element("testsuite", name=f"fusion-bench gate {shown(result.experiment)}")
+    if result.refused:
+        _case(suite, "baseline", "comparable", error="; ".join(result.refused))
+    for check in result.checks:
+        _check_case(suite, check, blocks=result.on_inconclusive == "fail")
+    for guard in result.guards:
+        broken = None if guard.holds or guard.fault is not None else _guard(guard)
+        name = f"guard {guard.measure} −{guard.lose:g}"
+        _case(suite, guard.collection, name, error=guard.fault, failure=broken, out=bound(guard))
+    for golden in result.golden:
+        broken = None if golden.holds or golden.fault is not None else _golden(golden)
+        name = f"golden {golden.query} {golden.document}"
+        _case(suite, golden.collection, name, error=golden.fault, failure=broken, out=bound(golden))
+    for kind in ("failure", "error", "skipped"):
+        plural = kind if kind == "skipped" else f"{kind}s"
+        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
+    words = sentence(check)
+    unclear = check.verdict == "inconclusive" and check.fault is None
+    _case(
+        suite,
+        check.collection,
+        name_of(check),
+        error=words if check.fault is not None else None,
+        failure=words if check.verdict == "regressed" or (unclear and blocks) else None,
+        skipped=words if unclear and not blocks else None,
+        out=words,
+    )
+
+
+def _case(
+    suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
+) -> None:
+    case = ET.SubElement(suite, "testcase", classname=shown(group), name=shown(name))
+    for kind, message in kinds.items():
+        if message is not None:
+            ET.SubElement(case, kind, message=shown(message))
+    if out is not None:
+        ET.SubElement(case, "system-out").text = shown(out)

@@ -1,0 +1,225 @@
+"""The gate on trial: how often it is wrong when the truth is known, on the user's own data.
+
+Two real systems give the differences. In an A/A run their labels are swapped in every group (or
+query, where no groups are declared) with probability ½, so that there is no difference in truth.
+In a planted run the groups are drawn with replacement, their mean is moved to 0, and then every
+query loses the planted drop. Each run is judged by the gate's own functions: the randomisation
+test, Holm over all checks, the lower bound and the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from fusion_bench.gate.binomial import clopper_pearson
+from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.power import Powers
+from fusion_bench.gate.trial import (
+    Trial,
+    holm_rows,
+    judged,
+    name_of,
+    p_values,
+    resampled,
+    swaps,
+    trial,
+    unfit,
+)
+from fusion_bench.gate.verdict import ALPHA, Verdict
+from fusion_bench.order import FloatArray
+
+__all__ = ["Finding", "SelfTest", "self_test"]
+
+#: Planted drops, as multiples of the printed one.
+SIZES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One promise and what became of it.
+
+    Attributes:
+        kind: ``false alarm`` = any check ``regressed`` in an A/A run; ``test alone`` = one check's
+            test rejects in an A/A run, without Holm and tolerance; ``detection`` = ``regressed``
+            at a planted drop; ``false pass`` = ``pass`` at a planted drop of exactly m.
+        check: Which check; empty for all together.
+        drop: The planted drop; None = none.
+        count: Runs in which it happened.
+        runs: Of how many.
+        low: Clopper–Pearson interval, all findings together at 95 % …
+        high: … its upper end.
+        promised: What the gate prints or promises.
+        at_most: Whether the promise is an upper bound.
+    """
+
+    kind: str
+    check: str
+    drop: float | None
+    count: int
+    runs: int
+    low: float
+    high: float
+    promised: float
+    at_most: bool = False
+
+    @property
+    def share(self) -> float:
+        """How often it happened."""
+        return self.count / self.runs
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval is compatible with the promise."""
+        return self.low <= self.promised and (self.at_most or self.promised <= self.high)
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """Every promise, and the printed power curve of every check.
+
+    Attributes:
+        findings: In the order of the checks.
+        curves: By check: drops and the power that the gate prints for them.
+        skipped: Checks that two systems differ on by too few queries, with the reason.
+    """
+
+    findings: tuple[Finding, ...]
+    curves: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every promise held, and there was one."""
+        return bool(self.findings) and all(finding.holds for finding in self.findings)
+
+
+def self_test(
+    contests: Sequence[Contest],
+    *,
+    runs: int = 2000,
+    alpha: float = ALPHA,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> SelfTest:
+    """Try the rule on its own data.
+
+    Args:
+        contests: The checks of a policy; baseline and candidate are two different systems.
+        runs: Of each kind.
+        alpha: Level of the rule.
+        seed: Of everything random.
+        progress: Called as the work goes on.
+    """
+    skipped = {name_of(c): reason for c in contests if (reason := unfit(c)) is not None}
+    fit = [contest for contest in contests if name_of(contest) not in skipped]
+    tries = [trial(contest, alpha / len(contests), alpha, seed) for contest in fit]
+    skipped |= {
+        t.name: f"{len(t.sums)} groups are too few for the test ever to reject"
+        for t in tries
+        if t.powers.detectable is None
+    }
+    checks = tuple(t for t in tries if t.name not in skipped)
+    counts: list[_Count] = []
+    if checks:
+        tried = _Tried(checks, len(contests), runs, alpha, seed)
+        counts += tried.false_alarms()
+        for c, check in enumerate(checks):
+            if progress is not None:
+                progress(f"planted drops: {check.name}", c, len(checks))
+            counts += tried.planted(c)
+    confidence = 1 - 0.05 / max(len(counts), 1)
+    findings = []
+    for found in counts:
+        low, high = clopper_pearson(found.count, runs, confidence)
+        findings.append(Finding(runs=runs, low=low, high=high, **asdict(found)))
+    return SelfTest(
+        tuple(findings), {check.name: _curve(check.powers) for check in checks}, skipped
+    )
+
+
+def _curve(found: Powers) -> tuple[FloatArray, FloatArray]:
+    """Drops and printed powers, from none to certain."""
+    drops = np.linspace(0, float(found.needed[-1]), 121)
+    return drops, np.array([found.at(drop) for drop in drops])
+
+
+@dataclass(frozen=True)
+class _Count:
+    """What was counted, before its interval is known; see ``Finding``."""
+
+    kind: str
+    check: str
+    drop: float | None
+    count: int
+    promised: float
+    at_most: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """The checks on trial, one family of Holm's correction.
+
+    Attributes:
+        checks: The C checks that can be tried.
+        family: How many there are with those that cannot; they take their place with p = 1.
+        runs: Of each kind.
+        alpha: Level of the rule.
+        seed: Of everything random.
+    """
+
+    checks: tuple[Trial, ...]
+    family: int
+    runs: int
+    alpha: float
+    seed: int
+
+    def false_alarms(self) -> Iterator[_Count]:
+        """A/A runs: all checks together, and each check's test alone."""
+        swapped = swaps(self.checks, self.runs, self.seed + 2)
+        sums = [
+            check.sums * swapped[check.contest.collection][:, check.codes] for check in self.checks
+        ]
+        p = np.stack([p_values(rows, self.seed + 3) for rows in sums])
+        adjusted = holm_rows(p, self.family)
+        alarms = np.zeros(self.runs, dtype=bool)
+        for c, check in enumerate(self.checks):
+            sizes = np.broadcast_to(check.sizes, sums[c].shape)
+            found = judged(sums[c], sizes, adjusted[c], check.contest.max_drop, self.alpha)
+            alarms |= np.array([verdict == "regressed" for verdict in found])
+        yield _Count("false alarm", "", None, int(alarms.sum()), self.alpha, at_most=True)
+        for c, check in enumerate(self.checks):
+            rejected = int((p[c] < self.alpha).sum())
+            yield _Count("test alone", check.name, None, rejected, self.alpha, at_most=True)
+
+    def planted(self, c: int) -> Iterator[_Count]:
+        """Drops planted in one check, the others being left without any."""
+        check, printed = self.checks[c], self.checks[c].powers
+        drop = check.contest.max_drop
+        passed = self._verdicts(c, drop).count("pass")
+        yield _Count("false pass", check.name, drop, passed, printed.false_pass or 0.0)
+        for size in SIZES:
+            drop = size * (printed.detectable or 0.0)
+            found = self._verdicts(c, drop).count("regressed")
+            yield _Count("detection", check.name, drop, found, printed.at(drop))
+
+    def _verdicts(self, c: int, drop: float) -> list[Verdict]:
+        """The gate's decision on one check in every run at a planted drop."""
+        sums, sizes = self._drawn(c, drop)
+        p = self._null.copy()
+        p[c] = p_values(sums, self.seed + 3)
+        adjusted = holm_rows(p, self.family)[c]
+        return judged(sums, sizes, adjusted, self.checks[c].contest.max_drop, self.alpha)
+
+    def _drawn(self, c: int, drop: float) -> tuple[FloatArray, FloatArray]:
+        return resampled(self.checks[c], drop, self.runs, self.seed + 4 + c)
+
+    @cached_property
+    def _null(self) -> FloatArray:
+        """(C, runs): p of every check without a drop."""
+        rows = [self._drawn(c, 0.0)[0] for c in range(len(self.checks))]
+        return np.stack([p_values(sums, self.seed + 3) for sums in rows])

@@ -1,0 +1,108 @@
+"""A self-test as Markdown, JSON and a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from fusion_bench.gate.selftest import Finding, SelfTest
+from fusion_bench.report.markdown import escape
+from fusion_bench.report.tables import number
+
+__all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]
+
+HEADINGS = ("what", "check", "planted drop", "happened", "share", "interval", "promised", "holds")
+
+
+def headline(found: SelfTest) -> str:
+    """The outcome in one line."""
+    if not found.findings:
+        return "nothing could be tried: " + "; ".join(found.skipped.values())
+    wrong = sum(not finding.holds for finding in found.findings)
+    promises = f"{len(found.findings)} promises, {found.findings[0].runs:,} runs each"
+    return f"{promises}: {f'{wrong} broken' if wrong else 'all hold'}"
+
+
+def rows(found: SelfTest) -> list[tuple[str, ...]]:
+    """Cells of every finding, in the order of the headings."""
+    return [_row(finding) for finding in found.findings]
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    promised = f"{100 * finding.promised:.1f} %"
+    return (
+        finding.kind,
+        finding.check or "all together",
+        "none" if finding.drop is None else number(finding.drop),
+        f"{finding.count} of {finding.runs}",
+        f"{100 * finding.share:.2f} %",
+        f"[{100 * finding.low:.2f}, {100 * finding.high:.2f}] %",
+        f"at most {promised}" if finding.at_most else promised,
+        "yes" if finding.holds else "NO",
+    )
+
+
+def page(found: SelfTest, title: str, systems: tuple[str, str]) -> str:
+    """The table for people.
+
+    Args:
+        found: The self-test.
+        title: Of the page.
+        systems: The two that gave the differences.
+    """
+    lines = [
+        f"# {escape(title)}",
+        "",
+        f"**{escape(headline(found))}.** Differences of {escape(systems[1])} to "
+        f"{escape(systems[0])}.",
+        "",
+        "Clopper–Pearson intervals, 95 % for all rows together. False alarm: any check is called "
+        "regressed in an A/A run (labels swapped with probability ½, by group where there are "
+        "groups). Test alone: one check's randomisation test rejects, without Holm and tolerance. "
+        "Detection and false pass: groups drawn with replacement, mean moved to the planted drop; "
+        "what is promised is what the gate prints.",
+        "",
+        f"| {' | '.join(HEADINGS)} |",
+        f"|{'|'.join([':--', ':--', *['--:'] * 5, ':--'])}|",
+        *(f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows(found)),
+        "",
+        *(f"- not tried: {escape(name)}: {escape(why)}" for name, why in found.skipped.items()),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def plain(found: SelfTest, systems: tuple[str, str]) -> str:
+    """JSON for programs: every finding and the printed curves."""
+    data = {
+        "format": "fusion-bench-self-test",
+        "format_version": 1,
+        "systems": systems,
+        "holds": found.holds,
+        "findings": [
+            {**asdict(finding), "share": finding.share, "holds": finding.holds}
+            for finding in found.findings
+        ],
+        "curves": {
+            name: {"drop": drops.tolist(), "power": power.tolist()}
+            for name, (drops, power) in found.curves.items()
+        },
+        "skipped": found.skipped,
+    }
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def picture(found: SelfTest, max_drops: Mapping[str, float]) -> bytes:
+    """The power curves as PNG; imports matplotlib."""
+    from fusion_bench.report.plots import png
+    from fusion_bench.report.power import power_curves
+
+    points = {
+        name: [
+            (f.drop or 0.0, f.share, f.low, f.high)
+            for f in found.findings
+            if f.check == name and f.kind == "detection"
+        ]
+        for name in found.curves
+    }
+    return png(power_curves(found.curves, points, max_drops))

@@ -1,0 +1,73 @@
+"""The self-test of an experiment's gate: two of its systems on its own collections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from fusion_bench.config import Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluate import System
+from fusion_bench.experiment import Experiment
+from fusion_bench.gate.arms import Progress, load_arms, no_progress, record
+from fusion_bench.gate.candidate import candidate_of, policy_of
+from fusion_bench.gate.checks import contests
+from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.selftest import SelfTest, self_test
+
+__all__ = ["partner", "tryout"]
+
+
+def partner(experiment: Experiment, source: Source, candidate: System, name: str | None) -> System:
+    """The system that the gated one is held against: by default the baseline, or the next one.
+
+    Raises:
+        ConfigError: There is no other system.
+    """
+    if name is not None and name not in experiment.systems:
+        raise UnknownNameError("system", name, experiment.systems, where="--against")
+    names = [name] if name else [experiment.baseline, *experiment.systems]
+    for other in names:
+        if other is not None and other != candidate.name:
+            return experiment.systems[other]
+    raise ConfigError(
+        f"{source.path}: a self-test needs two different systems, and there is only "
+        f"{candidate.name!r}: add one to compare it with"
+    )
+
+
+def tryout(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    against: str | None = None,
+    runs: int = 2000,
+    v2_enabled: bool = True,
+    progress: Progress = no_progress,
+) -> tuple[SelfTest, tuple[str, str], list[Contest]]:
+    """Put the gate of an experiment on trial.
+
+    Args:
+        experiment: With a ``gate``.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        against: Another system of the experiment.
+        runs: Of each kind.
+        v2_enabled: As for ``judge``.
+        progress: Called as the work goes on.
+
+    Returns:
+        The self-test, the names of the two systems, and the checks.
+    """
+    policy = policy_of(experiment, source)
+    candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
+    other = partner(experiment, source, candidate, against)
+    other = other if v2_enabled else other.without_v2()
+    arms = load_arms(experiment, source, [candidate, other], folders=folders, progress=progress)
+    values = [
+        {arm.name: record(arm, system).arrays() for arm in arms} for system in (other, candidate)
+    ]
+    checks = list(contests(policy, arms, values[0], values[1]))
+    found = self_test(checks, runs=runs, seed=experiment.seed, progress=progress)
+    return found, (other.name, candidate.name), checks

@@ -1,0 +1,91 @@
+"""Writing the baseline: the one way there is, and never without a reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench._version import ENGINE, __version__
+from fusion_bench.config import Source
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.evaluate import described
+from fusion_bench.experiment import Experiment
+from fusion_bench.gate.arms import Progress, load_arms, no_progress, record
+from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline
+from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
+from fusion_bench.statistics import exact_mean
+
+__all__ = ["update"]
+
+
+def update(
+    experiment: Experiment,
+    source: Source,
+    *,
+    baseline: Path,
+    reason: str,
+    folders: Collection[Path],
+    v2_enabled: bool = True,
+    progress: Progress = no_progress,
+) -> Baseline:
+    """Write the candidate as the new baseline, and keep the history of reasons.
+
+    Args:
+        experiment: With a ``gate``.
+        source: Where it was read from.
+        baseline: File to write.
+        reason: Why the numbers may change.
+        folders: Where named datasets live.
+        v2_enabled: As for :func:`judge`.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: Whatever is wrong; a degraded list or one that says nothing included.
+    """
+    policy_of(experiment, source)
+    candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
+    history = _history(baseline)
+    arms = load_arms(experiment, source, [candidate], folders=folders, progress=progress)
+    reasons = [reason for arm in arms for reason in unsound(arm, candidate)]
+    if reasons:
+        raise FusionBenchError(f"no baseline written: {'; '.join(reasons)}")
+    progress("evaluating", 0, 1)
+    records = tuple(record(arm, candidate) for arm in arms)
+    for arm in records:
+        for name, values in arm.arrays().items():
+            if not np.isfinite(values).all():
+                raise FusionBenchError(f"{arm.collection}: {name} is not finite for some query")
+    config = described(candidate)
+    change = Change(
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        reason=" ".join(reason.split()) or " ",
+        version=__version__,
+        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        means={
+            arm.collection: {name: exact_mean(values) for name, values in arm.arrays().items()}
+            for arm in records
+        },
+    )
+    written = Baseline(
+        engine=ENGINE,
+        experiment=source.path.stem,
+        system=candidate.name,
+        config=config,
+        v2_enabled=v2_enabled,
+        ties=experiment.ties,
+        arms=records,
+        history=(*history, change),
+    )
+    write_baseline(written, baseline)
+    return written
+
+
+def _history(path: Path) -> tuple[Change, ...]:
+    """The reasons so far; a baseline of an unreadable format must be moved away by hand."""
+    old = read_baseline(path)
+    return () if old is None else old.history

@@ -1,0 +1,115 @@
+"""What the ``gate:`` key of an experiment says: tolerances, guards, and what blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, field_validator, model_validator
+
+from fusion_bench.config import StrictModel
+
+__all__ = ["GatePolicy", "Golden", "Guard", "OnInconclusive", "Tolerance"]
+
+OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Tolerance(StrictModel):
+    """How much one measure may fall.
+
+    Attributes:
+        max_drop: m, in the unit of the measure: a mean that falls by no more is no regression.
+        slices: Query types that are checked on their own, instead of the policy's.
+    """
+
+    max_drop: Annotated[float, Field(ge=0)]
+    slices: tuple[str, ...] | None = None
+
+    @field_validator("slices")
+    @classmethod
+    def _once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if value is None else _no_repeats(value)
+
+
+class Guard(StrictModel):
+    """A bound on single queries: a mean can hide a few that lose everything.
+
+    Attributes:
+        measure: Its name.
+        lose: d: a query that loses more than this counts.
+        at_most: p: the share of queries, 0 to 1, that may.
+    """
+
+    measure: str
+    lose: Annotated[float, Field(ge=0)]
+    at_most: Share = 0.0
+
+
+class Golden(StrictModel):
+    """A query that must keep a named document in its first places.
+
+    Attributes:
+        query: Id of the query.
+        document: Id of the document.
+        top: The last place that will do.
+        dataset: Where the query is; needed with several datasets only.
+    """
+
+    query: str
+    document: str
+    top: Annotated[int, Field(ge=1)] = 10
+    dataset: str | None = None
+
+
+class GatePolicy(StrictModel):
+    """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
+
+    Attributes:
+        system: The system that is guarded; by default the only one, or the only one beside the
+            experiment's baseline.
+        checks: Tolerance by measure; each is checked on all queries, and on every slice.
+        slices: Query types that every measure is checked on as well.
+        inconclusive: What an inconclusive check does: ``fail`` blocks with exit code 3, ``warn``
+            says so, ``pass`` lets it through.
+        guards: Bounds on single queries.
+        golden: Queries that must keep a document.
+        worst: How many of the worst queries of each collection are shown.
+    """
+
+    system: str | None = None
+    checks: Annotated[dict[str, Tolerance], Field(min_length=1)]
+    slices: tuple[str, ...] = ()
+    inconclusive: OnInconclusive = "fail"
+    guards: tuple[Guard, ...] = ()
+    golden: tuple[Golden, ...] = ()
+    worst: Annotated[int, Field(ge=0)] = 5
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
+            return {"checks": data}
+        return data
+
+    @field_validator("slices")
+    @classmethod
+    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return _no_repeats(value)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of every measure that is needed, those of the checks first."""
+        return tuple(dict.fromkeys([*self.checks, *(guard.measure for guard in self.guards)]))
+
+    def slices_of(self, measure: str) -> tuple[str | None, ...]:
+        """What a measure is checked on: None = all queries, then the query types."""
+        own = self.checks[measure].slices
+        return (None, *(self.slices if own is None else own))
+
+
+def _no_repeats(value: tuple[str, ...]) -> tuple[str, ...]:
+    for name in value:
+        if value.count(name) > 1:
+            raise ValueError(f"{name!r} is listed twice: keep one")
+    return value

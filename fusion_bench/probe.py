@@ -1,0 +1,64 @@
+"""One query of an experiment explained: the dataset is loaded for that alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluate import System
+from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.explain import explain
+from fusion_bench.load import find_dataset, load_dataset
+from fusion_bench.load.dataset import read_spec
+from fusion_bench.task import ALL, prepare
+from fusion_bench.trace import Explanation
+
+__all__ = ["explained"]
+
+
+def explained(
+    path: Path,
+    query: str,
+    *,
+    system: str | None = None,
+    dataset: str | None = None,
+    folders: Collection[Path],
+    v2_enabled: bool = True,
+) -> Explanation:
+    """Explain a query under one system of an experiment, whatever split it is in.
+
+    Args:
+        path: The experiment.
+        query: Id of the query.
+        system: Name of the system; by default the gated one, or the experiment's baseline.
+        dataset: As the experiment names it; by default its only one, or its first.
+        folders: Where named datasets live.
+        v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
+
+    Raises:
+        FusionBenchError: Whatever is wrong with the experiment, its data, or the names.
+    """
+    experiment, source = read_experiment(path)
+    name = dataset or experiment.dataset_names[0]
+    if name not in experiment.dataset_names:
+        raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
+    chosen = _system(experiment, system)
+    chosen = chosen if v2_enabled else chosen.without_v2()
+    file = find_dataset(name, folders, where=str(path))
+    spec, _ = read_spec(file)
+    roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
+    alone = experiment.model_copy(update={"systems": {chosen.name: chosen}})
+    alone.check(roles, spec.rerank, source)
+    loaded = load_dataset(file, runs=chosen.runs, rerankers={chosen.blend.reranker_name or ""})
+    task = prepare(experiment, source, (chosen,), loaded, split=ALL, query_type=None)
+    return explain(chosen, task.runs, query, loaded.spaces)
+
+
+def _system(experiment: Experiment, name: str | None) -> System:
+    if name is None:
+        gated = experiment.gated_system if experiment.gate is not None else None
+        return gated or experiment.systems[experiment.baseline]
+    if name not in experiment.systems:
+        raise UnknownNameError("system", name, experiment.systems, where="--system")
+    return experiment.systems[name]

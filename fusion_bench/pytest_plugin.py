@@ -1,0 +1,98 @@
+"""A pytest fixture that holds a search configuration to its baseline.
+
+::
+
+    def test_search_config(fusion_gate):
+        fusion_gate("experiments/mine.yaml")
+
+Nothing heavy is imported until a test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from fusion_bench.gate import GateResult
+
+__all__ = ["FusionGate", "GateWarning", "fusion_gate"]
+
+
+class GateWarning(UserWarning):
+    """The gate could not tell, and its policy says to warn."""
+
+
+class FusionGate:
+    """What the fixture is: call it with an experiment, and it fails the test where the gate blocks.
+
+    Args:
+        root: Folder that relative paths start from: pytest's root.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __call__(
+        self,
+        experiment: str | Path,
+        *,
+        baseline: str | Path | None = None,
+        datasets: Sequence[str | Path] = (),
+    ) -> GateResult:
+        """Hold an experiment's candidate to its baseline.
+
+        Args:
+            experiment: The YAML file.
+            baseline: Default: ``reports/baselines/EXPERIMENT.json``.
+            datasets: Folders of named datasets; by default ``datasets`` beside the experiment's
+                folder, then in the root.
+
+        Returns:
+            The decision, where the test goes on.
+        """
+        from fusion_bench.errors import FusionBenchError
+
+        try:
+            result = self._judged(experiment, baseline, datasets)
+        except FusionBenchError as error:
+            pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
+        from fusion_bench.gate.render import text
+
+        if result.exit_code:
+            pytest.fail(text(result), pytrace=False)
+        unclear = any(check.verdict == "inconclusive" for check in result.checks)
+        if unclear and result.on_inconclusive == "warn":
+            warnings.warn(text(result), GateWarning, stacklevel=2)
+        return result
+
+    def _judged(
+        self,
+        experiment: str | Path,
+        baseline: str | Path | None,
+        datasets: Sequence[str | Path],
+    ) -> GateResult:
+        from fusion_bench.experiment import read_experiment
+        from fusion_bench.gate import baseline_path, judge
+        from fusion_bench.switches import v2_enabled
+
+        path = self.root / experiment
+        parsed, source = read_experiment(path)
+        named = [self.root / folder for folder in datasets]
+        return judge(
+            parsed,
+            source,
+            baseline=self.root / (baseline or baseline_path(path)),
+            folders=named or [path.parent.parent / "datasets", self.root / "datasets"],
+            v2_enabled=v2_enabled(),
+        )
+
+
+@pytest.fixture
+def fusion_gate(request: pytest.FixtureRequest) -> FusionGate:
+    """Hold a search configuration to its baseline: ``fusion_gate("experiments/mine.yaml")``."""
+    return FusionGate(request.config.rootpath)

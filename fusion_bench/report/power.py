@@ -1,0 +1,51 @@
+"""The power curve of the gate: how likely a drop of each size is called a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from fusion_bench.order import FloatArray
+from fusion_bench.report.plots import new_figure, plain, styled
+
+__all__ = ["Point", "power_curves"]
+
+#: Drop, share, and the interval of the share.
+Point = tuple[float, float, float, float]
+WIDTH, HEIGHT = 9.0, 2.4
+
+
+def power_curves(
+    curves: Mapping[str, tuple[FloatArray, FloatArray]],
+    points: Mapping[str, Sequence[Point]],
+    max_drops: Mapping[str, float],
+) -> Figure:
+    """A panel a check: the printed curve, what was measured, and the tolerance.
+
+    Args:
+        curves: By check: drops and printed powers.
+        points: By check: what was measured at planted drops.
+        max_drops: By check.
+    """
+    with styled():
+        figure = new_figure(WIDTH, HEIGHT * max(len(curves), 1))
+        for row, (name, (drops, power)) in enumerate(curves.items()):
+            axes = figure.add_subplot(len(curves), 1, row + 1)
+            axes.plot(drops, power, color="#0072B2", label="printed power")
+            for drop, share, low, high in points.get(name, ()):
+                axes.errorbar(
+                    drop,
+                    share,
+                    yerr=[[share - low], [high - share]],
+                    color="#222222",
+                    marker="o",
+                    markersize=3,
+                    capsize=2,
+                )
+            axes.axvline(max_drops[name], linestyle=":", color="#D55E00", label="max_drop")
+            axes.axhline(0.8, linestyle="--", linewidth=0.8, color="#777777", label="power .8")
+            axes.set_title(f"{plain(name)}: called regressed, by true drop", loc="left")
+            axes.set_ylim(-0.03, 1.03)
+            axes.legend(loc="lower right", frameon=False)
+    return figure

@@ -1,0 +1,27 @@
+"""What the environment switches."""
+
+from __future__ import annotations
+
+import os
+
+from fusion_bench.errors import ConfigError
+
+__all__ = ["v2_enabled"]
+
+SWITCH = "RAG_FUSION_V2_ENABLED"
+TRUE, FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def v2_enabled() -> bool:
+    """What ``RAG_FUSION_V2_ENABLED`` says; true when it is not set.
+
+    Raises:
+        ConfigError: It is neither true nor false.
+    """
+    value = os.environ.get(SWITCH, "true").strip().lower()
+    if value not in (*TRUE, *FALSE):
+        raise ConfigError(
+            f"{SWITCH}: {value!r} is neither true ({', '.join(filter(None, TRUE))}) nor false "
+            f"({', '.join(FALSE)})"
+        )
+    return value in TRUE

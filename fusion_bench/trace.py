@@ -1,0 +1,152 @@
+"""How one document came to its place: every term of its score, frozen.
+
+A trace is no story told beside the computation: :attr:`Trace.total` adds its terms up again, and
+the tests hold that to the score, to the last bit, for every method and blend.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["Explanation", "Mixed", "Term", "Trace"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of the fused score.
+
+    Attributes:
+        label: The source, or what else adds to the score.
+        value: What is summed; 0 where it says nothing.
+        source: The source it belongs to; None = no single one.
+        roles: Of that source.
+        rank: The document's rank there; None = not returned.
+        score: Its raw score there; None = not returned.
+        weight: Of that source in the fusion.
+    """
+
+    label: str
+    value: float
+    source: str | None = None
+    roles: tuple[str, ...] = ()
+    rank: int | None = None
+    score: float | None = None
+    weight: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Label and source, once."""
+        return self.label if self.source in {None, self.label} else f"{self.label} {self.source}"
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """The blend of one candidate: retrieval_weight · retrieval + rerank_weight · rerank.
+
+    Attributes:
+        reranker: The rerank list.
+        raw: Its score as the list has it; None = the list lacks the document.
+        rerank: That on the unit scale.
+        rerank_weight: Its weight.
+        retrieval: The retrieval term.
+        retrieval_weight: Its weight; None, as the term, for a blend that is no such sum.
+    """
+
+    reranker: str
+    raw: float | None
+    rerank: float
+    rerank_weight: float | None
+    retrieval: float | None
+    retrieval_weight: float | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How one document of one query came to its place.
+
+    Attributes:
+        document: Its id.
+        grade: As judged; None = unjudged.
+        position: Final place, from 1; None = not returned.
+        score: Final score.
+        tier: Which part of the list it belongs to, in words.
+        fused_rank: Place in the fused list; None = nowhere.
+        fused: Fused score, as shown and blended.
+        terms: What the fused score is made of.
+        divisor: What their sum is divided by.
+        ceiling: What the fused score is cut at; None = at nothing.
+        mixed: The blend; None where the fused score is final.
+    """
+
+    document: str
+    grade: int | None
+    position: int | None
+    score: float
+    tier: str
+    fused_rank: int | None
+    fused: float
+    terms: tuple[Term, ...]
+    divisor: float
+    ceiling: float | None
+    mixed: Mixed | None
+
+    @property
+    def total(self) -> float:
+        """The score, added up again from the terms."""
+        if self.mixed is not None:
+            return self._mixed_total(self.mixed)
+        fused = math.fsum(term.value for term in self.terms) / self.divisor
+        return fused if self.ceiling is None else min(fused, self.ceiling)
+
+    def _mixed_total(self, mixed: Mixed) -> float:
+        if mixed.retrieval is None or mixed.retrieval_weight is None:
+            return self.score
+        weight = 1.0 if mixed.rerank_weight is None else mixed.rerank_weight
+        return mixed.retrieval_weight * mixed.retrieval + weight * mixed.rerank
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """What each part adds to the final score, by its label; parts of one label together."""
+        if self.mixed is not None and self.mixed.retrieval is not None:
+            return {
+                "retrieval": (self.mixed.retrieval_weight or 0.0) * self.mixed.retrieval,
+                f"rerank {self.mixed.reranker}": (self.mixed.rerank_weight or 0.0)
+                * self.mixed.rerank,
+            }
+        if self.mixed is not None:
+            return {f"rerank {self.mixed.reranker}": self.score}
+        return self.fused_contributions
+
+    @property
+    def fused_contributions(self) -> dict[str, float]:
+        """What each part adds to the fused score, by its label."""
+        found: dict[str, float] = {}
+        for term in self.terms:
+            found[term.name] = found.get(term.name, 0.0) + term.value / self.divisor
+        return found
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Every candidate of one query under one system.
+
+    Attributes:
+        system: Its name.
+        query: Id of the query.
+        query_type: The type whose weights were used; None = no weights by type.
+        method: The fusion's name.
+        ties: The tie rule.
+        traces: Every candidate, in the order of the final list; those that are not returned last.
+    """
+
+    system: str
+    query: str
+    query_type: str | None
+    method: str
+    ties: str
+    traces: tuple[Trace, ...]
+
+    def trace(self, document: str) -> Trace | None:
+        """The trace of a document; None where no source returned it."""
+        return next((trace for trace in self.traces if trace.document == document), None)

@@ -1,0 +1,80 @@
+"""The trace of every document adds up to its score, whatever the method and the blend."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.evaluate import System, rank
+from fusion_bench.explain import explain, why
+from fusion_bench.trace import Trace
+from tests.contract.cases import (
+    DATASETS,
+    QUERIES,
+    SOURCES,
+    SPACES,
+    aligned,
+    blend_examples,
+    fusion_examples,
+)
+
+
+def reason(above: Trace, below: Trace) -> str:
+    """What the line must say, from the scores alone."""
+    if above.tier != below.tier:
+        return f"{below.document} is {below.tier}"
+    if f"{above.score:.11e}" == f"{below.score:.11e}":
+        return "equal scores"
+    return f"{above.score:.6g} > {below.score:.6g}: mostly "
+
+
+def hold(config: dict[str, Any]) -> int:
+    """Compare every trace with the ranking; how many documents that were."""
+    system = System.model_validate({"name": "s", "runs": SOURCES, **config})
+    seen = 0
+    for dataset, query in product(DATASETS, QUERIES):
+        runs = aligned(dataset)
+        ranking = rank(system, runs, SPACES)
+        found = explain(system, runs, query, SPACES)
+        view = ranking.runs
+        q = view.queries.index(query)
+        rows = range(int(view.offsets[q]), int(view.offsets[q + 1]))
+        assert len(found.traces) == len(rows)
+        places = [trace.position for trace in found.traces if trace.position]
+        assert places == list(range(1, len(places) + 1))
+        for row in rows:
+            trace = found.trace(view.vocabulary[view.documents[row]])
+            assert trace is not None
+            assert trace.score == ranking.scores[row]
+            assert (trace.position or 0) == ranking.positions[row]
+            assert trace.total == trace.score
+            if trace.ceiling is None:
+                together = sum(trace.contributions.values())
+                np.testing.assert_allclose(together, trace.score, rtol=1e-12, atol=1e-12)
+            seen += 1
+        for above, below in zip(found.traces, found.traces[1:], strict=False):
+            if below.position:
+                assert reason(above, below) in why(above, below, found.ties)
+    return seen
+
+
+@pytest.mark.parametrize("config", fusion_examples(), ids=str)
+def test_every_fusion(config: dict[str, Any]) -> None:
+    assert hold({"fusion": config}) > 0
+
+
+@pytest.mark.parametrize("blend", blend_examples(), ids=str)
+@pytest.mark.parametrize(
+    "fusion",
+    [
+        {"method": "rrf", "normalize": "three_lists", "weights": {"dense": 4.0}},
+        {"method": "rrf_v2"},
+        {"method": "weighted_score", "normalize": "min_max", "missing": "zero"},
+    ],
+    ids=str,
+)
+def test_every_blend(fusion: dict[str, Any], blend: dict[str, Any]) -> None:
+    assert hold({"fusion": fusion, "blend": blend, "top_k": 4}) > 0

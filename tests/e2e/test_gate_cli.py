@@ -1,0 +1,169 @@
+"""``gate`` and ``explain`` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.gate import cases
+from tests.gate.cases import EXPERIMENT
+from tests.tiny import edit
+
+Capture = pytest.CaptureFixture[str]
+BASELINE = "reports/baselines/mine.json"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
+    monkeypatch.chdir(cases.make(tmp_path))
+    return tmp_path
+
+
+def ran(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def worse(root: Path) -> None:
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+
+
+def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
+    code, out, err = ran(capsys, "gate", EXPERIMENT)
+    assert (code, out) == (2, "")
+    assert "refused: no baseline at reports/baselines/mine.json" in err
+    code, out, err = ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "the start")
+    assert (code, err) == (0, "")
+    assert f"Written: {BASELINE}: live, update 1: the start" in out
+    assert "mine: RR@10 1.0000, nDCG@10 1.0000" in out
+    code, out, err = ran(capsys, "gate", EXPERIMENT)
+    assert (code, err) == (0, "")
+    assert out.endswith("passed: 4 checks (4 pass, 0 regressed, 0 inconclusive)\n")
+    worse(root)
+    code, out, err = ran(capsys, "gate", EXPERIMENT)
+    assert (code, err) == (1, "")
+    assert "runs: ['a'] → ['b']" in out
+    assert "lost: mine, query q11: RR@10 1.0000 → 0.2500" in out
+    assert "d11 (grade 1) 1 → 4: no source in use" not in out
+    assert "would have been" not in out
+    assert out.endswith("regressed: 4 checks (0 pass, 4 regressed, 0 inconclusive)\n")
+
+
+def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
+    ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "<start> & [go]")
+    worse(root)
+    code, out, _ = ran(
+        capsys, "gate", EXPERIMENT, "--json", "--junit", "ci/gate.xml", "--markdown", "ci/gate.md"
+    )
+    assert code == 1
+    result = json.loads(out)
+    assert result["format"] == "fusion-bench-gate"
+    assert result["exit_code"] == 1
+    assert [c["verdict"] for c in result["checks"]] == ["regressed"] * 4
+    assert len(result["worst"]) == 5
+    suite = ET.parse(root / "ci/gate.xml").getroot()[0]  # noqa: S314 - written by the test
+    assert suite.attrib["tests"] == suite.attrib["failures"] == "4"
+    assert {case.attrib["name"] for case in suite} >= {"mine / local / RR@10", "mine / nDCG@10"}
+    page = (root / "ci/gate.md").read_text()
+    assert page.startswith("## ❌ fusion-bench gate: mine\n")
+    assert "“\\<start\\> \\& \\[go\\]”" in page
+    assert "| runs | \\['a'\\] | \\['b'\\] |" in page
+    for name in ("gate.json", "gate.md", "gate.xml"):
+        assert (root / "reports/mine" / name).exists()
+    _, out, _ = ran(capsys, "gate", EXPERIMENT, "--markdown", "-")
+    assert out == page
+
+
+def test_a_refusal_is_an_error_in_junit_and_a_reason_in_markdown(
+    root: Path, capsys: Capture
+) -> None:
+    code, out, err = ran(capsys, "gate", EXPERIMENT, "--json", "--junit", "gate.xml")
+    assert code == 2
+    assert json.loads(out)["refused"]
+    assert err.count("\n") == 1
+    suite = ET.parse(root / "gate.xml").getroot()[0]  # noqa: S314 - written by the test
+    assert suite.attrib["errors"] == suite.attrib["tests"] == "1"
+    assert "no baseline" in (root / "reports/mine/gate.md").read_text()
+
+
+def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
+    path = ("--baseline", "kept/old.json")
+    assert ran(capsys, "gate", EXPERIMENT, *path, "--update", "--reason", "r", "--json")[0] == 0
+    assert (root / "kept/old.json").exists()
+    assert ran(capsys, "gate", EXPERIMENT, *path)[0] == 0
+    assert ran(capsys, "gate", EXPERIMENT)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--update"], "say why the numbers may change"),
+        (["--update", "--reason", "  "], "say why the numbers may change"),
+        (["--reason", "because"], "goes with --update only"),
+        (["--runs", "200"], "goes with --self-test only"),
+        (["--update", "--reason", "r", "--self-test"], "does not go with --update"),
+        (["--update", "--reason", "r", "--junit", "x.xml"], "goes with a verdict only"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    root: Path, capsys: Capture, arguments: list[str], complaint: str
+) -> None:
+    code, _, err = ran(capsys, "gate", EXPERIMENT, *arguments)
+    assert code == 2
+    assert complaint in " ".join(err.split())
+    assert not (root / BASELINE).exists()
+
+
+# ── explain
+
+
+def test_explain_a_query(root: Path, capsys: Capture) -> None:
+    assert (root / EXPERIMENT).exists()
+    code, out, err = ran(capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain")
+    assert (code, err) == (0, "")
+    assert out.startswith("plain on query q3: 5 candidates\n")
+    assert "n0 stands above d3: 0.0325225 > 0.0320184: mostly b" in out
+    code, out, err = ran(
+        capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain", "--top", "1"
+    )
+    assert "stands above" not in out
+
+
+def test_explain_a_document(root: Path, capsys: Capture) -> None:
+    blend = "{runs: [a, b], blend: {method: linear, reranker: r, beta: 0.7}}"
+    edit(root, EXPERIMENT, "live: {runs: [a]}", f"live: {blend}")
+    command = ("explain", "q3", "d3", "--experiment", EXPERIMENT)
+    code, out, err = ran(capsys, *command)
+    assert (code, err) == (0, "")
+    assert "rank 1, score 0.9, weight 1 (keyword)" in out
+    assert "0.7 × rerank 0.8  r: raw 0.8" in out
+    assert "n0 stands above d3" in out
+    code, out, _ = ran(capsys, *command, "--against", "n3", "--json")
+    found = json.loads(out)
+    assert [trace["document"] for trace in found] == ["d3", "n3"]
+    assert sum(found[0]["contributions"].values()) == pytest.approx(found[0]["score"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["q99"], "no query 'q99' among the 60 judged ones; did you mean"),
+        (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
+        (["q1", "--against", "d1"], "needs a DOCUMENT to hold against"),
+        (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),
+        (["q1", "--dataset", "yours"], "--dataset: unknown dataset 'yours' (known: mine)"),
+    ],
+)
+def test_what_cannot_be_explained(
+    root: Path, capsys: Capture, arguments: list[str], complaint: str
+) -> None:
+    assert root
+    code, _, err = ran(capsys, "explain", *arguments, "--experiment", EXPERIMENT)
+    assert code == 2
+    assert complaint in " ".join(err.split())

@@ -1,0 +1,87 @@
+"""A dataset with enough queries for a test to say something, made by formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fusion_bench.config import Source
+from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.gate import GateResult, baseline_path, judge, update
+
+#: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.
+QUERIES = 60
+EXPERIMENT = "experiments/mine.yaml"
+FILES = {
+    "datasets/mine/dataset.yaml": """\
+name: mine
+qrels: qrels.txt
+queries: queries.jsonl
+runs:
+  a: {path: a.trec, roles: [keyword]}
+  b: {path: b.trec, roles: [question, semantic]}
+rerank:
+  r: {path: r.trec, score_space: unit}
+""",
+    EXPERIMENT: """\
+dataset: mine
+measures: [RR@10]
+baseline: plain
+systems:
+  plain: {runs: [a, b]}
+  live: {runs: [a]}
+gate:
+  checks:
+    RR@10: {max_drop: 0.01}
+    nDCG@10: {max_drop: 0.01}
+  system: live
+  slices: [local]
+""",
+}
+
+
+def lines(place: dict[int, int], name: str) -> str:
+    """A run: query q has its relevant document at a place, four others around it."""
+    rows = []
+    for q in range(QUERIES):
+        others = iter(f"n{i}" for i in range(4))
+        for rank in range(1, 6):
+            document = f"d{q}" if rank == place[q] else next(others)
+            rows.append(f"q{q} Q0 {document} {rank} {1 - rank / 10} {name}")
+    return "\n".join(rows) + "\n"
+
+
+def make(root: Path, **changed: str) -> Path:
+    """Write all files below ``root`` and return it; ``changed`` by the stem of a file."""
+    queries = [
+        f'{{"id": "q{q}", "type": "{"local" if q % 2 else "global"}", "group": "g{q // 2}"}}'
+        for q in range(QUERIES)
+    ]
+    files = {
+        **FILES,
+        "datasets/mine/qrels.txt": "".join(f"q{q} 0 d{q} 1\n" for q in range(QUERIES)),
+        "datasets/mine/queries.jsonl": "\n".join(queries) + "\n",
+        "datasets/mine/a.trec": lines(dict.fromkeys(range(QUERIES), 1), "a"),
+        "datasets/mine/b.trec": lines({q: 1 + q % 4 for q in range(QUERIES)}, "b"),
+        "datasets/mine/r.trec": lines({q: 1 + q % 2 for q in range(QUERIES)}, "r"),
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(changed.get(path.stem, text), encoding="utf-8")
+    return root
+
+
+def read(root: Path, name: str = EXPERIMENT) -> tuple[Experiment, Source]:
+    return read_experiment(root / name)
+
+
+def written(root: Path, reason: str = "first", name: str = EXPERIMENT) -> Path:
+    """The baseline, written or renewed."""
+    path = root / baseline_path(Path(name))
+    update(*read(root, name), baseline=path, reason=reason, folders=[root / "datasets"])
+    return path
+
+
+def judged(root: Path, name: str = EXPERIMENT) -> GateResult:
+    path = root / baseline_path(Path(name))
+    return judge(*read(root, name), baseline=path, folders=[root / "datasets"])

@@ -1,0 +1,140 @@
+"""The committed file: every digit kept, every update remembered, no edit unnoticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.gate.baseline import (
+    Arm,
+    Baseline,
+    Change,
+    Definition,
+    read_baseline,
+    write_baseline,
+)
+
+
+def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:
+    definition = Definition(kind="RR", cutoff=10, rel=1, dcg="log2", judged_only=False)
+    arm = Arm(
+        collection="mine",
+        version="1",
+        digests={"qrels": "a" * 64},
+        lists={},
+        judgments="pooled",
+        binary_relevance=1,
+        split=None,
+        query_type=None,
+        queries=tuple(f"q{i}" for i in range(len(values))),
+        definitions={"RR@10": definition},
+        values={"RR@10": tuple(values)},
+    )
+    change = Change(
+        when="2026-01-01T00:00:00+00:00",
+        reason=reason,
+        version="0",
+        config_sha256="b" * 64,
+        means={"mine": {"RR@10": 0.5}},
+    )
+    given = {
+        "engine": 1,
+        "experiment": "mine",
+        "system": "live",
+        "config": {"runs": ["a"]},
+        "v2_enabled": True,
+        "ties": "trec",
+        "arms": (arm,),
+        "history": (change,),
+    }
+    return Baseline.model_validate(given | changed)
+
+
+@given(st.lists(st.floats(0, 1), max_size=5), st.text(min_size=1).filter(str.strip))
+def test_every_digit_and_every_character_survives(
+    tmp_path_factory: pytest.TempPathFactory, values: list[float], reason: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "baseline.json"
+    if any("\ud800" <= c <= "\udfff" for c in reason):
+        return
+    kept = baseline(values, reason)
+    write_baseline(kept, path)
+    again = read_baseline(path)
+    assert again == kept.sealed()
+    assert again is not None
+    assert [v.hex() for v in again.arms[0].values["RR@10"]] == [v.hex() for v in values]
+
+
+def test_it_is_json_with_the_values_of_a_measure_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "reports" / "baselines" / "mine.json"
+    write_baseline(baseline([0.1, 1 / 3, 1.0]), path)
+    text = path.read_text(encoding="utf-8")
+    assert "[0.1, 0.3333333333333333, 1.0]" in text
+    assert json.loads(text)["arms"][0]["values"]["RR@10"] == [0.1, 1 / 3, 1.0]
+    assert [p.name for p in path.parent.iterdir()] == ["mine.json"]  # no draft stays behind
+
+
+def test_nothing_there_is_none(tmp_path: Path) -> None:
+    assert read_baseline(tmp_path / "no.json") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"RR@10": [0.1, 0.2]', '"RR@10": [0.1, 0.1]'), ("first", "fairest"), ("live", "love")],
+)
+def test_an_edit_by_hand_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "mine.json"
+    write_baseline(baseline([0.1, 0.2]), path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(DataError, match=r"mine\.json: changed since it was written .* --update"):
+        read_baseline(path)
+
+
+def test_a_change_of_layout_alone_is_no_edit(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    write_baseline(baseline([0.1, 0.2]), path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(dict(reversed(data.items()))), encoding="utf-8")
+    assert read_baseline(path) == baseline([0.1, 0.2]).sealed()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not a JSON baseline"),
+        ("[1, 2]", "not a baseline of fusion-bench"),
+        ('{"format": "fusion-bench-report"}', "not a baseline of fusion-bench"),
+        ('{"format": "fusion-bench-baseline", "format_version": 9}', "baseline format 9"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=complaint):
+        read_baseline(path)
+
+
+def test_a_sealed_file_that_lacks_a_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    write_baseline(baseline([0.1]).model_copy(update={"ties": None}), path)
+    with pytest.raises(DataError, match=r"mine\.json: ties: .*--update"):
+        read_baseline(path)
+
+
+def test_a_reason_must_say_something(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="say why the numbers may change"):
+        write_baseline(baseline([0.1], reason=" "), tmp_path / "mine.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FusionBenchError, match=r"file/mine\.json: cannot be written"):
+        write_baseline(baseline([0.1]), tmp_path / "file" / "mine.json")

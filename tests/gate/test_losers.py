@@ -1,0 +1,80 @@
+"""Which term moved a document, case by case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fusion_bench.align import align
+from fusion_bench.evaluate import System
+from fusion_bench.explain import explain
+from fusion_bench.gate.losers import moved_by
+from fusion_bench.records import Qrels, Run
+from fusion_bench.trace import Explanation
+
+LISTS = {
+    "a": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0, "d4": 6.0}},
+    "b": {"q": {"d3": 9.0, "d2": 8.0}},
+    "c": {"q": {"d5": 9.0}},
+}
+RERANK = {"q": {"d1": 0.9, "d2": 0.8, "d3": 0.7, "d4": 0.6, "d5": 0.5}}
+
+
+def under(*runs: str, **options: object) -> Explanation:
+    aligned = align(
+        Qrels.from_dict({"q": {"d1": 1}}),
+        [Run.from_dict(name, lists) for name, lists in LISTS.items()],
+        rerankers=[Run.from_dict("r", RERANK)],
+    )
+    system = System.model_validate({"name": "s", "runs": runs or ("a", "b"), **options})
+    return explain(system, aligned, "q", {"r": "unit"})
+
+
+def rrf(**weights: float) -> dict[str, Any]:
+    return {"fusion": {"method": "rrf", "weights": weights}}
+
+
+LINEAR = {"method": "linear", "reranker": "r", "beta": 0.5, "retrieval": "reciprocal_rank"}
+
+CASES: list[tuple[str, Explanation, Explanation, str]] = [
+    ("d1", under(**rrf(a=3)), under(**rrf(a=3)), "stayed"),
+    ("d1", under(**rrf(a=9, b=0.1)), under(**rrf(b=0.1)), "a 0.1475 → 0.01639"),
+    ("d3", under(**rrf(b=0.1)), under(**rrf(b=9)), "b 0.001639 → 0.1475"),
+    ("d1", under("a"), under("a", "b"), "its own terms stayed; d3 passed it: b – → 0.01639"),
+    ("d4", under("a"), under("a", "c"), "its own terms stayed; d5 is new above it"),
+    ("d4", under("a"), under("b"), "no source in use returns it any more"),
+    ("d4", under("b"), under("a"), "no source in use returned it before"),
+    ("d4", under("b"), under("c"), "no source returns it"),
+    (
+        "d4",
+        under("a", blend=LINEAR),
+        under("a", blend={**LINEAR, "depth": 3, "beta": 0.0}),
+        "stayed",
+    ),
+    (
+        "d3",
+        under("a", top_k=3),
+        under("a", "b", top_k=1, **rrf(b=0.1)),
+        "now ranked; cut by top_k (was ranked)",
+    ),
+    (
+        "d1",
+        under("a", blend=LINEAR),
+        under("a", "b", blend=LINEAR, **rrf(b=9)),
+        "retrieval 0.5 → ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "old", "new", "words"), CASES, ids=[c[3] for c in CASES])
+def test_moved_by(document: str, old: Explanation, new: Explanation, words: str) -> None:
+    found = moved_by(document, old, new)
+    assert found.startswith(words), found
+
+
+def test_the_fused_rank_stands_beside_the_retrieval_term() -> None:
+    old, new = under("a", blend=LINEAR), under("a", "b", blend=LINEAR, **rrf(b=9))
+    assert moved_by("d1", old, new).endswith("(fused rank 1 → 3, its own terms stayed)")
+    lighter = under("a", "b", blend=LINEAR, **rrf(a=0.1))
+    assert moved_by("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")

@@ -1,0 +1,183 @@
+"""A decision for people, for JUnit and for a test's output: nothing lost, nothing let through."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fusion_bench.cli._app import console
+from fusion_bench.cli._gate_table import render
+from fusion_bench.gate.render import check_row, headings, junit, markdown, sentence, text
+from fusion_bench.gate.result import (
+    CheckResult,
+    GateResult,
+    GoldenResult,
+    GuardResult,
+    LostDocument,
+    LostQuery,
+)
+
+NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
+
+
+def check(**changed: object) -> CheckResult:
+    given = {
+        "collection": "mine",
+        "slice": None,
+        "measure": "nDCG@10",
+        "max_drop": 0.005,
+        "verdict": "pass",
+        "fault": None,
+        "queries": 100,
+        "groups": 100,
+        "changed": 40,
+        "losses": 10,
+        "baseline_mean": 0.5,
+        "candidate_mean": 0.51,
+        "difference": 0.01,
+        "low": 0.001,
+        "p": 0.9,
+        "p_holm": 1.0,
+        "detectable": 0.03,
+        "false_pass": 0.049,
+        "few": False,
+    }
+    return CheckResult.model_validate(given | changed)
+
+
+def guard(*, holds: bool, fault: str | None = None) -> GuardResult:
+    return GuardResult(
+        collection="mine",
+        measure="nDCG@10",
+        lose=0.5,
+        at_most=0.01,
+        losers=3,
+        share=0.03,
+        fault=fault,
+        holds=holds,
+    )
+
+
+def golden(*, holds: bool, place: int | None, fault: str | None = None) -> GoldenResult:
+    return GoldenResult(
+        collection="mine", query=NASTY, document="d", top=3, place=place, fault=fault, holds=holds
+    )
+
+
+def result(**changed: object) -> GateResult:
+    given = {"experiment": NASTY, "baseline": "b.json", "system": NASTY, "exit_code": 0}
+    return GateResult.model_validate(given | changed)
+
+
+FULL = result(
+    against="old",
+    reason=NASTY,
+    changes={NASTY: (None, ["a"])},
+    checks=(
+        check(),
+        check(verdict="regressed", difference=-0.1, slice=NASTY),
+        check(verdict="inconclusive", measure="RR"),
+        check(verdict="inconclusive", fault="an empty slice", measure="AP", p=None, low=None),
+        check(verdict="pass", few=True, measure="P@5", detectable=None, false_pass=None),
+    ),
+    guards=(guard(holds=True), guard(holds=False), guard(holds=False, fault="no query")),
+    golden=(
+        golden(holds=True, place=1),
+        golden(holds=False, place=None),
+        golden(holds=False, place=None, fault="no such query"),
+    ),
+    worst=(
+        LostQuery(
+            collection="mine",
+            query=NASTY,
+            measure="nDCG@10",
+            before=1.0,
+            after=0.0,
+            documents=(LostDocument(document=NASTY, grade=2, before=1, after=None, moved_by="x"),),
+        ),
+    ),
+    exit_code=1,
+)
+
+
+def cases_of(decision: GateResult) -> dict[str, list[str]]:
+    """What JUnit says, by kind of outcome."""
+    [suite] = ET.fromstring(junit(decision))  # noqa: S314 - made by the code under test
+    found: dict[str, list[str]] = {"passed": []}
+    for case in suite:
+        kinds = [child.tag for child in case if child.tag != "system-out"] or ["passed"]
+        assert len(kinds) == 1
+        found.setdefault(kinds[0], []).append(str(case.get("name")))
+    counts = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    for kind, attribute in counts.items():
+        assert suite.get(attribute) == str(len(found.get(kind, [])))
+    return found
+
+
+def test_junit_tells_what_failed_from_what_could_not_be_checked() -> None:
+    found = cases_of(FULL)
+    assert len(found["passed"]) == 4
+    assert len(found["failure"]) == 4  # one regressed, one inconclusive, a guard, a golden query
+    assert len(found["error"]) == 3
+    warned = cases_of(FULL.model_copy(update={"on_inconclusive": "warn"}))
+    assert warned["skipped"] == ["mine / RR"]
+    assert len(warned["failure"]) == 3
+
+
+def test_a_refusal_is_an_error() -> None:
+    refused = result(refused=("other split", "other ties"), exit_code=2)
+    assert cases_of(refused) == {"passed": [], "error": ["comparable"]}
+    assert "other split; other ties" in markdown(refused)
+    assert text(refused).endswith("refused: other split; other ties")
+
+
+def test_no_name_becomes_markup() -> None:
+    page = markdown(FULL)
+    assert "<b>" not in page
+    assert "\x1b" not in page + text(FULL) + junit(FULL)
+    table = [line for line in page.splitlines() if line.startswith("| ✅ mine")]
+    assert len(table) == 2
+    assert all(line.count("|") == len(headings()) + 1 for line in table)
+
+
+def test_the_headline_counts_everything() -> None:
+    assert FULL.headline == (
+        "regressed: 5 checks (2 pass, 1 regressed, 2 inconclusive, 2 guards broken, "
+        "3 could not be made)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (check(fault="NaN", verdict="inconclusive"), "could not be checked: NaN"),
+        (check(few=True), "fewer than 10 changed, so this holds on these queries only"),
+        (
+            check(verdict="inconclusive"),
+            "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
+            "power .8",
+        ),
+        (check(verdict="regressed"), "40 of 100 queries changed, 10 worse)"),
+    ],
+)
+def test_a_check_in_words(given: CheckResult, words: str) -> None:
+    assert sentence(given).endswith(words)
+
+
+def test_a_row_has_a_cell_for_every_heading() -> None:
+    row = check_row(check(few=True, detectable=None, false_pass=None))
+    assert len(row) == len(headings())
+    assert row[1] == "pass (on these queries only)"
+    assert row[-2:] == ("n/a", "n/a")
+
+
+def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    render(FULL, console())
+    out = capsys.readouterr().out
+    assert "mine / RR" in out
+    assert "\x1b" not in out
+    assert "lost: mine, query" in out
+    assert "at most 1 % may: broken" in out
+    assert "it must be in the top 3: holds" in out
+    assert out.rstrip().endswith("3 could not be made)")

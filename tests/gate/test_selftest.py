@@ -1,0 +1,162 @@
+"""The gate on trial: promises that hold, and faults that the trial must find."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.gate import trial as trial_module
+from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.selftest import SelfTest, self_test
+from fusion_bench.gate.selftest_page import headline, page, picture, plain
+from fusion_bench.statistics import randomisation_p, t_quantile
+from tests.gate import cases
+from tests.tiny import edit
+
+RUNS = 400
+
+
+def contests(size: int = 60, seed: int = 3) -> list[Contest]:
+    """Two correlated measures, and one that hardly changes; queries in pairs."""
+    random = np.random.default_rng(seed)
+    first = random.normal(0, 0.2, size) * (random.random(size) < 0.7)
+    second = 0.5 * first + random.normal(0, 0.1, size)
+    still = np.zeros(size)
+    still[:3] = 0.5
+    groups = np.arange(size) // 2
+    base = np.full(size, 0.5)
+    return [
+        Contest("c", None, name, 0.01, base, base + d, groups)
+        for name, d in (("one", first), ("two", second), ("still", still))
+    ]
+
+
+@pytest.fixture(scope="module")
+def found() -> SelfTest:
+    return self_test(contests(), runs=RUNS, seed=5)
+
+
+def test_every_promise_is_tried_and_holds(found: SelfTest) -> None:
+    kinds = [(f.kind, f.check) for f in found.findings]
+    assert kinds.count(("false alarm", "")) == 1
+    for name in ("c / one", "c / two"):
+        assert kinds.count(("test alone", name)) == 1
+        assert kinds.count(("false pass", name)) == 1
+        assert kinds.count(("detection", name)) == 6
+    assert found.holds
+    assert list(found.skipped) == ["c / still"]
+    assert "differ on 3 queries" in found.skipped["c / still"]
+    assert all(f.low <= f.share <= f.high for f in found.findings)
+
+
+def test_detection_grows_with_the_drop(found: SelfTest) -> None:
+    shares = [f.share for f in found.findings if (f.kind, f.check) == ("detection", "c / one")]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.2
+    assert shares[-1] > 0.9
+
+
+def test_it_is_the_same_for_the_same_seed(found: SelfTest) -> None:
+    again = self_test(contests(), runs=RUNS, seed=5)
+    assert again.findings == found.findings
+    other = self_test(contests(), runs=RUNS, seed=6)
+    assert other.findings != found.findings
+
+
+def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = randomisation_p
+
+    def lenient(*given: object, **options: object) -> object:
+        return real(*given, **options) / 3  # type: ignore[arg-type]
+
+    monkeypatch.setattr(trial_module, "randomisation_p", lenient)
+    found = self_test(contests(), runs=RUNS, seed=5)
+    wrong = {f.kind for f in found.findings if not f.holds}
+    assert "test alone" in wrong
+    assert not found.holds
+    assert "broken" in headline(found)
+
+
+def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = t_quantile
+    monkeypatch.setattr(trial_module, "t_quantile", lambda f, p: real(f, p) / 3)
+    found = self_test(contests(), runs=RUNS, seed=5)
+    assert {f.kind for f in found.findings if not f.holds} == {"false pass"}
+
+
+def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
+    still = [c for c in contests() if c.measure == "still"]
+    found = self_test(still, runs=100)
+    assert not found.holds
+    assert headline(found).startswith("nothing could be tried: the two systems differ on 3")
+
+
+def test_too_few_groups_are_said_to_be_too_few() -> None:
+    one, _, _ = contests()
+    packed = Contest("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
+    found = self_test([packed], runs=100)
+    assert found.skipped == {"c / one": "3 groups are too few for the test ever to reject"}
+    assert not found.holds
+
+
+def test_slices_of_a_collection_are_swapped_together() -> None:
+    one, _, _ = contests()
+    half = np.arange(60) < 30
+    part = Contest("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
+    checks = [trial_module.trial(c, 0.025, 0.05, 1) for c in (one, part)]
+    signs = trial_module.swaps(checks, 4, 1)["c"]
+    assert signs.shape == (4, 30)
+    assert checks[1].codes.tolist() == list(range(15))
+    assert set(np.unique(signs)) == {-1, 1}
+
+
+def test_page_and_json_say_the_same(found: SelfTest) -> None:
+    text = page(found, "Self-test", ("old", "new"))
+    data = json.loads(plain(found, ("old", "new")))
+    assert text.count("| yes |") == len(found.findings) == len(data["findings"])
+    assert "Differences of new to old" in text
+    assert "not tried: c / still" in text
+    assert data["holds"] is True
+    assert len(data["curves"]["c / one"]["power"]) == 121
+
+
+def test_the_picture_is_a_png(found: SelfTest) -> None:
+    data = picture(found, {"c / one": 0.01, "c / two": 0.01})
+    assert data.startswith(b"\x89PNG")
+    assert data == picture(found, {"c / one": 0.01, "c / two": 0.01})
+
+
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(cases.make(tmp_path))
+    places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
+    (tmp_path / "datasets/mine/b.trec").write_text(cases.lines(places, "b"))
+    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    command = ["gate", cases.EXPERIMENT, "--self-test", "--runs", "100"]
+    code = main(command)
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    assert "promises, 100 runs each: all hold" in out
+    assert "live against plain" in out
+    for name in ("md", "json", "png"):
+        assert (tmp_path / f"reports/mine/self-test.{name}").exists()
+    assert main([*command, "--json", "--against", "plain", "--out", "there"]) == 0
+    assert json.loads(capsys.readouterr()[0])["systems"] == ["plain", "live"]
+    assert (tmp_path / "there/self-test.md").exists()
+    assert main([*command, "--against", "dead"]) == 2
+    assert "unknown system 'dead'" in capsys.readouterr()[1]
+
+
+def test_it_needs_two_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(cases.make(tmp_path))
+    edit(tmp_path, cases.EXPERIMENT, "  plain: {runs: [a, b]}\n", "")
+    edit(tmp_path, cases.EXPERIMENT, "baseline: plain", "baseline: live")
+    assert main(["gate", cases.EXPERIMENT, "--self-test"]) == 2
+    assert "needs two different systems" in capsys.readouterr()[1]

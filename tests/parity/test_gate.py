@@ -1,0 +1,21 @@
+"""The gate keeps its promises on collections that nobody made for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.self_test import pairs
+from fusion_bench.gate.selftest import self_test
+
+pytestmark = pytest.mark.parity
+
+
+@pytest.mark.parametrize(("collection", "runs"), [("trec-dl-2019", 400), ("jqara", 200)])
+def test_every_promise_holds(collection: str, runs: int) -> None:
+    checks = [check for check in pairs(collection) if check.measure in {"nDCG@10", "RR@10"}]
+    found = self_test(checks, runs=runs, seed=11)
+    assert [f for f in found.findings if not f.holds] == []
+    tried = {f.check for f in found.findings if f.check}
+    assert f"{collection} / nDCG@10" in tried
+    printed = {f.promised for f in found.findings if f.kind == "detection"}
+    assert any(abs(power - 0.8) < 1e-3 for power in printed)

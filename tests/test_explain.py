@@ -1,0 +1,155 @@
+"""Traces by hand, and the sentences made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusion_bench.align import AlignedRuns, Ties, align
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluate import System
+from fusion_bench.explain import explain, why
+from fusion_bench.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.trace import Explanation, Term, Trace
+
+RUNS = {
+    "bm25": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0}},
+    "dense": {"q": {"d2": 0.9, "d4": 0.8}},
+}
+ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"question", "semantic"})}
+SPACES: dict[str, ScoreSpace] = {"r": "unit"}
+
+
+def runs(ties: Ties = "trec") -> AlignedRuns:
+    return align(
+        Qrels.from_dict({"q": {"d2": 2, "d1": 0}, "other": {"d1": 1}}),
+        [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in RUNS.items()],
+        rerankers=[Run.from_dict("r", {"q": {"d1": 0.9, "d2": 0.2, "d4": 0.4}})],
+        queries={"q": Query("q", type="local", confidence=0.9)},
+        ties=ties,
+    )
+
+
+def explained(ties: Ties = "trec", **options: object) -> Explanation:
+    system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], **options})
+    return explain(system, runs(ties=ties), "q", SPACES)
+
+
+def of(found: Explanation, document: str) -> Trace:
+    trace = found.trace(document)
+    assert trace is not None
+    return trace
+
+
+def test_every_term_of_rrf_v2() -> None:
+    found = explained(fusion={"method": "rrf_v2"})
+    assert [trace.document for trace in found.traces] == ["d2", "d1", "d4", "d3"]
+    assert (found.method, found.query_type, found.ties) == ("rrf_v2", None, "trec")
+    best = found.traces[0]
+    keyword, semantic = frozenset(ROLES["bm25"]), ROLES["dense"]
+    assert best.terms == (
+        Term("bm25", 1 / 62, "bm25", tuple(sorted(keyword)), 2, 8.0, 1.0),
+        Term("dense", 2 / 61, "dense", tuple(sorted(semantic)), 1, 0.9, 2.0),
+        Term("bonus", 0.05),
+    )
+    assert (best.grade, best.position, best.fused_rank, best.tier) == (2, 1, 1, "ranked")
+    assert best.total == best.score == best.fused
+    assert (of(found, "d1").grade, of(found, "d4").grade) == (0, None)
+    absent = of(found, "d3").terms[1]
+    assert (absent.rank, absent.score, absent.value) == (None, None, 0)
+    assert found.trace("d9") is None
+
+
+def test_a_bonus_per_source_belongs_to_its_source() -> None:
+    found = explained(fusion={"method": "rrf_v2", "bonus_scope": "per_source"})
+    best = of(found, "d2")
+    assert list(best.contributions) == ["bm25", "dense", "bonus bm25", "bonus dense"]
+    assert best.contributions["bonus bm25"] == 0.02
+
+
+def test_the_blend_of_a_candidate_and_those_it_leaves_alone() -> None:
+    blend = {
+        "method": "position_aware",
+        "reranker": "r",
+        "retrieval": "reciprocal_rank",
+        "missing": "below",
+        "depth": 3,
+    }
+    found = explained(blend=blend)
+    first = of(found, "d2")
+    assert first.mixed is not None
+    assert (first.mixed.raw, first.mixed.rerank, first.mixed.rerank_weight) == (0.2, 0.2, 0.25)
+    assert (first.mixed.retrieval, first.mixed.retrieval_weight) == (1.0, 0.75)
+    assert first.contributions == {"retrieval": 0.75, "rerank r": 0.05}
+    assert of(found, "d3").mixed is None
+    assert of(found, "d3").tier.startswith("beyond the rerank depth")
+    unscored = explained(blend={**blend, "depth": 4})
+    assert of(unscored, "d3").tier.startswith("without a rerank score")
+
+
+def test_what_is_cut_and_what_is_dropped_comes_last() -> None:
+    found = explained(top_k=1, min_relevance=0.0162)
+    assert [trace.position for trace in found.traces] == [1, None, None, None]
+    assert found.traces[0].document == "d2"
+    assert of(found, "d1").tier == "ranked; cut by top_k"
+    assert of(found, "d3").tier == "dropped"
+    assert "d3 is not returned (dropped)" in why(found.traces[0], of(found, "d3"), "trec")
+
+
+def test_weights_by_query_type_are_those_of_the_query() -> None:
+    weights = {
+        "local": {"keyword": 0.8, "semantic": 0.2},
+        "hybrid": {"keyword": 0.5, "semantic": 0.5},
+    }
+    found = explained(weights_by_type=weights)
+    assert found.query_type == "local"
+    assert [term.weight for term in found.traces[0].terms] == [0.8, 0.2]
+
+
+def test_a_query_that_is_not_judged_is_an_error() -> None:
+    system = System(name="s", runs=("bm25",))
+    with pytest.raises(ConfigError, match=r"no query 'q9' among the 2 .*; did you mean 'q'\?"):
+        explain(system, runs(), "q9", SPACES)
+
+
+def test_a_query_that_nobody_answered_has_no_traces() -> None:
+    assert explain(System(name="s", runs=("bm25",)), runs(), "other", SPACES).traces == ()
+
+
+# ── why A stands above B
+
+
+def test_the_greatest_term_and_what_spoke_against_it() -> None:
+    found = explained()
+    words = why(of(found, "d2"), of(found, "d1"), found.ties)
+    assert words == (
+        "0.0325225 > 0.0163934: mostly dense (+0.0163934), in spite of bm25 -0.00026441"
+    )
+
+
+def test_the_tier_comes_first() -> None:
+    found = explained(blend={"method": "replace", "reranker": "r", "depth": 2})
+    above, below = found.traces[1], found.traces[2]
+    assert why(above, below, found.ties) == (
+        f"{above.document} is ranked, {below.document} is beyond the rerank depth: below every "
+        "candidate"
+    )
+
+
+def test_ties_go_by_the_rule() -> None:
+    found = explained(runs=["dense", "bm25"], depth=1)
+    one, two = found.traces
+    assert one.score == two.score
+    assert why(one, two, "trec").endswith("the greater document id stands first ('d2' > 'd1')")
+    seen = explained(ties="first_seen", runs=["bm25", "dense"], depth=1)
+    assert why(seen.traces[0], seen.traces[1], "first_seen").endswith(
+        "the one that a source named first stands first"
+    )
+
+
+def test_a_ceiling_hides_what_decided() -> None:
+    fusion = {"method": "rrf", "normalize": "three_lists", "weights": {"bm25": 9, "dense": 4}}
+    found = explained(fusion=fusion)
+    above, below = found.traces[:2]
+    assert above.score == below.score == 1.0
+    assert above.total == 1.0
+    assert "both are cut there, and stood at" in why(above, below, found.ties)

@@ -1,0 +1,84 @@
+"""The fixture, in a real pytest run of its own and by its parts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.pytest_plugin import FusionGate, GateWarning
+from tests.gate import cases
+from tests.gate.cases import EXPERIMENT, written
+from tests.gate.test_judge import noisy
+from tests.tiny import edit
+
+TEST = f'''
+def test_search_config(fusion_gate):
+    assert fusion_gate("{EXPERIMENT}").exit_code == 0
+'''
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
+    return cases.make(tmp_path)
+
+
+def test_in_a_run_of_its_own(root: Path) -> None:
+    (root / "test_it.py").write_text(TEST)
+    (root / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "fusion_bench.pytest_plugin"]
+    home = Path(__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(home), "PYTEST_ADDOPTS": ""}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, text=True, check=False
+        )
+
+    first = run()
+    assert first.returncode == 1
+    assert "refused: no baseline at" in first.stdout
+    written(root)
+    assert "1 passed" in run().stdout
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    last = run()
+    assert last.returncode == 1
+    assert "mine / local / RR@10: regressed: mean 1.0000 → " in last.stdout
+    assert "lost: mine, query q11" in last.stdout
+    assert "Traceback" not in last.stdout
+
+
+def test_what_passes_is_returned(root: Path) -> None:
+    path = written(root)
+    gate = FusionGate(root)
+    assert gate(EXPERIMENT).exit_code == 0
+    assert gate(root / EXPERIMENT, baseline=path, datasets=["datasets"]).exit_code == 0
+
+
+def test_what_is_wrong_fails_the_test_in_one_line(root: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match=r"gate: .*no\.yaml: no such file"):
+        FusionGate(root)("experiments/no.yaml")
+
+
+@pytest.mark.parametrize("policy", ["fail", "warn", "pass"])
+def test_the_policy_holds_here_too(
+    root: Path, policy: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    noisy(root)
+    written(root)
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
+    gate = FusionGate(root)
+    if policy == "fail":
+        with pytest.raises(pytest.fail.Exception, match="inconclusive: 2 checks"):
+            gate(EXPERIMENT)
+    elif policy == "warn":
+        with pytest.warns(GateWarning, match="too noisy to tell"):
+            gate(EXPERIMENT)
+    else:
+        assert gate(EXPERIMENT).exit_code == 0
+        assert not recwarn.list
