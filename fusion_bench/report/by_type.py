@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray
@@ -73,17 +74,23 @@ def _systems(collection: Collection) -> list[SystemResult]:
     return [row for row in ranked(collection) if row.name != collection.baseline][:SHOWN]
 
 
-def _values(collection: Collection, row: SystemResult, mask: np.ndarray) -> FloatArray:
+def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:
     found: FloatArray = np.array(row.measures[collection.primary].values, dtype=np.float64)
     return found[mask]
 
 
-def _base_cells(collection: Collection, base: SystemResult, mask: np.ndarray) -> tuple[str, ...]:
+def _base_cells(
+    collection: Collection, base: SystemResult, mask: NDArray[np.bool_]
+) -> tuple[str, ...]:
     return (shown(base.name), number(_mean(_values(collection, base, mask))), "", "", "")
 
 
 def _cells(
-    report: Report, collection: Collection, row: SystemResult, base: SystemResult, mask: np.ndarray
+    report: Report,
+    collection: Collection,
+    row: SystemResult,
+    base: SystemResult,
+    mask: NDArray[np.bool_],
 ) -> tuple[str, ...]:
     own, other = (_values(collection, one, mask) for one in (row, base))
     difference = own - other
