@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,10 +13,20 @@ from pydantic import Field
 
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.load.documents import load_documents
 from fusion_bench.load.files import load_qrels, load_queries, load_run
-from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
+from fusion_bench.load.provenance import ListMeta, read_meta
+from fusion_bench.records import Document, Qrels, Query, Reading, Run, ScoreSpace
 
-__all__ = ["Dataset", "DatasetSpec", "find_dataset", "list_datasets", "load_dataset", "read_spec"]
+__all__ = [
+    "Dataset",
+    "DatasetSpec",
+    "documents_of",
+    "find_dataset",
+    "list_datasets",
+    "load_dataset",
+    "read_spec",
+]
 
 FILE = "dataset.yaml"
 
@@ -83,6 +93,7 @@ class Dataset:
         runs: The runs that were asked for, by name.
         rerankers: The rerank lists that were asked for, by name.
         queries: What is known of the queries, by id.
+        provenance: What is known of the making of the rerank lists, by name.
     """
 
     spec: DatasetSpec
@@ -90,6 +101,7 @@ class Dataset:
     runs: Mapping[str, Run]
     rerankers: Mapping[str, Run]
     queries: Mapping[str, Query]
+    provenance: Mapping[str, ListMeta] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -106,6 +118,26 @@ class Dataset:
         """Names of the splits that judged queries belong to."""
         found = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
         return tuple(sorted(split for split in found if split))
+
+    def degraded(self, reranker: str) -> tuple[str, ...]:
+        """The queries whose scores in a rerank list are not those of the provider it names.
+
+        A fallback scored them, or nobody did. Numbers made from such a list describe no one
+        reranker, so whoever decides by them has to refuse it unless told otherwise.
+
+        Args:
+            reranker: Name of the rerank list.
+
+        Returns:
+            Query ids, sorted; empty for a list of which nothing is known.
+
+        Raises:
+            UnknownNameError: The dataset has no such list.
+        """
+        if reranker not in self.spec.rerank:
+            raise UnknownNameError("reranker", reranker, self.spec.rerank, where=self.name)
+        meta = self.provenance.get(reranker)
+        return () if meta is None else tuple(sorted(meta.degraded))
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each loaded part."""
@@ -181,6 +213,11 @@ def load_dataset(
     if spec.documents is not None:
         inside(spec.documents, "documents")
     qrels = load_qrels(inside(spec.qrels, "qrels"))
+    reranks = {
+        name: (rerank, inside(rerank.path, "rerank", name, "path"))
+        for name, rerank in spec.rerank.items()
+        if rerankers is None or name in rerankers
+    }
     return Dataset(
         spec=spec,
         qrels=qrels,
@@ -195,17 +232,35 @@ def load_dataset(
             if runs is None or name in runs
         },
         rerankers={
-            name: load_run(
-                inside(rerank.path, "rerank", name, "path"),
-                name=name,
-                reading=rerank.reading,
-                score_space=rerank.score_space,
-            )
-            for name, rerank in spec.rerank.items()
-            if rerankers is None or name in rerankers
+            name: load_run(file, name=name, reading=rerank.reading, score_space=rerank.score_space)
+            for name, (rerank, file) in reranks.items()
         },
         queries={} if spec.queries is None else _queries(inside(spec.queries, "queries"), qrels),
+        provenance={
+            name: meta
+            for name, (_, file) in reranks.items()
+            if (meta := read_meta(file)) is not None
+        },
     )
+
+
+def documents_of(path: Path) -> dict[str, Document]:
+    """The texts of a dataset's documents, by id; the bench itself never needs them.
+
+    Args:
+        path: Its ``dataset.yaml``.
+
+    Raises:
+        ConfigError: It names no documents.
+        DataError: Their file breaks a rule.
+    """
+    spec, source = read_spec(path)
+    if spec.documents is None:
+        raise ConfigError(
+            f"{path}: no 'documents': name a JSON Lines file with the texts, one "
+            '{"id": …, "text": …} a line'
+        )
+    return load_documents(_Inside(source)(spec.documents, "documents"))
 
 
 def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:
