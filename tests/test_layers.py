@@ -17,7 +17,7 @@ LAYERS = [
     ["errors", "_version"],
     ["order"],
     ["ids"],
-    ["columns"],
+    ["columns", "extras"],
     ["records", "config"],
     ["registry", "query_types"],
     ["align"],
@@ -34,7 +34,8 @@ LAYERS = [
     ["results"],
     ["run", "inspect"],
     ["contrast"],
-    ["retrieve"],
+    ["remote"],
+    ["retrieve", "rerank"],
     ["cli"],
     ["__main__", "__init__"],
 ]
@@ -47,8 +48,12 @@ ONLY = {
     "ir_measures": {"measure"},
     "pyarrow": {"load"},
     "bm25s": {"retrieve"},
-    "onnxruntime": {"retrieve"},
-    "tokenizers": {"retrieve"},
+    "onnxruntime": {"retrieve", "rerank"},
+    "tokenizers": {"retrieve", "rerank"},
+    "httpx": {"remote"},
+    "stamina": {"rerank"},
+    "aiolimiter": {"rerank"},
+    "sqlite3": {"rerank"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
