@@ -24,7 +24,6 @@ __all__ = [
     "ConfigError",
     "CostLimitError",
     "DataError",
-    "FailureKind",
     "FusionBenchError",
     "MissingExtraError",
     "ProviderError",
