@@ -26,7 +26,7 @@ from fusion_bench.order import FloatArray
 from fusion_bench.report.model import Collection, SystemResult
 from fusion_bench.report.tables import number, ranked, shown
 
-__all__ = ["bars", "differences", "png"]
+__all__ = ["bars", "differences", "figure_of", "png", "styled"]
 
 # Okabe & Ito's palette: told apart with any colour vision; marks differ in shape as well.
 BLUE, RED, ORANGE, GREEN, INK, SOFT = (
@@ -72,7 +72,7 @@ STYLE = {
 def png(figure: Figure) -> bytes:
     """The picture; the same bytes for the same figure."""
     out = io.BytesIO()
-    with _style():
+    with styled():
         figure.savefig(out, format="png", dpi=DPI, metadata={"Software": None})
     return out.getvalue()
 
@@ -87,8 +87,8 @@ def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure
     """
     rows = _by_mean(collection, measure)
     marks = [_mark(collection, measure, row) for row in rows]
-    with _style():
-        figure = _figure(WIDTH, 2.1 + ROW * len(rows) + 0.1 * len(set(marks)))
+    with styled():
+        figure = figure_of(WIDTH, 2.1 + ROW * len(rows) + 0.1 * len(set(marks)))
         axes = figure.add_subplot()
         for y, (row, mark) in enumerate(zip(rows, marks, strict=True)):
             _dot(axes, row, measure, y, mark)
@@ -112,8 +112,8 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
     chosen = list(names[:PANELS] if candidates is None else candidates)
     columns = min(3, max(1, len(chosen)))
     lines = max(1, math.ceil(len(chosen) / columns))
-    with _style():
-        figure = _figure(WIDTH, 1.2 + 2.3 * lines)
+    with styled():
+        figure = figure_of(WIDTH, 1.2 + 2.3 * lines)
         title = _title(collection, collection.primary)
         figure.suptitle(
             f"{title}\nper query: system - {_plain(_short(collection.baseline))} (the baseline)",
@@ -134,7 +134,7 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Matplotlib's own defaults and ours; no word about characters that its font lacks."""
     defaults = {k: v for k, v in mpl.rcParamsDefault.items() if not k.startswith("backend")}
     with warnings.catch_warnings():
@@ -143,7 +143,8 @@ def _style() -> Iterator[None]:
             yield
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure_of(width: float, height: float) -> Figure:
+    """An empty figure, in inches, that no window knows of."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure

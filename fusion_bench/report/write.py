@@ -13,7 +13,7 @@ from fusion_bench.report.markdown import Picture
 from fusion_bench.report.model import Report
 from fusion_bench.report.tables import level
 
-__all__ = ["write"]
+__all__ = ["whole", "write"]
 
 #: Longer parts of a file name are cut.
 LONGEST = 60
@@ -44,12 +44,12 @@ def write(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_whole(folder / name, data) for name, data in contents.items()]
+        return [whole(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
 
 
-def _whole(path: Path, data: bytes) -> Path:
+def whole(path: Path, data: bytes) -> Path:
     """Write a file under another name and move it into place."""
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
