@@ -172,13 +172,17 @@ class Remote:
     async def _call(self, method: str, path: str, **body: Any) -> Any:  # noqa: ANN401 - JSON
         library = _httpx()
         where = f"{self.base_url}{path}"
+        response, failure = None, None
         try:
             response = await self._client.request(method, where, **body)
         except library.TimeoutException:
-            raise ProviderError(f"{where}: no answer in time", kind="timeout") from None
+            failure = ProviderError(f"{where}: no answer in time", kind="timeout")
         except library.HTTPError as error:
             message = f"{where}: {self._safe(str(error) or type(error).__name__)}"
-            raise ProviderError(message, kind="connection") from None
+            failure = ProviderError(message, kind="connection")
+        if response is None:
+            # Raised out here, so that no frame that held the request hangs on to it.
+            raise failure or AssertionError("unreachable")
         if not response.is_success:
             raise self._failure(where, response)
         try:

@@ -27,6 +27,7 @@ LAYERS = [
     ["evaluate"],
     ["assess", "catalogue"],
     ["statistics"],
+    ["list_check"],
     ["compare"],
     ["experiment"],
     ["report"],

@@ -102,6 +102,8 @@ def _collection(
     yield from _table(tables.main(report, collection))
     for picture in pictures:
         yield from (f"![{escape(picture.title)}]({picture.file})", "")
+    if (priced := tables.prices(collection)) is not None:
+        yield from _table(priced)
     yield from _table(tables.checks(report, collection))
     for name in collection.measures[1:]:
         yield from _table(tables.other(report, collection, [name]))

@@ -71,6 +71,8 @@ def _collection(report: Report, collection: Collection, console: Console) -> Non
 
 def _tables(report: Report, collection: Collection, console: Console) -> Iterator[Table]:
     yield tables.main(report, collection)
+    if (priced := tables.prices(collection)) is not None:
+        yield priced
     yield tables.checks(report, collection)
     rest = collection.measures[1:]
     while rest:  # beside each other, as many as fit; a pipe gets one after the other, complete

@@ -118,7 +118,7 @@ class Loopback:
     """
 
     dialect: str
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     most: int = 10_000
     score: Score = plain_score
     fail: Callable[[int], str | None] = lambda _: None

@@ -229,7 +229,10 @@ def test_texts_that_are_missing(
     ("text", "problem"),
     [
         ("chain: [a]\n", "c.yaml:1: chain.0: unknown provider 'a' (known: none)"),
-        ("providers:\n  a: {method: nope}\n", "c.yaml:2: providers.a: unknown rerank provider 'nope'"),
+        (
+            "providers:\n  a: {method: nope}\n",
+            "providers.a: unknown rerank provider 'nope'",
+        ),
         ("settings: {top_k: 0}\n", "c.yaml:1: settings.top_k: input should be greater than"),
         ("settings: {tpo_k: 1}\n", "settings.tpo_k: unknown key 'tpo_k'; did you mean 'top_k'"),
         ("simulation: {latency: {p50: 9, p95: 1}}\n", "p95 (1 ms) is below p50 (9 ms)"),
