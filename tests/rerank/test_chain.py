@@ -37,9 +37,8 @@ async def sessions(
     async with AsyncExitStack() as stack:
         opened = []
         for state in servers:
-            built = providers.build(
-                {"method": state.dialect, "base_url": state.url, "key": None, "timeout": 5}
-            )
+            where = {"base_url": state.url, "key": None, "timeout": 5, "concurrency": 64}
+            built = providers.build({"method": state.dialect, **where})
             reranker = await stack.enter_async_context(built.open())
             opened.append(Session(reranker, settings, **options))  # type: ignore[arg-type]
         yield opened
@@ -175,9 +174,14 @@ def test_the_breaker_spares_a_dead_provider_and_tries_it_again() -> None:
 
 
 def test_two_hundred_queries_at_once() -> None:
-    with serving(
-        Loopback("jina", fail=lambda n: "429 retry-after-ms=5" if n % 7 == 0 else None)
-    ) as s:
+    together = threading.Barrier(32, timeout=60)  # only passed by 32 requests at once
+
+    def fail(number: int) -> str | None:
+        if number < 32:
+            together.wait()
+        return "429 retry-after-ms=5" if number % 7 == 0 else None
+
+    with serving(Loopback("jina", fail=fail)) as s:
         store = Store()
 
         async def go() -> list[Answer]:
