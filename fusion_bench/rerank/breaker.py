@@ -8,8 +8,8 @@ The rules (nablarch's reranking design):
   first failure it opens again, for another 30 seconds.
 - The result of a call that was let through before the last change of state counts for nothing.
 
-No library was taken: pybreaker and circuitbreaker let any number of calls through half-open and
-cannot be given a clock, so that neither the third rule nor a simulation is possible with them.
+No library was taken: pybreaker, circuitbreaker and purgatory let any number of calls through
+half-open and cannot be given a clock, so that neither the third rule nor a simulation is possible.
 """
 
 from __future__ import annotations

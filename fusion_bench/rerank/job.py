@@ -91,9 +91,9 @@ async def score(
             await _opened(stack, provider, settings, store, run, spend) for provider in providers
         ]
         chain = Chain(sessions, settings)
-        job = _Job(
-            work, chain, store, run, lambda done: told(done, len(work.questions), spend.spent)
-        )
+        total = len(work.questions)
+        limit = None if settings.budget is None else settings.budget.left(0.0) / 1e3
+        job = _Job(work, chain, store, run, limit, lambda n: told(n, total, spend.spent))
         # As many queries at once as fill the first provider's places, and one to come after each.
         await job.all(2 * providers[0].concurrency)
         return _result(job, chain, spend.spent)
@@ -127,11 +127,18 @@ class _Job:
     """Workers that take one query after the other until something forbids to go on."""
 
     def __init__(
-        self, work: Work, chain: Chain, store: Store, run: str, told: Callable[[int], None]
+        self,
+        work: Work,
+        chain: Chain,
+        store: Store,
+        run: str,
+        deadline: float | None,
+        told: Callable[[int], None],
     ) -> None:
         self.work, self.chain = work, chain
         self.answers: dict[str, Answer] = {}
         self._store, self._run, self._told = store, run, told
+        self._deadline = deadline
         self._waiting = list(reversed(work.questions))
         self._stopped: FusionBenchError | None = None
 
@@ -153,7 +160,8 @@ class _Job:
 
     async def _one(self, question: Question) -> None:
         started = time.monotonic()
-        answer = await self.chain.score(question.text, [c.text for c in question.candidates])
+        texts = [candidate.text for candidate in question.candidates]
+        answer = await self.chain.score(question.text, texts, self._deadline)
         self.answers[question.id] = answer
         if answer.asked or answer.failures:
             event = query_event(

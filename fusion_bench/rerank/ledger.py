@@ -40,9 +40,10 @@ def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Totals over a run and all its interruptions.
 
     Returns:
-        Calls, documents, search units, tokens, cost, retries, filled-in scores; p50 and p95 of
-        the latency of a call and of a query; degraded answers by kind; latency by the number of
-        candidates. Latencies are of what was asked: an answer from the store takes no time.
+        Calls, queries that somebody was asked about and answered, documents, search units, tokens,
+        cost, retries, filled-in scores; p50 and p95 of the latency of a call and of a query;
+        degraded answers by kind; latency by the number of candidates. Latencies are of what was
+        asked: an answer from the store takes no time.
     """
     every = list(events)
     calls = [event for event in every if event["kind"] == "call"]
@@ -55,7 +56,7 @@ def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "call_ms": latency([event["latency_ms"] for event in calls]),
         "query_ms": latency([event["latency_ms"] for event in live]),
         "by_candidates": by_candidates(live),
-        "queries_answered": len(queries),
+        "queries_answered": len(live),
         "fallbacks": dict(Counter(e["degraded"] for e in queries if e["degraded"])),
     }
 

@@ -23,7 +23,7 @@ from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Retry, Settings
 from fusion_bench.rerank.store import Store
 from fusion_bench.rerank.truncate import Truncation
-from tests.rerank.server import Loopback, closed_port, plain_score, serving
+from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 T = TypeVar("T")
 DOCUMENTS = ["alpha", "beta", "gamma"]
@@ -204,6 +204,27 @@ def test_two_hundred_queries_at_once() -> None:
     assert told["calls"] == 200
     assert told["retries"] == len(s.requests) - 200 > 0
     assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
+
+
+@pytest.mark.parametrize("dialect", SHAPES)
+def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
+    with serving(Loopback(dialect, fail={3: "503", 50: "close", 99: "429"}.get)) as s:
+        where = {"base_url": s.url, "key": None, "concurrency": 40}
+        model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
+        asked = providers.build({"method": dialect, **where, **model})
+
+        async def go() -> list[Answer]:
+            settings = Settings(retry=FAST.model_copy(update={"on": Settings().retry.on}))
+            async with asked.open() as reranker:
+                pace = Pace(concurrency=40, requests_per_minute=None)
+                chain = Chain([Session(reranker, settings, pace=pace)], settings)
+                return await asyncio.gather(*(chain.score(f"q{i}", ["d"]) for i in range(200)))
+
+        found = asyncio.run(go())
+    assert s.complaints == []
+    assert len(s.requests) == 203
+    for i, answer in enumerate(found):
+        assert answer.scores == pytest.approx(plain_score(f"q{i}", ["d"]), abs=1e-4)
 
 
 # ── one session

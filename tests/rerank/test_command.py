@@ -171,6 +171,44 @@ def test_providers_of_two_spaces_share_the_unit_scale(root: Path, capsys: Captur
     assert {row["score"] for row in rows() if row["query"] == degraded} == {0.5}
 
 
+def test_a_production_run_keeps_its_deadline(root: Path, capsys: Capture) -> None:
+    Path("c.yaml").write_text("profile: production\n", encoding="utf-8")
+    with serving(Loopback("jina", fail={1: "hang"}.get)) as state:
+        assert main(command(state, "--config", "c.yaml", "--set", "concurrency=1")) in {2, 3}
+    told = "".join(capsys.readouterr())
+    assert "timeout" in told
+    assert (root / LIST).exists() or "no query was scored" in told
+
+
+def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
+    blocked = root / "blocked.jsonl.meta.json"
+    blocked.mkdir()  # where the record has to go
+    with serving(Loopback("jina")) as state:
+        assert main(command(state, "--out", "blocked.jsonl")) == 2
+        assert "the list cannot be written" in capsys.readouterr().err
+        blocked.rmdir()
+        assert main(command(state, "--out", "blocked.jsonl")) == 0  # and nothing was lost
+    assert set(state.paid.values()) == {1}
+
+
+def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
+    edit(root, "experiments/e.yaml", "  one:\n    runs: [a, b]", "  one:\n    runs: [a, c]")
+    with serving(Loopback("jina")) as state:
+        given = command(state, "--experiment", "experiments/e.yaml")
+        given[given.index("rrf")] = "one"
+        assert main(given) == 2
+    assert "system 'one': runs.1: unknown run 'c'" in capsys.readouterr().err
+
+
+def test_a_query_without_candidates_is_left_out(root: Path, capsys: Capture) -> None:
+    edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "")
+    with serving(Loopback("jina")) as state:
+        given = command(state, "--out", "x.jsonl")
+        given[given.index("rrf")] = "a"
+        assert main(given) == 0
+    assert "jina/resolved-model: 3 queries" in capsys.readouterr().out
+
+
 def test_nobody_scored_anything(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina", fail=lambda _: "text")) as state:
         assert main(command(state)) == 2
@@ -291,9 +329,10 @@ def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
         given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
         first = subprocess.Popen(given, cwd=tmp_path, env=env)
-        assert reached.wait(60)
+        there = reached.wait(60)
         first.send_signal(signal.SIGKILL)
         assert first.wait() == -signal.SIGKILL
+        assert there
         paid = dict(state.paid)
         assert len(paid) == 10 * 12
         state.release.set()
@@ -324,9 +363,10 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
         given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
         run = subprocess.Popen(given, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-        assert reached.wait(60)
+        there = reached.wait(60)
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=30)
+        assert there
     assert run.returncode == 130
     assert "Traceback" not in err
     with sqlite3.connect(tmp_path / "s.sqlite") as db:
