@@ -1,9 +1,19 @@
-"""Fusion and normalisation equal ranx's where ranx is right; where it is not, the reason stands."""
+"""Fusion and normalisation equal ranx's where ranx is right; where it is not, the reason stands.
+
+ranx is compared as the Python that it is written in: compiling it for every test process takes
+minutes, and so does its compiled Borda on long lists. That the compiled ranx gives the same
+numbers is a test of its own, in a process of its own.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,9 +24,6 @@ from fusion_bench.align import AlignedRuns, align
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 from fusion_bench.records import Qrels, Reading, Run
-
-# ranx's own loops index with uint64, and numba says so while it compiles them.
-pytestmark = pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64")
 
 Ranked = Mapping[str, Mapping[str, float]]
 
@@ -61,13 +68,18 @@ DIFFERENCES: list[tuple[dict[str, float], str, dict[str, Any], Any, Any, str]] =
 
 
 class Ranx:
-    """The little of ranx that is compared."""
+    """The little of ranx that is compared.
 
-    def __init__(self) -> None:
+    Whether it is compiled is settled where a process first imports it.
+    """
+
+    def __init__(self, *, compiled: bool = False) -> None:
         with warnings.catch_warnings():
             # numba and ir_datasets announce their own deprecations while they are imported
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
+            config: Any = import_module("numba.core.config")
+            config.DISABLE_JIT = int(not compiled)
             import ranx
             from ranx import normalization
         self.module = ranx
@@ -132,6 +144,37 @@ def assert_close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
     assert set(ours) == set(theirs)
     for query, documents in theirs.items():
         assert ours[query] == pytest.approx(documents, rel=1e-12, abs=1e-12)
+
+
+def everything(ranx: Ranx, runs: Mapping[str, Ranked]) -> dict[str, Any]:
+    """All that the tests below and those on real collections ask ranx for."""
+    return {
+        "compiled": hasattr(sys.modules["ranx.normalization.borda_norm"]._borda_norm, "signatures"),
+        "rrf": ranx.fused(runs, norm=None, method="rrf", params={"k": 60}),
+        "wsum": ranx.fused(runs, norm="min-max", method="wsum", params={"weights": (0.3, 0.7)}),
+        **{norm: ranx.normalized(runs["bm25"], norm) for norm in NORMALISERS},
+    }
+
+
+def test_compiled_ranx_gives_the_numbers_of_its_source(ranx: Ranx, runs: dict[str, Ranked]) -> None:
+    code = (
+        "import json, sys; from tests.parity.test_ranx import Ranx, everything; "
+        "print(json.dumps(everything(Ranx(compiled=True), json.load(sys.stdin))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(runs),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    compiled, source = json.loads(done.stdout), everything(ranx, runs)
+    assert (compiled.pop("compiled"), source.pop("compiled")) == (True, False)
+    assert compiled.keys() == source.keys()
+    for name, lists in source.items():
+        assert_close(compiled[name], lists)
 
 
 def test_rrf(ranx: Ranx, runs: dict[str, Ranked]) -> None:

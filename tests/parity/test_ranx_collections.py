@@ -20,10 +20,7 @@ from fusion_bench.order import FloatArray
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned
 from tests.parity.test_ranx import NORMALISERS, Ranked, Ranx
 
-pytestmark = [
-    pytest.mark.parity,
-    pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64"),
-]
+pytestmark = pytest.mark.parity
 
 #: ranx divides by 1e-9 where the greatest score is not positive; ours is an error.
 NEGATIVE = {"codec"}
