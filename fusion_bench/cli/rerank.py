@@ -233,7 +233,7 @@ def _print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
         f"price {ledger['cost']:.4f}; a query took {_ms(ledger['query_ms'])}"
     )
-    if ledger["by_candidates"]:
+    if ledger["by_candidates"]:  # empty where a run with another ledger had scored everything
         _print_rows("latency by number of candidates asked about", ledger["by_candidates"])
     if meta.degraded:
         query, why = next(iter(meta.degraded.items()))
@@ -258,9 +258,7 @@ def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
     for column in rows[0]:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(
-            *(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row.values())
-        )
+        table.add_row(*(_cell(value) for value in row.values()))
     console().print(table, markup=False)
 
 

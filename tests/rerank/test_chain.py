@@ -209,14 +209,14 @@ def test_two_hundred_queries_at_once() -> None:
 @pytest.mark.parametrize("dialect", SHAPES)
 def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
     with serving(Loopback(dialect, fail={3: "503", 50: "close", 99: "429"}.get)) as s:
-        where = {"base_url": s.url, "key": None, "concurrency": 40}
+        where = {"base_url": s.url, "key": None, "concurrency": 16}
         model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
         asked = providers.build({"method": dialect, **where, **model})
 
         async def go() -> list[Answer]:
             settings = Settings(retry=FAST.model_copy(update={"on": Settings().retry.on}))
             async with asked.open() as reranker:
-                pace = Pace(concurrency=40, requests_per_minute=None)
+                pace = Pace(concurrency=16, requests_per_minute=None)
                 chain = Chain([Session(reranker, settings, pace=pace)], settings)
                 return await asyncio.gather(*(chain.score(f"q{i}", ["d"]) for i in range(200)))
 

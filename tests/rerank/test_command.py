@@ -52,6 +52,11 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
     assert "jina/resolved-model: 4 queries" in out
     assert f"Written: {LIST}; in dataset.yaml:\nrerank:\n" in out
     assert "no time: all of it was stored" not in out
+    with serving(Loopback("jina", url=state.url)) as other:  # the same scores, another ledger
+        given = command(state, "--split", "test", "--out", "y.jsonl")
+        assert main(given) == 0
+    assert "no time: all of it was stored" in capsys.readouterr().out
+    assert other.requests == []
     assert set(state.paid.values()) == {1}
     for row in rows():
         query, document = f"text of {row['query']}", f"text of {row['document']}"

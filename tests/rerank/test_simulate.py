@@ -149,8 +149,8 @@ def test_the_command_answers_and_draws(
     given = ["rerank", "--dataset", "tiny", "--system", "two", "--simulate"]
     given += ["--experiment", "experiments/e.yaml", "--set", "queries=200"]
     Path("c.yaml").write_text("settings: {budget: {rerank_ms: 80}}\n", encoding="utf-8")
-    assert main([*given, "--config", "c.yaml"]) == 0
-    assert "A deadline of 80 ms costs" in capsys.readouterr().out
+    assert main([*given, "--config", "c.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"].startswith("A deadline of 80 ms costs")
     assert main(given) == 0
     out = capsys.readouterr().out
     folder = Path("reports/rerank/simulate-tiny-two")
