@@ -7,7 +7,9 @@
     ├── ConfigError             an experiment, a dataset.yaml or an option breaks a rule
     │   └── UnknownNameError    a name that nothing answers to; lists the known ones
     ├── AlignmentError          runs and judgements that do not belong together
-    └── MissingExtraError       an optional dependency is not installed
+    ├── MissingExtraError       an optional dependency is not installed
+    ├── CostLimitError          the next call could cost more than was allowed
+    └── ProviderError           a remote or local model did not answer as it should
 
 A message is one line: where, the rule, what was given, what is allowed, what to do.
 """
@@ -15,13 +17,16 @@ A message is one line: where, the rule, what was given, what is allowed, what to
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 __all__ = [
     "AlignmentError",
     "ConfigError",
+    "CostLimitError",
     "DataError",
     "FusionBenchError",
     "MissingExtraError",
+    "ProviderError",
     "UnknownNameError",
 ]
 
@@ -72,6 +77,10 @@ class AlignmentError(FusionBenchError):
     """Runs and judgements that do not belong together."""
 
 
+class CostLimitError(FusionBenchError):
+    """The next call could cost more than was allowed; nothing was spent on it."""
+
+
 class MissingExtraError(FusionBenchError):
     """An optional dependency is not installed.
 
@@ -86,3 +95,34 @@ class MissingExtraError(FusionBenchError):
             f"{purpose} needs the package {package!r}, which is not installed: "
             f"pip install 'rank-fusion-bench[{extra}]'"
         )
+
+
+#: How a call to a provider can fail: it was not reached; it took too long; it asked to wait; it
+#: broke (5xx); its answer makes no sense; it will not do this ever (key, model, request); the
+#: request was too large; the circuit breaker let nobody through.
+FailureKind: TypeAlias = Literal[
+    "connection",
+    "timeout",
+    "rate_limit",
+    "server",
+    "malformed",
+    "refused",
+    "too_large",
+    "breaker",
+]
+
+
+class ProviderError(FusionBenchError):
+    """A provider did not answer as it should.
+
+    Attributes:
+        kind: What went wrong, which decides what happens next.
+        retry_after: Seconds after which the provider wants to be asked again, if it said so.
+    """
+
+    def __init__(
+        self, message: str, *, kind: FailureKind, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.retry_after = retry_after

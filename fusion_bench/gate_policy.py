@@ -75,6 +75,7 @@ class GatePolicy(StrictModel):
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
         worst: How many of the worst queries of each collection are shown.
+        degraded: Whether a rerank list that a fallback answered in part may be gated by.
     """
 
     system: str | None = None
@@ -84,6 +85,7 @@ class GatePolicy(StrictModel):
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     worst: Annotated[int, Field(ge=0)] = 5
+    degraded: Literal["refuse", "accept"] = "refuse"
 
     @model_validator(mode="before")
     @classmethod

@@ -61,8 +61,10 @@ def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
 def notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     judged = len(dataset.qrels.queries)
+    rerankers = list(dataset.rerankers.values())
+    runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     found = []
-    for info in run_infos(dataset):
+    for info in run_infos(dataset, runs):
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
         if info.unanswered:
@@ -78,10 +80,11 @@ def notices(dataset: Dataset) -> list[str]:
                 f"no document of {kind} {info.name!r} {where} (for example "
                 f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
             )
-        if info.score_space == "logit" and ((run.scores >= 0) & (run.scores <= 1)).all():
+        found += info.notes
+        if info.degraded:
             found.append(
-                f"every score of rerank list {info.name!r} lies between 0 and 1, and it is "
-                "declared logit: if these are probabilities, say score_space: unit"
+                f"rerank list {info.name!r} is degraded: {info.degraded} queries do not have "
+                f"{info.provider}'s scores; fusion-bench rerank scores them when it runs again"
             )
         if info.unjudged_queries:
             found.append(
@@ -96,8 +99,6 @@ def notices(dataset: Dataset) -> list[str]:
                 f"run {info.name!r} has {info.zero_scores} rows scored exactly 0, which looks like "
                 f"padding: drop_zero_scores: true {remedy}"
             )
-    rerankers = list(dataset.rerankers.values())
-    runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
         found.append(f"{outside} judged queries have no relevant document: they score 0 and count")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
+from fusion_bench.align import AlignedRuns
 from fusion_bench.assess import Assessment, best_source_per_query, perfect_order
 from fusion_bench.compare import Comparison, compare, verdict
 from fusion_bench.evaluate import System, described, evaluate
+from fusion_bench.list_check import check_list, findings
 from fusion_bench.load import Dataset
 from fusion_bench.order import FloatArray
-from fusion_bench.records import Run
+from fusion_bench.records import Run, ScoreSpace
 from fusion_bench.report import model
 from fusion_bench.statistics import estimate
 from fusion_bench.task import Task
@@ -20,13 +23,18 @@ from fusion_bench.task import Task
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
 
 
-def run_infos(dataset: Dataset) -> list[model.RunInfo]:
-    """What was noticed about each input list, sources first."""
+def run_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.RunInfo]:
+    """What was noticed about each input list, sources first.
+
+    Args:
+        dataset: With the lists that are used.
+        aligned: The same lists, over the queries that are looked at.
+    """
     judged = set(dataset.qrels.queries)
     documents = set(dataset.qrels.vocabulary)
     returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
 
-    def info(name: str, run: Run, space: str | None) -> model.RunInfo:
+    def info(name: str, run: Run, space: ScoreSpace | None) -> model.RunInfo:
         expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
         return model.RunInfo(
@@ -40,12 +48,27 @@ def run_infos(dataset: Dataset) -> list[model.RunInfo]:
             duplicates=run.duplicates,
             zero_scores=run.zero_scores,
             known_documents=not expected.isdisjoint(run.vocabulary),
+            **({} if space is None else _rerank_facts(dataset, aligned, run, space)),
         )
 
     return [
         *(info(name, run, None) for name, run in dataset.runs.items()),
         *(info(name, run, dataset.spaces[name]) for name, run in dataset.rerankers.items()),
     ]
+
+
+def _rerank_facts(
+    dataset: Dataset, aligned: AlignedRuns, run: Run, space: ScoreSpace
+) -> dict[str, Any]:
+    """What is known of a rerank list beyond what is known of any run."""
+    found = check_list(run, space, aligned, dict(dataset.runs))
+    meta = dataset.provenance.get(run.name)
+    return {
+        "notes": tuple(findings(found)),
+        "degraded": len(dataset.degraded(run.name)),
+        "provider": None if meta is None else meta.asked,
+        "ledger": None if meta is None else meta.ledger,
+    }
 
 
 def _measure_result(

@@ -191,7 +191,7 @@ def _collection(task: Task, progress: Progress) -> model.Collection:
         groups=task.runs.groups,
         knows_not_relevant=task.knows_not_relevant,
         no_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        runs=tuple(run_infos(task.dataset)),
+        runs=tuple(run_infos(task.dataset, task.runs)),
         systems=(
             *(system_result(task, system, assessments[system.name]) for system in task.systems),
             *bounds(task),

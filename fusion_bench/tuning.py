@@ -140,6 +140,7 @@ class Tuning(Settings):
         effort: What a reranked candidate costs.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
         by_query_type: Tune each query type by itself too, and ask whether that is worth it.
+        degraded: Whether a rerank list that a fallback answered in part may be tuned on.
     """
 
     system: str
@@ -153,6 +154,7 @@ class Tuning(Settings):
     effort: Effort = Effort()
     crag: Crag | None = None
     by_query_type: bool = False
+    degraded: Literal["refuse", "accept"] = "refuse"
 
     def settings(self) -> Settings:
         """The part that one search needs."""

@@ -10,6 +10,7 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.inspect import describe, notices
 from fusion_bench.load import load_dataset
 from tests import tiny
+from tests.load.test_provenance import beside
 from tests.tiny import DATASET, edit
 
 
@@ -119,3 +120,13 @@ def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
     edit(root, DATASET, "score_space: unit", "score_space: logit")
     [found] = [n for n in notices(load_dataset(root / DATASET)) if "logit" in n]
     assert found.endswith("if these are probabilities, say score_space: unit")
+
+
+def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    beside(root)
+    found = [text for text in notices(load_dataset(root / DATASET)) if "degraded" in text]
+    assert found == [
+        "rerank list 'r' is degraded: 2 queries do not have cohere/m's scores; fusion-bench rerank "
+        "scores them when it runs again"
+    ]

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.align import align
 from fusion_bench.load import load_dataset
+from fusion_bench.report.model import RunInfo
 from fusion_bench.results import run_infos
 from fusion_bench.statistics import estimate
 from tests import tiny
@@ -14,11 +16,19 @@ from tests.test_run import collection
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 
+def infos(root: Path) -> list[RunInfo]:
+    dataset = load_dataset(root / DATASET)
+    rerankers = list(dataset.rerankers.values())
+    return run_infos(
+        dataset, align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
+    )
+
+
 def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "q9 Q0 d1 1 0 a\nq9 Q0 d1 2 0 a\n")
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
-    a, b, r = run_infos(load_dataset(root / DATASET))
+    a, b, r = infos(root)
     assert (a.name, a.kind, a.roles, a.score_space) == ("a", "run", ("keyword",), None)
     assert (a.unanswered, a.unjudged_queries, a.duplicates, a.zero_scores) == (1, 1, 1, 2)
     assert a.reading["on_duplicate"] == "best_rank"
@@ -30,7 +40,7 @@ def test_a_list_whose_rows_were_all_dropped_answered_nothing(tmp_path: Path) -> 
     root = tiny.make(tmp_path)
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], drop_zero_scores: true")
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a", "q3 Q0 d1 1 0 a")
-    assert run_infos(load_dataset(root / DATASET))[0].unanswered == 1
+    assert infos(root)[0].unanswered == 1
 
 
 def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from fusion_bench.task import Task, prepare
 __all__ = [
     "Arms",
     "Progress",
-    "degraded_lists",
     "facts",
     "load_arms",
     "no_progress",
@@ -190,21 +189,6 @@ def _lists(dataset: Dataset) -> dict[str, model.ListFacts]:
     spec = dataset.spec
     runs = {f"runs/{name}": said(spec.runs[name]) for name in dataset.runs}
     return runs | {f"rerank/{name}": said(spec.rerank[name]) for name in dataset.rerankers}
-
-
-def degraded_lists(dataset: Dataset) -> dict[str, str]:
-    """Rerank lists whose scores are not what they are called, each with the reason.
-
-    A dataset says so by its attribute ``degraded``: names, or a mapping of names to reasons, or a
-    function that returns either. Whatever else stands there means every list.
-    """
-    said = getattr(dataset, "degraded", ())
-    said = said() if callable(said) else said
-    if isinstance(said, Mapping):
-        return {str(name): str(reason) for name, reason in said.items()}
-    if isinstance(said, Collection) and not isinstance(said, str):
-        return dict.fromkeys(map(str, said), "a fallback gave scores")
-    return dict.fromkeys(dataset.rerankers, str(said))
 
 
 def silent_lists(arms: Arms, system: System) -> list[str]:

@@ -8,7 +8,7 @@ from fusion_bench.config import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
-from fusion_bench.gate.arms import Arms, degraded_lists, silent_lists
+from fusion_bench.gate.arms import Arms, silent_lists
 from fusion_bench.gate_policy import GatePolicy
 
 __all__ = ["candidate_of", "policy_of", "unsound"]
@@ -43,11 +43,11 @@ def candidate_of(experiment: Experiment, source: Source, *, v2_enabled: bool = T
     return system if v2_enabled else system.without_v2()
 
 
-def unsound(arms: Arms, candidate: System) -> Iterator[str]:
+def unsound(arms: Arms, candidate: System, policy: GatePolicy) -> Iterator[str]:
     """Arms that would be certified although they never ran as they are called."""
-    reranker = candidate.blend.reranker_name
-    for name, reason in degraded_lists(arms.task.dataset).items():
-        if name == reranker:
-            yield f"{arms.name}: rerank list {name!r} is degraded: {reason}"
+    for name in candidate.rerankers if policy.degraded == "refuse" else ():
+        reason = arms.task.dataset.degradation(name)
+        if reason is not None:
+            yield f"{arms.name}: {reason}"
     for what in silent_lists(arms, candidate):
         yield f"{arms.name}: {what} says nothing about any evaluated query: the arm never ran"

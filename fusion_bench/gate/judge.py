@@ -20,6 +20,7 @@ from fusion_bench.gate.evidence import weigh
 from fusion_bench.gate.losers import worst_queries
 from fusion_bench.gate.result import Bound, CheckResult, GateResult
 from fusion_bench.gate.verdict import REFUSED, exit_code
+from fusion_bench.gate_policy import GatePolicy
 
 __all__ = ["judge"]
 
@@ -67,18 +68,23 @@ def judge(
         return blank.model_copy(update={"refused": (missing,)})
     before = validated(System, {**old.config, "name": old.system}, lambda _: f"{baseline}: config")
     arms = load_arms(experiment, source, [candidate, before], folders=folders, progress=progress)
-    reasons = tuple(_refusals(old, before, candidate, experiment.ties, arms))
+    reasons = tuple(_refusals(old, (before, candidate), policy, experiment.ties, arms))
     if reasons:
         return blank.model_copy(update={"refused": reasons})
     return _decided(blank, experiment, source, old, (before, candidate), arms, progress)
 
 
 def _refusals(
-    old: Baseline, before: System, candidate: System, ties: str, arms: Sequence[Arms]
+    old: Baseline,
+    systems: tuple[System, System],
+    policy: GatePolicy,
+    ties: str,
+    arms: Sequence[Arms],
 ) -> Iterator[str]:
     """Why the two cannot be compared; what was committed is run again only where it could be."""
+    before, candidate = systems
     reasons = [*differences(old, ties, [facts(arm) for arm in arms])]
-    reasons += [reason for arm in arms for reason in unsound(arm, candidate)]
+    reasons += [reason for arm in arms for reason in unsound(arm, candidate, policy)]
     yield from reasons
     if reasons:
         return

@@ -47,11 +47,11 @@ def update(
     Raises:
         FusionBenchError: Whatever is wrong; a degraded list or one that says nothing included.
     """
-    policy_of(experiment, source)
+    policy = policy_of(experiment, source)
     candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
     history = _history(baseline)
     arms = load_arms(experiment, source, [candidate], folders=folders, progress=progress)
-    reasons = [reason for arm in arms for reason in unsound(arm, candidate)]
+    reasons = [reason for arm in arms for reason in unsound(arm, candidate, policy)]
     if reasons:
         raise FusionBenchError(f"no baseline written: {'; '.join(reasons)}")
     progress("evaluating", 0, 1)

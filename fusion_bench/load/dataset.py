@@ -16,10 +16,20 @@ from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.load.cache import Cache, cache_for
 from fusion_bench.load.cached import Wanted, aligned, load_tables
+from fusion_bench.load.documents import load_documents
 from fusion_bench.load.files import load_queries
-from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
+from fusion_bench.load.provenance import ListMeta, read_meta
+from fusion_bench.records import Document, Qrels, Query, Reading, Run, ScoreSpace
 
-__all__ = ["Dataset", "DatasetSpec", "find_dataset", "list_datasets", "load_dataset", "read_spec"]
+__all__ = [
+    "Dataset",
+    "DatasetSpec",
+    "documents_of",
+    "find_dataset",
+    "list_datasets",
+    "load_dataset",
+    "read_spec",
+]
 
 FILE = "dataset.yaml"
 T = TypeVar("T", Qrels, Run)
@@ -89,6 +99,7 @@ class Dataset:
         queries: What is known of the queries, by id.
         cache: Where it and its alignments are kept; None = nowhere.
         keys: The tables as they were read, and the key of each in the cache.
+        provenance: What is known of the making of the rerank lists, by name.
     """
 
     spec: DatasetSpec
@@ -98,6 +109,7 @@ class Dataset:
     queries: Mapping[str, Query]
     cache: Cache | None = None
     keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
+    provenance: Mapping[str, ListMeta] = field(default_factory=dict)
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -138,6 +150,38 @@ class Dataset:
         """Names of the splits that judged queries belong to."""
         found = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
         return tuple(sorted(split for split in found if split))
+
+    def degraded(self, reranker: str) -> tuple[str, ...]:
+        """The queries whose scores in a rerank list are not those of the provider it names.
+
+        A fallback scored them, or nobody did. Numbers made from such a list describe no one
+        reranker, so whoever decides by them has to refuse it unless told otherwise.
+
+        Args:
+            reranker: Name of the rerank list.
+
+        Returns:
+            Query ids, sorted; empty for a list of which nothing is known.
+
+        Raises:
+            UnknownNameError: The dataset has no such list.
+        """
+        if reranker not in self.spec.rerank:
+            raise UnknownNameError("reranker", reranker, self.spec.rerank, where=self.name)
+        meta = self.provenance.get(reranker)
+        return () if meta is None else tuple(sorted(meta.degraded))
+
+    def degradation(self, reranker: str) -> str | None:
+        """Why nothing should be decided by a rerank list, in one line; None = nothing speaks."""
+        degraded = self.degraded(reranker)
+        if not degraded:
+            return None
+        why = self.provenance[reranker].degraded[degraded[0]]
+        return (
+            f"rerank list {reranker!r} is degraded: {len(degraded)} queries do not have the scores "
+            f"of {self.provenance[reranker].asked} (for example {degraded[0]!r}: {why}): score "
+            "them again, or say 'degraded: accept'"
+        )
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each loaded part."""
@@ -239,7 +283,31 @@ def load_dataset(
         queries={} if queries is None else _queries(queries, qrels),
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
+        provenance={
+            file.name: meta
+            for file in files[after_runs:]
+            if (meta := read_meta(file.path)) is not None
+        },
     )
+
+
+def documents_of(path: Path) -> dict[str, Document]:
+    """The texts of a dataset's documents, by id; the bench itself never needs them.
+
+    Args:
+        path: Its ``dataset.yaml``.
+
+    Raises:
+        ConfigError: It names no documents.
+        DataError: Their file breaks a rule.
+    """
+    spec, source = read_spec(path)
+    if spec.documents is None:
+        raise ConfigError(
+            f"{path}: no 'documents': name a JSON Lines file with the texts, one "
+            '{"id": …, "text": …} a line'
+        )
+    return load_documents(_Inside(source)(spec.documents, "documents"))
 
 
 def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:

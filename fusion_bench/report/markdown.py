@@ -106,6 +106,8 @@ def _collection(
     typed = by_type(report, collection)
     if typed is not None:
         yield from _table(typed)
+    if (priced := tables.prices(collection)) is not None:
+        yield from _table(priced)
     yield from _table(tables.checks(report, collection))
     for name in collection.measures[1:]:
         yield from _table(tables.other(report, collection, [name]))

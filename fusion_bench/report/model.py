@@ -140,6 +140,10 @@ class RunInfo(Record):
         zero_scores: Rows scored exactly 0: padding, more often than not.
         known_documents: Whether any document of a run is judged at all, and any of a rerank list
             in some run; where none is, the ids are most likely of two kinds.
+        notes: What a look at a rerank list's scores found, a sentence each.
+        degraded: Queries of a rerank list that the provider it names did not score.
+        provider: ``provider/model`` of a rerank list, where that is known.
+        ledger: What it cost and how long it took, where that is known; see ``rerank.ledger``.
     """
 
     name: str
@@ -152,6 +156,10 @@ class RunInfo(Record):
     duplicates: int
     zero_scores: int
     known_documents: bool = True
+    notes: tuple[str, ...] = ()
+    degraded: int = 0
+    provider: str | None = None
+    ledger: dict[str, Any] | None = None
 
 
 class Collection(Record):

@@ -36,6 +36,7 @@ __all__ = [
     "number",
     "other",
     "p_value",
+    "prices",
     "ranked",
     "share",
     "shown",
@@ -344,3 +345,54 @@ def _input_row(run: RunInfo) -> Row:
     counts = (run.unanswered, run.unjudged_queries, run.duplicates, run.zero_scores)
     texts = (run.name, f"{run.kind}{space}", ", ".join(run.roles), reading)
     return Row((*map(shown, texts), *(f"{count:,}" for count in counts)))
+
+
+def prices(collection: Collection) -> Table | None:
+    """Quality against cost and latency of the rerank lists; None where neither is known."""
+    priced = {run.name: run for run in collection.runs if run.ledger}
+    chosen = [(row, priced[_list_of(row)]) for row in ranked(collection) if _list_of(row) in priced]
+    if not chosen:
+        return None
+    columns = (
+        Column("system", left=True),
+        Column("scored by", left=True),
+        Column(collection.primary),
+        Column("difference"),
+        *(Column(name) for name in ("p50 ms", "p95 ms", "price / 1,000", "tokens / 1,000")),
+        *(Column(name) for name in ("calls", "retries", "degraded")),
+    )
+    note = (
+        "Of the runs that scored the lists: p50 and p95 of a query's reranking as it was measured "
+        "then; price and tokens for 1,000 queries; degraded = queries that another provider "
+        "scored, or nobody."
+    )
+    rows = tuple(_price_row(collection, row, run) for row, run in chosen)
+    return Table("Quality against cost and latency", columns, rows, (note,))
+
+
+def _list_of(row: SystemResult) -> str:
+    """Name of the rerank list that a system blends in; empty = none."""
+    blend = (row.config or {}).get("blend")
+    return str(blend.get("reranker") or "") if isinstance(blend, dict) else ""
+
+
+def _price_row(collection: Collection, row: SystemResult, run: RunInfo) -> Row:
+    ledger = run.ledger or {}
+    latency = ledger.get("query_ms") or {}
+    queries = ledger.get("queries_answered") or 0
+    per = 1000 / queries if queries else math.nan
+    found = collection.comparison(row.name, collection.primary)
+    cells = (
+        number(row.measures[collection.primary].mean),
+        "" if found is None else number(found.difference, signed=True),
+        *(_whole(latency.get(key)) for key in ("p50", "p95")),
+        number(per * float(ledger.get("cost", math.nan))),
+        _whole(per * float(ledger.get("tokens", math.nan))),
+        *(_whole(ledger.get(key)) for key in ("calls", "retries")),
+        f"{run.degraded:,}",
+    )
+    return Row((shown(row.name), shown(run.provider or "unknown"), *cells))
+
+
+def _whole(value: float | None) -> str:
+    return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"

@@ -75,6 +75,8 @@ def _tables(report: Report, collection: Collection, console: Console) -> Iterato
     typed = by_type(report, collection)
     if typed is not None:
         yield typed
+    if (priced := tables.prices(collection)) is not None:
+        yield priced
     yield tables.checks(report, collection)
     rest = collection.measures[1:]
     while rest:  # beside each other, as many as fit; a pipe gets one after the other, complete

@@ -51,6 +51,7 @@ def sentences(report: Report, collection: Collection) -> tuple[Sentence, ...]:
     warnings = [
         *_switch(report),
         *_inputs(collection),
+        *_scores(collection),
         *_unjudged(collection),
         *_flips(collection),
         *_tied(collection),
@@ -313,6 +314,18 @@ def _inputs(collection: Collection) -> Iterator[str]:
                 f"{shown(run.name)} has {run.zero_scores:,} rows scored exactly 0, most likely "
                 "padding that fusion takes for results: see drop_zero_scores."
             )
+
+
+def _scores(collection: Collection) -> Iterator[str]:
+    """Rerank lists that are not what their scores say, or not all one provider's."""
+    for run in collection.runs:
+        if run.degraded:
+            yield (
+                f"{shown(run.name)} is degraded: {run.degraded:,} queries of the dataset do not "
+                f"have the scores of {shown(run.provider or 'its provider')}."
+            )
+        for note in run.notes:
+            yield f"{shown(note[0].upper())}{shown(note[1:])}."
 
 
 def _unjudged(collection: Collection) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config import Source
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, load_dataset
@@ -51,7 +51,11 @@ def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> 
     choices = (tuning.parameters or {}).get("blend.reranker")
     rerankers = set(system.rerankers)
     rerankers |= {str(name) for name in choices.choices} if isinstance(choices, Range) else set()
-    return load_dataset(path, runs=set(system.runs), rerankers=rerankers)
+    dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
+    for name in dataset.rerankers if tuning.degraded == "refuse" else ():
+        if (reason := dataset.degradation(name)) is not None:
+            raise DataError(f"{path}: {reason}")
+    return dataset
 
 
 def problem_on(

@@ -35,6 +35,7 @@ COMMANDS = [
     ["dataset", "list"],
     ["dataset", "show"],
     ["dataset", "check"],
+    ["rerank"],
 ]
 A, B, QRELS = (f"datasets/tiny/{name}" for name in ("a.trec", "b.trec", "qrels.txt"))
 Capture = pytest.CaptureFixture[str]
@@ -68,7 +69,7 @@ def test_help_shows_an_example(command: list[str], capsys: Capture) -> None:
 
 def test_the_overview_lists_every_command(capsys: Capture) -> None:
     out = printed(capsys, "--help")
-    for command in ("compare", "dataset", "eval", "explain", "gate", "methods"):
+    for command in ("compare", "dataset", "eval", "explain", "gate", "methods", "rerank", "tune"):
         assert f"\n  {command} " in out
     assert "130 interrupted" in out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.gate import arms as arms_module
 from fusion_bench.gate import judge, read_baseline
 from fusion_bench.gate.baseline import Baseline, write_baseline
-from fusion_bench.load.dataset import Dataset
+from fusion_bench.load.provenance import ListMeta, meta_path
 from fusion_bench.order import FloatArray
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, judged, read, written
@@ -316,31 +317,40 @@ def reranked(root: Path, missing: str = "error") -> None:
     swap(root, f"{{runs: [a], blend: {{method: replace, reranker: r, missing: {missing}}}}}")
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ({"r": "12 queries from the fallback"}, "12 queries from the fallback"),
-        (["r"], "a fallback gave scores"),
-        ("yes", "yes"),
-        (lambda: ("r",), "a fallback gave scores"),
-    ],
-)
-def test_degraded_rerank_scores(
-    root: Path, monkeypatch: pytest.MonkeyPatch, said: object, reason: str
-) -> None:
+def degrade(root: Path) -> None:
+    """Say that a fallback scored one query of the rerank list."""
+    path = root / "datasets/mine/r.trec"
+    meta = ListMeta(
+        list_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        created="2026-01-01T00:00:00Z",
+        dataset="mine",
+        system="a",
+        depth=10,
+        score_space="unit",
+        asked="one/model",
+        providers={"two/model": ("q1",)},
+        degraded={"q1": "one/model timed out"},
+    )
+    meta_path(path).write_text(meta.model_dump_json(), encoding="utf-8")
+
+
+def test_degraded_rerank_scores(root: Path) -> None:
     reranked(root)
     written(root)
-    value = staticmethod(said) if callable(said) else said
-    monkeypatch.setattr(Dataset, "degraded", value, raising=False)
-    assert f"mine: rerank list 'r' is degraded: {reason}" in refusal(root)
+    degrade(root)
+    reason = "mine: rerank list 'r' is degraded: 1 queries do not have the scores of one/model"
+    assert reason in refusal(root)
+    assert "'q1': one/model timed out" in refusal(root)
     with pytest.raises(FusionBenchError, match="no baseline written: mine: rerank list 'r'"):
         written(root)
 
 
-def test_lists_that_are_not_degraded_pass(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_degraded_rerank_scores_may_be_accepted(root: Path) -> None:
     reranked(root)
+    degrade(root)
+    path = root / EXPERIMENT
+    path.write_text(path.read_text().replace("gate:\n", "gate:\n  degraded: accept\n"))
     written(root)
-    monkeypatch.setattr(Dataset, "degraded", {"other": "fallback"}, raising=False)
     assert judged(root).exit_code == 0
 
 

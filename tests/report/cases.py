@@ -112,6 +112,9 @@ def run(
     unanswered: int = 0,
     zero_scores: int = 0,
     drop: bool = False,
+    notes: Sequence[str] = (),
+    degraded: int = 0,
+    ledger: dict[str, Any] | None = None,
 ) -> RunInfo:
     return RunInfo(
         name=name,
@@ -123,6 +126,10 @@ def run(
         unjudged_queries=1234,
         duplicates=2,
         zero_scores=zero_scores,
+        notes=tuple(notes),
+        degraded=degraded,
+        provider="cohere/m" if ledger else None,
+        ledger=ledger,
     )
 
 

@@ -309,3 +309,36 @@ def test_inputs() -> None:
         ("r", "rerank (unit)", "", reading, "0", "1,234", "2", "0"),
     ]
     assert "unanswered = judged queries without a result" in table.notes[0]
+
+
+def test_quality_against_cost_and_latency() -> None:
+    ledger = {
+        "cost": 0.5,
+        "tokens": 2000,
+        "calls": 9,
+        "retries": 1,
+        "queries_answered": 4,
+        "query_ms": {"p50": 61.2, "p95": None},
+    }
+    base, plain = cases.system("base", 0.4), cases.system("plain", 0.5, blend="replace")
+    reranked = cases.system("re", 0.5, blend="replace")
+    config = {"runs": ["a"], "blend": {"method": "replace", "reranker": "r"}}
+    reranked = reranked.model_copy(update={"config": config})
+    runs = (cases.run("r", rerank=True, ledger=ledger, degraded=2),)
+    found = cases.collection(
+        base, plain, reranked, comparisons=(cases.compared("re", 0.1),), runs=runs
+    )
+    table = tables.prices(found)
+    assert table is not None
+    assert [row.cells for row in table.rows] == [
+        (
+            "re", "cohere/m", "0.5000", "+0.1000", "61", "n/a", "125.0000", "500,000", "9", "1",
+            "2",
+        )
+    ]  # fmt: skip
+    assert len(table.columns) == len(table.rows[0].cells)
+    assert tables.prices(cases.collection(base, plain, reranked)) is None
+    none = (cases.run("r", rerank=True, ledger={"calls": 0}),)
+    unknown = tables.prices(cases.collection(base, reranked, runs=none))
+    assert unknown is not None
+    assert unknown.rows[0].cells[3:8] == ("", "n/a", "n/a", "n/a", "n/a")

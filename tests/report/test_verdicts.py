@@ -349,6 +349,13 @@ def test_the_switch() -> None:
             ],
         ),
         (run(zero_scores=1500, drop=True), []),
+        (
+            run("r", rerank=True, degraded=3, notes=["rerank list 'r\n' is squeezed"]),
+            [
+                "r is degraded: 3 queries of the dataset do not have the scores of its provider.",
+                "Rerank list 'r\\n' is squeezed.",
+            ],
+        ),
     ],
 )
 def test_input_lists(info: RunInfo, texts: list[str]) -> None:

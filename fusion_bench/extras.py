@@ -1,0 +1,27 @@
+"""Optional dependencies, imported where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from fusion_bench.errors import MissingExtraError
+
+__all__ = ["require"]
+
+
+def require(module: str, *, extra: str, purpose: str) -> Any:  # noqa: ANN401 - a module
+    """Import an optional library.
+
+    Args:
+        module: Name to import.
+        extra: The extra of this distribution that brings it.
+        purpose: What needs it, as the subject of a sentence.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(module, extra=extra, purpose=purpose) from None

@@ -1,0 +1,227 @@
+"""Is a rerank list what it says it is? Range, ties, saturation, first-stage agreement, quality.
+
+Rank measures do not see the scale of scores, and a blend lives on it. So each list is looked at
+before anything is concluded from it: scores that are the first stage's dealt out again in a new
+order, a sigmoid that was applied twice, a reranker that is worse than no reranker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench import measure
+from fusion_bench.align import AlignedRuns
+from fusion_bench.columns import factorize
+from fusion_bench.measure import parse_measure
+from fusion_bench.order import FloatArray, IntArray, positions
+from fusion_bench.records import Run, ScoreSpace
+from fusion_bench.statistics import estimate
+
+__all__ = ["ListCheck", "check_list", "findings"]
+
+#: Scores count as equal to the first stage's up to this part of them: files keep few decimals.
+SAME = 1e-5
+#: From this share of the queries on, a list's scores are called dealt out.
+DEALT = 0.9
+#: The sigmoid of anything in [0, 1] lies in [.5, .7311]; a little room for half precision.
+TWICE = (0.49, 0.74)
+#: A list on the unit scale that uses less of it is called squeezed.
+NARROW = 0.3
+#: Shares of scores at an end of the scale, and of queries with a tie at the top, worth a word.
+SATURATED, TIED = 0.05, 0.1
+#: The sigmoid of a greater logit is 1 in float64; of this one, 1 in float32.
+FLAT_LOGIT = 17.0
+
+
+@dataclass(frozen=True)
+class ListCheck:
+    """What was found of one rerank list.
+
+    Attributes:
+        name: The list.
+        space: Its declared score space.
+        low: Least score.
+        high: Greatest score.
+        tied_at_top: Share of the queries whose best score two documents or more have.
+        saturated: Share of the scores at an end of the unit scale (``unit``, ``logit``).
+        dealt_from: The run whose scores it holds in another order; None = none.
+        dealt_share: Share of the queries where that is so.
+        agreement: Run → mean rank correlation (Spearman) of its order with the list's, over the
+            documents that both rank; NaN where no query has two of them.
+        gain: Run → difference in nDCG@10, list − run, over the list's own candidates, with its
+            95 % interval.
+    """
+
+    name: str
+    space: ScoreSpace
+    low: float
+    high: float
+    tied_at_top: float
+    saturated: float
+    dealt_from: str | None
+    dealt_share: float
+    agreement: dict[str, float]
+    gain: dict[str, tuple[float, float, float]]
+
+    @property
+    def squeezed(self) -> bool:
+        """Whether it uses little of the unit scale."""
+        return self.space == "unit" and self.high - self.low < NARROW
+
+    @property
+    def sigmoid_twice(self) -> bool:
+        """Whether its scores lie where a second sigmoid would have put them."""
+        return self.squeezed and TWICE[0] <= self.low and self.high <= TWICE[1]
+
+    @property
+    def bad(self) -> bool:
+        """Whether it is worse than every run, beyond chance."""
+        return bool(self.gain) and all(high < 0 for _, _, high in self.gain.values())
+
+
+def check_list(
+    run: Run, space: ScoreSpace, aligned: AlignedRuns, sources: dict[str, Run]
+) -> ListCheck:
+    """Look at one rerank list.
+
+    Args:
+        run: The list.
+        space: What its scores are said to mean.
+        aligned: With this list among its rerankers.
+        sources: The runs by name, as they were read.
+    """
+    dealt = {name: _dealt(run, source) for name, source in sources.items()}
+    # By name: of runs that fit equally well the order of the dataset must not choose.
+    best = max(sorted(dealt), key=dealt.__getitem__, default=None)
+    is_dealt = best is not None and dealt[best] >= DEALT
+    row = aligned.rerankers.index(run.name)
+    return ListCheck(
+        name=run.name,
+        space=space,
+        low=float(run.scores.min()),
+        high=float(run.scores.max()),
+        tied_at_top=_tied_at_top(run),
+        saturated=_saturated(run.scores, space),
+        dealt_from=best if is_dealt else None,
+        dealt_share=dealt[best] if best is not None else 0.0,
+        agreement={name: _agreement(aligned, row, s) for s, name in enumerate(aligned.sources)},
+        gain=_gain(aligned, row),
+    )
+
+
+def findings(check: ListCheck) -> Iterator[str]:
+    """One sentence for each thing to know before the list's scores are believed."""
+    name = f"rerank list {check.name!r}"
+    if check.dealt_from is not None:
+        known = check.space == "order"
+        remedy = "as score_space: order says" if known else "declare score_space: order"
+        yield (
+            f"the scores of {name} are those of run {check.dealt_from!r} dealt out again "
+            f"({check.dealt_share:.0%} of its queries): only their order says anything, {remedy}"
+        )
+    if check.bad:
+        run, (mean, low, high) = max(check.gain.items(), key=lambda item: item[1][0])
+        yield (
+            f"{name} is a bad reranker: on its own candidates it is worse than every run, by "
+            f"{-mean:.4f} nDCG@10 than {run!r} ([{low:+.4f}, {high:+.4f}]) and by more than the "
+            "others"
+        )
+    if check.squeezed:
+        cause = ", where a sigmoid applied twice would put them" if check.sigmoid_twice else ""
+        yield (
+            f"{name} is squeezed: its scores lie in [{check.low:.4g}, {check.high:.4g}]{cause}; a "
+            "blend that mixes them with other scores weighs the reranker less than it says"
+        )
+    if check.space == "logit" and check.low >= 0 and check.high <= 1:
+        yield (
+            f"every score of {name} lies between 0 and 1, and it is declared logit: if these are "
+            "probabilities, say score_space: unit"
+        )
+    if check.saturated >= SATURATED:
+        share = f"{check.saturated:.0%} of the scores of {name}"
+        yield f"{share} stand at an end of the scale, where nothing tells them apart"
+    if check.tied_at_top >= TIED:
+        yield f"{name} has a tie at the top in {check.tied_at_top:.0%} of its queries"
+
+
+def _dealt(run: Run, source: Run) -> float:
+    """Share of the list's queries whose scores are the source's best ones in another order."""
+    place = {query: q for q, query in enumerate(source.queries)}
+    compared = hits = 0
+    for q, query in enumerate(run.queries):
+        mine = run.scores[run.offsets[q] : run.offsets[q + 1]]
+        if len(mine) < 2 or mine.max() == mine.min():
+            continue  # says nothing
+        compared += 1
+        other = place.get(query)
+        if other is None:
+            continue
+        begin, end = source.offsets[other], source.offsets[other + 1]
+        theirs = np.sort(source.scores[begin:end])[::-1][: len(mine)]
+        if len(theirs) == len(mine):
+            hits += bool(np.allclose(np.sort(mine)[::-1], theirs, rtol=SAME, atol=0))
+    return hits / compared if compared else 0.0
+
+
+def _tied_at_top(run: Run) -> float:
+    sizes = np.diff(run.offsets)
+    begins, sizes = run.offsets[:-1][sizes > 0], sizes[sizes > 0]
+    best = np.repeat(np.maximum.reduceat(run.scores, begins), sizes)
+    count = np.add.reduceat((run.scores == best).astype(np.int64), begins)
+    return float((count[sizes > 1] > 1).mean()) if (sizes > 1).any() else 0.0
+
+
+def _saturated(scores: FloatArray, space: ScoreSpace) -> float:
+    if space == "unit":
+        return float(((scores <= 0) | (scores >= 1)).mean())
+    return float((np.abs(scores) >= FLAT_LOGIT).mean()) if space == "logit" else 0.0
+
+
+def _agreement(aligned: AlignedRuns, row: int, source: int) -> float:
+    """Mean over the queries of Spearman's rank correlation."""
+    both = (aligned.ranks[source] > 0) & (aligned.rerank_ranks[row] > 0)
+    ranks = [
+        _among(aligned, ranked, both)
+        for ranked in (aligned.ranks[source], aligned.rerank_ranks[row])
+    ]
+    size = np.bincount(aligned.query_index, weights=both, minlength=len(aligned.queries))
+    apart = ((ranks[0] - ranks[1])[both] ** 2).astype(np.float64)
+    total = np.bincount(aligned.query_index[both], weights=apart, minlength=len(aligned.queries))
+    several = size > 1
+    n = size[several]
+    return float((1 - 6 * total[several] / (n * (n**2 - 1))).mean()) if several.any() else np.nan
+
+
+def _among(aligned: AlignedRuns, ranks: IntArray, kept: NDArray[np.bool_]) -> IntArray:
+    """(N,): 1-based place of each kept document among the kept ones of its query; else 0."""
+    count = np.bincount(aligned.query_index, weights=kept, minlength=len(aligned.queries))
+    last = np.zeros(len(aligned.queries), dtype=np.int64)
+    np.maximum.at(last, aligned.query_index[kept], ranks[kept])
+    if (last == count).all():  # nobody is missing between them: the ranks are the places
+        return np.where(kept, ranks, 0)
+    return positions(np.where(kept, -ranks.astype(np.float64), np.nan), aligned.offsets)
+
+
+def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float]]:
+    """List − run in nDCG@10, where each orders the list's own candidates."""
+    scored = aligned.rerank_ranks[row] > 0
+    answered = np.bincount(aligned.query_index, weights=scored, minlength=len(aligned.queries)) > 0
+    if answered.sum() < 2:
+        return {}
+    groups = factorize(aligned.groups)[0][answered]
+    asked = [parse_measure("nDCG@10")]
+
+    def value(ranks: IntArray) -> FloatArray:
+        place = _among(aligned, ranks, scored & (ranks > 0))
+        return np.asarray(measure.evaluate(asked, aligned, place)[0][answered])
+
+    own = value(aligned.rerank_ranks[row])
+    found = {}
+    for s, name in enumerate(aligned.sources):
+        difference = estimate(own - value(aligned.ranks[s]), groups)
+        found[name] = (difference.mean, difference.low, difference.high)
+    return found

@@ -1,0 +1,95 @@
+"""Where a rerank list comes from: the record that ``fusion-bench rerank`` writes beside it.
+
+A list whose scores are not all the asked provider's says so here, query by query, and
+:meth:`fusion_bench.load.Dataset.degraded` hands that on.
+
+Format history:
+    1   first version
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fusion_bench.config import StrictModel, validated
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.records import ScoreSpace
+
+__all__ = ["FUSED_ORDER", "ListMeta", "meta_path", "read_meta"]
+
+FORMAT_VERSION: Literal[1] = 1
+#: Stands in the place of a provider where none answered and the fused order was kept.
+FUSED_ORDER = "fused order"
+
+
+class ListMeta(StrictModel):
+    """One rerank list's provenance.
+
+    Attributes:
+        format: Always ``fusion-bench-rerank-list``.
+        format_version: See the history in this module.
+        list_sha256: SHA-256 of the list file as it was written.
+        created: When, UTC, ISO 8601.
+        dataset: The dataset whose queries were asked.
+        system: Whose fused list gave the candidates.
+        depth: How many of them a query.
+        score_space: What the written numbers mean.
+        asked: The provider that was asked first, as ``provider/model``.
+        providers: ``provider/model`` → the queries whose scores it gave; ``fused order`` → the
+            queries that nobody scored, which have no row in the list.
+        degraded: Query → why its scores are not those of ``asked``.
+        settings: The resolved configuration.
+        ledger: What the run cost and how long it took, see ``rerank.ledger``.
+    """
+
+    format: Literal["fusion-bench-rerank-list"] = "fusion-bench-rerank-list"
+    format_version: Literal[1] = FORMAT_VERSION
+    list_sha256: str
+    created: str
+    dataset: str
+    system: str
+    depth: int
+    score_space: ScoreSpace
+    asked: str
+    providers: dict[str, tuple[str, ...]]
+    degraded: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    ledger: dict[str, Any] = Field(default_factory=dict)
+
+
+def meta_path(path: Path) -> Path:
+    """Where the provenance of a list stands: ``scores.jsonl`` → ``scores.jsonl.meta.json``."""
+    return path.with_name(f"{path.name}.meta.json")
+
+
+def read_meta(path: Path) -> ListMeta | None:
+    """The provenance of a rerank list; None where nothing is known of it.
+
+    Args:
+        path: The list.
+
+    Raises:
+        DataError: The record is damaged, or belongs to another list.
+    """
+    beside = meta_path(path)
+    if not beside.is_file():
+        return None
+    try:
+        meta = validated(ListMeta, json.loads(beside.read_text(encoding="utf-8")))
+        given = hashlib.sha256(path.read_bytes()).hexdigest()
+    except ConfigError as error:
+        raise DataError(f"{beside}: {error}: score the list again") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{beside}: not a provenance record: {error}") from None
+    if given != meta.list_sha256:
+        raise DataError(
+            f"{beside}: written for another list (SHA-256 {meta.list_sha256[:12]}…, and "
+            f"{path.name} has {given[:12]}…): copy both files, or delete the record if the list is "
+            "no longer the one that was scored"
+        )
+    return meta

@@ -1,0 +1,249 @@
+"""JSON over HTTP, and keys that no log, report or traceback shows: the only user of httpx.
+
+A key comes from the environment and is handed to httpx as an authenticator, so that it stands in
+no local variable, no URL and no message; what a server says is cleared of it before anybody sees
+it.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import os
+import re
+import urllib.parse
+from collections.abc import Generator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.extras import require
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Remote", "Secret", "checked_url", "retry_after"]
+
+#: Characters of a server's message that an error quotes.
+QUOTED = 200
+#: A run of so many characters of a key is taken as part of it.
+PIECE = 6
+#: What a status means; others of 400 … 499 are "refused", of 500 and above "server".
+STATUS: dict[int, FailureKind] = {
+    408: "server",  # the server gave up waiting; our own limit is "timeout"
+    409: "server",
+    413: "too_large",
+    424: "server",  # Text-Embeddings-Inference: the model failed
+    429: "rate_limit",
+    499: "server",
+}
+
+
+class Secret:
+    """A key that shows itself to nobody but the request it is for.
+
+    Args:
+        value: The key.
+        name: The environment variable it came from, which may be shown.
+    """
+
+    __slots__ = ("__value", "name")
+
+    def __init__(self, value: str, *, name: str) -> None:
+        self.__value = value
+        self.name = name
+
+    @classmethod
+    def from_environment(cls, name: str) -> Secret:
+        """The key that an environment variable holds.
+
+        Raises:
+            ConfigError: It is not set, empty, or cannot stand in a header.
+        """
+        value = os.environ.get(name, "").strip()
+        if not value:
+            raise ConfigError(f"the environment variable {name} is not set: put the key there")
+        if not value.isascii() or not value.isprintable() or " " in value:
+            raise ConfigError(
+                f"the environment variable {name} holds characters that no key has: set it again"
+            )
+        return cls(value, name=name)
+
+    def reveal(self) -> str:
+        """The key itself: only for building a request."""
+        return self.__value
+
+    def scrubbed(self, text: str) -> str:
+        """``text`` with the key and every longer piece of it replaced.
+
+        Servers quote keys in part ("sk-ab…yz is not valid"), so that any run of characters from
+        the key goes; also where it is base64, hexadecimal or percent-encoded.
+        """
+        hidden = bytearray(len(text))
+        for form in self._forms():
+            size = min(PIECE, len(form))
+            for start in range(len(form) - size + 1):
+                at = text.find(form[start : start + size])
+                while at >= 0:
+                    hidden[at : at + size] = b"\x01" * size
+                    at = text.find(form[start : start + size], at + 1)
+        runs = re.finditer(rb"\x01+|\x00+", bytes(hidden))
+        return "".join("[key]" if hidden[r.start()] else text[r.start() : r.end()] for r in runs)
+
+    def _forms(self) -> set[str]:
+        raw = self.__value.encode()
+        forms = {self.__value, urllib.parse.quote(self.__value, safe=""), raw.hex()}
+        for shift in range(3):  # base64 looks different after one or two other bytes
+            partial = (len(raw) + shift) % 3 != 0
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                whole = encode(b"\0" * shift + raw).decode().rstrip("=")
+                forms.add(whole[-(-8 * shift // 6) : len(whole) - partial])
+        return forms
+
+    def __repr__(self) -> str:
+        return f"Secret({self.name})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not written anywhere")
+
+
+def checked_url(url: str) -> str:
+    """A base URL without its trailing slash.
+
+    Raises:
+        ConfigError: It is no http(s) URL, or has a user, a query or a fragment, where keys hide.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(f"base_url {url!r}: an http:// or https:// URL is needed")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ConfigError(
+            f"base_url of host {parts.hostname!r}: no user, query or fragment may stand in it; "
+            "keys come from the environment"
+        )
+    return url.rstrip("/")
+
+
+class Remote:
+    """One server that takes and gives JSON.
+
+    Args:
+        base_url: Where it is.
+        key: Sent as a bearer token; None = no authentication.
+        timeout: Seconds until a connection, or the next piece of an answer, must be there.
+        connections: At most so many at once.
+
+    Raises:
+        ConfigError: A base URL that is none.
+        MissingExtraError: httpx is not installed.
+    """
+
+    def __init__(
+        self, base_url: str, *, key: Secret | None, timeout: float, connections: int = 100
+    ) -> None:
+        self.base_url = checked_url(base_url)
+        self._key = key
+        library = _httpx()
+        self._client: httpx.AsyncClient = library.AsyncClient(
+            auth=None if key is None else _bearer(key),
+            timeout=timeout,
+            limits=library.Limits(max_connections=connections),
+            verify=self.base_url.startswith("https"),  # certificates take long to load
+            trust_env=False,  # neither a proxy nor a .netrc decides who sees the key
+        )
+
+    async def post(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        """Send JSON, get JSON.
+
+        Raises:
+            ProviderError: Says what kind of failure it was.
+        """
+        return await self._call("POST", path, json=body)
+
+    async def get(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        """Get JSON; see :meth:`post`."""
+        return await self._call("GET", path)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _call(self, method: str, path: str, **body: Any) -> Any:  # noqa: ANN401 - JSON
+        library = _httpx()
+        where = f"{self.base_url}{path}"
+        response, failure = None, None
+        try:
+            response = await self._client.request(method, where, **body)
+        except library.TimeoutException:
+            failure = ProviderError(f"{where}: no answer in time", kind="timeout")
+        except library.HTTPError as error:
+            message = f"{where}: {self._safe(str(error) or type(error).__name__)}"
+            failure = ProviderError(message, kind="connection")
+        if response is None:
+            # Raised out here, so that no frame that held the request hangs on to it.
+            raise failure or AssertionError("unreachable")
+        if not response.is_success:
+            raise self._failure(where, response)
+        try:
+            return response.json()
+        except (ValueError, RecursionError):
+            raise ProviderError(
+                f"{where}: the answer is not JSON: {self._safe(response.text)!r}", kind="malformed"
+            ) from None
+
+    def _failure(self, where: str, response: httpx.Response) -> ProviderError:
+        status = response.status_code
+        kind = STATUS.get(status, "server" if status >= 500 else "refused")
+        hint = {401: f": check {self._key.name}"} if self._key else {401: ": it wants a key"}
+        return ProviderError(
+            f"{where}: status {status}{hint.get(status, '')}: {self._safe(response.text)!r}",
+            kind=kind,
+            retry_after=retry_after(response.headers, datetime.now(UTC)),
+        )
+
+    def clear(self, text: str) -> str:
+        """What the server says, without the key."""
+        return text if self._key is None else self._key.scrubbed(text)
+
+    def _safe(self, text: str) -> str:
+        # Cleared before it is cut: half a key would not be recognised.
+        clear = self.clear(text)
+        return " ".join(clear.split())[:QUOTED]
+
+
+def retry_after(headers: Any, now: datetime) -> float | None:  # noqa: ANN401 - any mapping
+    """Seconds that a server asks to wait: ``retry-after-ms``, or ``Retry-After`` of RFC 9110.
+
+    Args:
+        headers: A mapping that does not care about case.
+        now: The time that a date counts from.
+
+    Returns:
+        At least 0; None where it says nothing that can be understood.
+    """
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            seconds = float(milliseconds) / 1000
+        elif (given := str(headers.get("retry-after"))).strip().isdigit():
+            seconds = float(given)
+        else:
+            seconds = (parsedate_to_datetime(given) - now).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _bearer(key: Secret) -> httpx.Auth:
+    """An authenticator that keeps the key out of every local variable."""
+    base: type[httpx.Auth] = _httpx().Auth
+
+    def auth_flow(_: httpx.Auth, request: httpx.Request) -> Generator[httpx.Request]:
+        request.headers["Authorization"] = f"Bearer {key.reveal()}"
+        yield request
+
+    return type("Bearer", (base,), {"auth_flow": auth_flow})()  # type: ignore[no-any-return]
+
+
+def _httpx() -> Any:  # noqa: ANN401 - a module
+    return require("httpx", extra="remote", purpose="asking a server")

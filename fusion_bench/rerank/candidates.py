@@ -1,0 +1,161 @@
+"""What is to be scored: the top of a system's fused list for each query, with its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.align import align
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluate import Ranking, System, rankings
+from fusion_bench.experiment import read_experiment
+from fusion_bench.fuse import fusions
+from fusion_bench.load import Dataset, documents_of, load_dataset
+from fusion_bench.load.dataset import DatasetSpec, read_spec
+from fusion_bench.records import Document
+from fusion_bench.rerank.pipeline import Candidate
+
+__all__ = ["Question", "Work", "find_system", "prepare"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One query with its candidates.
+
+    Attributes:
+        id: The query's id.
+        text: What it asks.
+        candidates: In fused order.
+    """
+
+    id: str
+    text: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that a run has to score.
+
+    Attributes:
+        dataset: Name of the dataset.
+        fingerprint: SHA-256 of what the candidates were made from.
+        system: The system whose fused list gives the candidates.
+        depth: At most so many candidates a query.
+        split: Only queries of this split; None = all judged queries.
+        questions: One a query.
+    """
+
+    dataset: str
+    fingerprint: str
+    system: System
+    depth: int
+    split: str | None
+    questions: tuple[Question, ...]
+
+    @property
+    def documents(self) -> int:
+        """Pairs of query and document."""
+        return sum(len(question.candidates) for question in self.questions)
+
+
+def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System:
+    """The system of that name.
+
+    Args:
+        name: Of a system of the experiment, of a run, or of a fusion method, which then fuses all
+            runs.
+        spec: The dataset.
+        experiment: An experiment file; None = only runs and fusion methods are known.
+
+    Raises:
+        UnknownNameError: Nothing is called so.
+    """
+    systems: Mapping[str, System] = {}
+    if experiment is not None:
+        systems = read_experiment(experiment)[0].systems
+    if name in systems:
+        return systems[name]
+    if name in spec.runs:
+        return System(name=name, runs=(name,))
+    if name in fusions.all():
+        return System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name))
+    raise UnknownNameError("system", name, {*systems, *spec.runs, *fusions.all()})
+
+
+def prepare(path: Path, system: System, *, depth: int, split: str | None = None) -> Work:
+    """Read a dataset, fuse, and take the top of each query's list.
+
+    Args:
+        path: The dataset's ``dataset.yaml``.
+        system: Its fusion gives the order; its blend is not looked at.
+        depth: At most so many candidates a query.
+        split: Only queries of this split; None = all judged queries.
+
+    Raises:
+        ConfigError: The system does not fit the dataset, or there is no such split.
+        DataError: A query or a document has no text.
+    """
+    roles = {name: frozenset(run.roles) for name, run in read_spec(path)[0].runs.items()}
+    lists = () if system.blend.reranker_name is None else (system.blend.reranker_name,)
+    for location, problem in system.problems(roles, lists):
+        place = ".".join(str(part) for part in location)
+        raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
+    fusing = system.model_copy(update={"blend": NoBlend(), "top_k": None})
+    dataset = load_dataset(path, runs=system.runs, rerankers=())
+    wanted = _wanted(dataset, split)
+    texts = documents_of(path)
+    found = tuple(_questions(dataset, fusing, depth, wanted, texts))
+    return Work(dataset.name, dataset.fingerprint, system, depth, split, found)
+
+
+def _wanted(dataset: Dataset, split: str | None) -> Collection[str]:
+    if split is None:
+        return set(dataset.qrels.queries)
+    if split not in dataset.splits:
+        raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
+    return {query.id for query in dataset.queries.values() if query.split == split}
+
+
+def _questions(
+    dataset: Dataset,
+    system: System,
+    depth: int,
+    wanted: Collection[str],
+    texts: Mapping[str, Document],
+) -> Iterator[Question]:
+    runs = align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries)
+    for _, ranking in rankings(system, runs, {}):
+        for q, query in enumerate(ranking.runs.queries):
+            if query not in wanted:
+                continue
+            known = dataset.queries.get(query)
+            if known is None or not known.text:
+                raise DataError(
+                    f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
+                    "file ('queries' of dataset.yaml)"
+                )
+            top = tuple(_top(dataset, ranking, q, depth, texts))
+            if top:
+                yield Question(query, known.text, top)
+
+
+def _top(
+    dataset: Dataset, ranking: Ranking, q: int, depth: int, texts: Mapping[str, Document]
+) -> Iterator[Candidate]:
+    runs = ranking.runs
+    rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
+    place = ranking.positions[rows]
+    inside = rows[(place > 0) & (place <= depth)]
+    for row in inside[np.argsort(ranking.positions[inside])]:
+        name = runs.vocabulary[runs.documents[row]]
+        if name not in texts:
+            raise DataError(
+                f"{dataset.name}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
+                "no text in 'documents' of dataset.yaml"
+            )
+        yield Candidate(name, texts[name].text, float(ranking.scores[row]))

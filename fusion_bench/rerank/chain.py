@@ -1,0 +1,134 @@
+"""Who is asked next when a provider fails: the design's table.
+
+=================  =====================================================================
+connection, 5xx    the next provider; after the last, the fused order
+timeout            the fused order at once (6.1), or the next provider (6.2) if asked for
+429                waits as long as it is told, a few times; then the fused order
+malformed answer   the fused order, logged as an error
+breaker open       the next provider
+=================  =====================================================================
+
+A query's scores are all one provider's: another one scores all of its documents anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.load.provenance import FUSED_ORDER
+from fusion_bench.records import ScoreSpace
+from fusion_bench.rerank.protocol import Identity
+from fusion_bench.rerank.session import Session
+from fusion_bench.rerank.settings import Settings
+
+__all__ = ["Answer", "Chain"]
+
+log = logging.getLogger("fusion_bench.rerank")
+
+#: Failures after which another provider may do better.
+PASSED_ON: frozenset[FailureKind] = frozenset({"connection", "server", "breaker"})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a chain found for one query.
+
+    Attributes:
+        scores: One a document; None = keep the fused order.
+        identity: Who gave them; None = nobody.
+        failures: Who failed before, and how.
+        asked: Documents that were not in the store.
+    """
+
+    scores: tuple[float, ...] | None
+    identity: Identity | None
+    failures: tuple[tuple[str, FailureKind], ...] = ()
+    asked: int = 0
+
+    @property
+    def label(self) -> str:
+        """``provider/model``, or ``fused order``."""
+        return FUSED_ORDER if self.identity is None else self.identity.label
+
+    @property
+    def degraded(self) -> str:
+        """Why these are not the first provider's scores; empty where they are."""
+        if not self.failures:
+            return ""
+        told = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
+        return f"{self.label} after {told}"
+
+
+class Chain:
+    """Providers in the order they are asked.
+
+    Args:
+        sessions: The first is the one that is wanted.
+        settings: What happens on a timeout and on a refusal.
+
+    Raises:
+        ConfigError: No provider, or one whose scores cannot stand in the same list.
+    """
+
+    def __init__(self, sessions: Sequence[Session], settings: Settings) -> None:
+        if not sessions:
+            raise ConfigError("a chain of rerankers needs at least one provider")
+        self.sessions, self._settings = tuple(sessions), settings
+        spaces = {session.identity.space for session in sessions}
+        if len(spaces) > 1 and not spaces <= {"unit", "logit", "log_prob"}:
+            raise ConfigError(
+                f"the providers of a chain give scores of the spaces {', '.join(sorted(spaces))}, "
+                "which cannot be brought onto one scale: choose providers of one space, or of "
+                "unit, logit and log_prob"
+            )
+
+    @property
+    def identity(self) -> Identity:
+        """Who is asked first."""
+        return self.sessions[0].identity
+
+    @property
+    def space(self) -> ScoreSpace:
+        """The space that all providers' scores can be brought into."""
+        spaces = {session.identity.space for session in self.sessions}
+        return spaces.pop() if len(spaces) == 1 else "unit"
+
+    async def score(
+        self, query: str, documents: Sequence[str], deadline: float | None = None
+    ) -> Answer:
+        """Ask one provider after the other.
+
+        Args:
+            query: The query.
+            documents: Texts of the candidates, best first.
+            deadline: Seconds for each provider.
+
+        Raises:
+            ProviderError: A refusal, when settings are strict.
+            CostLimitError: A call could cost more than is allowed.
+        """
+        failures: list[tuple[str, FailureKind]] = []
+        for session in self.sessions:
+            try:
+                found = await session.score(query, documents, deadline)
+            except ProviderError as error:
+                self._report(error)
+                failures.append((session.identity.label, error.kind))
+                if not self._passes_on(error.kind):
+                    break
+            else:
+                return Answer(found.scores, found.identity, tuple(failures), found.asked)
+        return Answer(None, None, tuple(failures))
+
+    def _passes_on(self, kind: FailureKind) -> bool:
+        timeout = kind == "timeout" and self._settings.on_timeout == "next"
+        return timeout or kind in PASSED_ON
+
+    def _report(self, error: ProviderError) -> None:
+        if error.kind in {"refused", "too_large"} and self._settings.strict:
+            raise error
+        level = logging.ERROR if error.kind in {"malformed", "refused"} else logging.WARNING
+        log.log(level, "%s", error)

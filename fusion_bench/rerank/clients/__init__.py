@@ -1,0 +1,5 @@
+"""One file a dialect; :data:`providers` finds them by name."""
+
+from fusion_bench.rerank.clients._base import HttpProvider, Price, Provider, providers
+
+__all__ = ["HttpProvider", "Price", "Provider", "providers"]

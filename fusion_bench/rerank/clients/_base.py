@@ -1,0 +1,222 @@
+"""The contract of a provider, and what those behind HTTP share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from fusion_bench.config import StrictModel
+from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.records import ScoreSpace
+from fusion_bench.registry import Registry
+from fusion_bench.remote import Remote, Secret, checked_url
+from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
+from fusion_bench.rerank.truncate import Truncation, approximate_tokens
+
+__all__ = ["HttpProvider", "Price", "Provider", "providers"]
+
+Amount = Annotated[float, Field(ge=0)]
+
+
+class Price(StrictModel):
+    """What a provider charges, in one currency throughout; prices change, so none is built in.
+
+    Attributes:
+        per_1000_searches: For search units.
+        per_million_tokens: For tokens read.
+        per_million_output_tokens: For tokens written.
+    """
+
+    per_1000_searches: Amount = 0.0
+    per_million_tokens: Amount = 0.0
+    per_million_output_tokens: Amount = 0.0
+
+    def of(self, usage: Usage) -> float:
+        """The price of a usage."""
+        return (
+            usage.searches * self.per_1000_searches / 1e3
+            + usage.tokens * self.per_million_tokens / 1e6
+            + usage.output_tokens * self.per_million_output_tokens / 1e6
+        )
+
+
+class Provider(StrictModel):
+    """One reranker, as a configuration.
+
+    Attributes:
+        method: Its name.
+        source: Where its dialect is described.
+        model: The model to ask for.
+        space: What its scores mean.
+        batch: At most so many documents a call.
+        max_tokens: Documents are cut at so many tokens; None = never.
+        tokenizer: A ``tokenizer.json`` that counts them; None = estimated.
+        concurrency: At most so many calls at once.
+        requests_per_minute: At most so many calls a minute, evenly spaced; None = no limit.
+        price: What it charges; None = not known, 0 where it runs on one's own machine.
+    """
+
+    source: ClassVar[str]
+
+    method: str
+    model: str = ""
+    space: ScoreSpace = "unit"
+    batch: Annotated[int, Field(ge=1)] = 100
+    max_tokens: Annotated[int, Field(ge=1)] | None = 8192
+    tokenizer: Path | None = None
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    price: Price | None = None
+
+    @property
+    def truncation(self) -> Truncation:
+        """How documents are cut."""
+        return Truncation(self.max_tokens, self.tokenizer)
+
+    @property
+    def identity(self) -> Identity:
+        """What its scores depend on, as far as it is known before the first answer."""
+        return Identity(
+            provider=self.method,
+            model=self.model,
+            space=self.space,
+            truncation=self.truncation.label,
+        )
+
+    @abstractmethod
+    def open(self) -> AbstractAsyncContextManager[Reranker]:
+        """Connect, or load the model; leaving the context gives back what that took.
+
+        Raises:
+            ConfigError: A key is missing.
+            MissingExtraError: A library is.
+        """
+
+    def estimate(self, query: str, documents: Sequence[str]) -> Usage:
+        """What one call would be billed by, with estimated tokens."""
+        asked = approximate_tokens(query)
+        return Usage(tokens=sum(asked + approximate_tokens(document) for document in documents))
+
+
+class HttpProvider(Provider):
+    """A provider behind HTTP: a path, how to ask, how to read the answer.
+
+    Attributes:
+        path: Of the endpoint, below ``base_url``.
+        base_url: Where the server is; servers of one's own speak the same dialects.
+        key: Environment variable that holds the key; None = the server wants none.
+        timeout: Seconds until a connection, or the next piece of an answer, must be there.
+    """
+
+    path: ClassVar[str]
+
+    base_url: str
+    key: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, value: str) -> str:
+        try:
+            return checked_url(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def identity(self) -> Identity:
+        """With the endpoint's URL, which holds its version."""
+        return replace(super().identity, endpoint=f"{self.base_url}{self.path}")
+
+    @abstractmethod
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """The body that asks for all documents' scores."""
+
+    @abstractmethod
+    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """What the answer says of ``count`` documents.
+
+        Raises:
+            ProviderError: Kind ``malformed``.
+        """
+
+    async def resolve(self, remote: Remote) -> str | None:  # noqa: ARG002 - for those who need it
+        """The model that the server really runs, where it must be asked for that."""
+        return None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Reranker]:
+        """Connect; see :meth:`Provider.open`."""
+        key = None if self.key is None else Secret.from_environment(self.key)
+        remote = Remote(self.base_url, key=key, timeout=self.timeout, connections=self.concurrency)
+        try:
+            model = await self.resolve(remote)
+            yield _Remote(self, remote, replace(self.identity, model=model or self.model))
+        finally:
+            await remote.close()
+
+
+class _Remote:
+    """An :class:`HttpProvider` that is connected."""
+
+    def __init__(self, provider: HttpProvider, remote: Remote, identity: Identity) -> None:
+        self.identity, self.batch = identity, provider.batch
+        self._provider, self._remote = provider, remote
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        """Ask; halves of what the server finds too large are asked one after the other."""
+        body = self._provider.request(query, documents)
+        try:
+            data = await self._remote.post(self._provider.path, body)
+        except ProviderError as error:
+            if error.kind != "too_large" or len(documents) == 1:
+                raise
+            self.batch = min(self.batch, half := (len(documents) + 1) // 2)
+            parts = [await self.score(query, documents[:half])]
+            parts.append(await self.score(query, documents[half:]))
+            return _joined(parts)
+        reply = self._provider.reply(data, len(documents))
+        said = None if reply.model is None else self._remote.clear(reply.model)
+        return replace(reply, model=said)
+
+
+def _joined(parts: Sequence[Reply]) -> Reply:
+    models = {part.model for part in parts}
+    if len(models) > 1:
+        raise ProviderError("the model changed between two calls of a query", kind="malformed")
+    return Reply(
+        tuple(score for part in parts for score in part.scores),
+        model=models.pop(),
+        usage=sum((part.usage for part in parts), Usage()),
+        filled=sum(part.filled for part in parts),
+    )
+
+
+def mapping(data: Any, *keys: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The mapping that stands under ``keys``; empty where there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def number(data: dict[str, Any], *keys: str) -> int:
+    """The first of the values that is a whole number; 0 where none is."""
+    for key in keys:
+        value = data.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
+            return int(value)
+    return 0
+
+
+def text(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
+    """The text that stands under a key, if one does."""
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+providers: Registry[Provider] = Registry("rerank provider", "fusion_bench.rerank.clients")

@@ -1,0 +1,130 @@
+"""Scores from a language model behind any OpenAI-compatible chat endpoint (CONV-07-05).
+
+500 characters a document, batches of 10, numbers from 0 to 10 between commas. A score that cannot
+be parsed is 0.5, missing ones are filled with 0.5, extra ones are cut. The seed's own parser puts
+5 for a score that it cannot parse, on a scale where the best is 1: that is not followed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fusion_bench.errors import ProviderError
+from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.protocol import Identity, Reply, Usage
+from fusion_bench.rerank.truncate import approximate_tokens
+
+__all__ = ["Chat", "parse_scores"]
+
+#: Raised when the prompt changes: scores of another prompt are other scores.
+PROMPT_VERSION = "CONV-07-05/1"
+#: What a missing score becomes: it speaks neither for nor against the document.
+MIDDLE = 0.5
+HIGHEST = 10.0
+#: Tokens written for a score and its comma.
+TOKENS_A_SCORE = 3
+
+PROMPT = """\
+Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \
+the query completely).
+
+Query: {query}
+
+Documents:
+{documents}
+
+Answer with {count} numbers between commas, one for each document in the order given, and nothing \
+else. Example: 8,3,9,1"""
+
+
+@providers.register
+class Chat(HttpProvider):
+    """``/chat/completions`` of OpenAI, or of any server that speaks it.
+
+    Attributes:
+        characters: Documents are cut at so many.
+        temperature: 0 = as repeatable as the server allows.
+    """
+
+    source: ClassVar[str] = "CONV-07-05; platform.openai.com/docs/api-reference/chat"
+    path: ClassVar[str] = "/chat/completions"
+
+    method: Literal["chat"] = "chat"
+    model: str
+    base_url: str = "https://api.openai.com/v1"
+    key: str | None = "OPENAI_API_KEY"
+    batch: int = 10
+    max_tokens: int | None = None
+    characters: Annotated[int, Field(ge=1)] = 500
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+
+    @property
+    def identity(self) -> Identity:
+        """With the prompt's version and what it is filled with."""
+        cut = f"{self.characters} characters, {self.truncation.label}"
+        prompt = f"{PROMPT_VERSION}, batches of {self.batch}, temperature {self.temperature:g}"
+        return replace(super().identity, truncation=cut, prompt=prompt)
+
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """One message: the whole prompt."""
+        content = self._prompt(query, documents)
+        return {
+            "model": self.model,
+            "messages": [{"role": "user", "content": content}],
+            "temperature": self.temperature,
+        }
+
+    def _prompt(self, query: str, documents: Sequence[str]) -> str:
+        cut = [document[: self.characters] for document in documents]
+        numbered = "\n".join(f"[{n}] {document}" for n, document in enumerate(cut, start=1))
+        return PROMPT.format(query=query, documents=numbered, count=len(documents))
+
+    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """The numbers of the first choice's message."""
+        choices = mapping(data).get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        content = mapping(first, "message").get("content")
+        if not isinstance(content, str):
+            raise ProviderError("malformed answer: no message in it", kind="malformed")
+        scores, filled = parse_scores(content, count)
+        usage = mapping(data, "usage")
+        used = Usage(
+            tokens=number(usage, "prompt_tokens"), output_tokens=number(usage, "completion_tokens")
+        )
+        return Reply(scores, text(data, "model"), used, filled)
+
+    def estimate(self, query: str, documents: Sequence[str]) -> Usage:
+        """The prompt, and one number a document."""
+        return Usage(
+            tokens=approximate_tokens(self._prompt(query, documents)),
+            output_tokens=TOKENS_A_SCORE * len(documents),
+        )
+
+
+def parse_scores(content: str, count: int) -> tuple[tuple[float, ...], int]:
+    """Scores on the unit scale from ``8, 3, 9``.
+
+    Args:
+        content: What the model wrote.
+        count: Documents that were asked about.
+
+    Returns:
+        One score a document, and how many of them were filled in. Numbers outside 0 … 10 count as
+        the nearer end.
+    """
+    cells = [_score(cell) for cell in content.split(",")][:count]
+    cells += [None] * (count - len(cells))
+    return tuple(MIDDLE if cell is None else cell for cell in cells), cells.count(None)
+
+
+def _score(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else min(max(value / HIGHEST, 0.0), 1.0)

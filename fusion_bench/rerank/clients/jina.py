@@ -1,0 +1,43 @@
+"""Jina's rerank endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
+
+__all__ = ["Jina"]
+
+
+@providers.register
+class Jina(HttpProvider):
+    """Jina ``/v1/rerank``: ``top_n``; it would echo the documents.
+
+    Scores of ``jina-colbert`` models go beyond 1: they need ``space: unbounded``.
+    """
+
+    source: ClassVar[str] = "jina.ai/reranker"
+    path: ClassVar[str] = "/v1/rerank"
+
+    method: Literal["jina"] = "jina"
+    model: str = "jina-reranker-v2-base-multilingual"
+    base_url: str = "https://api.jina.ai"
+    key: str | None = "JINA_API_KEY"
+
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """``top_n`` is all of them."""
+        return {
+            "model": self.model,
+            "query": query,
+            "documents": list(documents),
+            "top_n": len(documents),
+            "return_documents": False,
+        }
+
+    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """``results`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
+        scores = rows_to_scores(mapping(data).get("results"), count, "relevance_score")
+        tokens = number(mapping(data, "usage"), "total_tokens", "prompt_tokens")
+        return Reply(scores, text(data, "model"), Usage(tokens=tokens))

@@ -1,0 +1,109 @@
+"""A cross-encoder as ONNX, from a local folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.extras import require
+from fusion_bench.records import ScoreSpace
+from fusion_bench.rerank.clients._base import Price, Provider, providers
+from fusion_bench.rerank.clients._local import DEFAULT_MODEL, Local, digest
+from fusion_bench.rerank.protocol import Identity, Reranker
+
+__all__ = ["OnnxCrossEncoder"]
+
+
+@providers.register
+class OnnxCrossEncoder(Provider):
+    """A model with one logit for a pair of query and document, on one CPU thread.
+
+    Attributes:
+        folder: Holds ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``.
+        max_length: Tokens of a pair; where it is longer, the longer text of the two is cut.
+    """
+
+    source: ClassVar[str] = "a model of one's own; sbert.net cross-encoders"
+
+    method: Literal["onnx"] = "onnx"
+    model: str = DEFAULT_MODEL
+    folder: Path
+    max_length: Annotated[int, Field(ge=8)] = 512
+    space: ScoreSpace = "logit"
+    batch: int = 32
+    max_tokens: int | None = None
+    concurrency: int = 1
+    price: Price | None = Price()
+
+    @property
+    def identity(self) -> Identity:
+        """With the digest of the model's files."""
+        files = digest(self._files())
+        cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
+        return replace(super().identity, endpoint=files, truncation=cut)
+
+    def _files(self) -> tuple[Path, Path]:
+        inside = self.folder / "onnx/model.onnx"
+        model = inside if inside.is_file() else self.folder / "model.onnx"
+        return model, self.folder / "tokenizer.json"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Reranker]:
+        """Load it."""
+        identity = self.identity
+        yield Local(identity, self.batch, _Pairs(*self._files(), self.max_length))
+
+
+class _Pairs:
+    """The loaded model: pairs in, logits out."""
+
+    def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
+        runtime = require("onnxruntime", extra="local", purpose="a local cross-encoder")
+        tokenizers = require("tokenizers", extra="local", purpose="a local cross-encoder")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1  # threads would split sums differently from run to run
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = runtime.InferenceSession(
+                str(model), sess_options=options, providers=["CPUExecutionProvider"]
+            )
+            self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
+        except Exception as error:  # noqa: BLE001 - both raise classes of their own for any file
+            raise ConfigError(f"{model.parent}: not a model that can be loaded: {error}") from None
+        self._tokenizer.no_padding()
+        # As sentence-transformers does it: the longer text gives way.
+        self._tokenizer.enable_truncation(max_length=max_length, strategy="longest_first")
+        self._inputs = {node.name for node in self._session.get_inputs()}
+
+    def __call__(self, query: str, documents: Sequence[str]) -> Sequence[float]:
+        """One logit a document; only pairs of equal length share a run, so none is padded."""
+        encoded = self._tokenizer.encode_batch([(query, document) for document in documents])
+        by_length: dict[int, list[int]] = {}
+        for row, encoding in enumerate(encoded):
+            by_length.setdefault(len(encoding.ids), []).append(row)
+        scores = np.zeros(len(documents))
+        for rows in by_length.values():
+            scores[rows] = self._run([encoded[row] for row in rows])
+        return scores.tolist()
+
+    def _run(self, pairs: Sequence[Any]) -> Any:  # noqa: ANN401 - onnxruntime has no types
+        given = {
+            "input_ids": [pair.ids for pair in pairs],
+            "attention_mask": [pair.attention_mask for pair in pairs],
+            "token_type_ids": [pair.type_ids for pair in pairs],
+        }
+        feeds = {k: np.array(v, dtype=np.int64) for k, v in given.items() if k in self._inputs}
+        (logits,) = self._session.run(None, feeds)[:1]
+        if logits.size != len(pairs):
+            raise ValueError(
+                f"{logits.shape} for {len(pairs)} pairs: a model of one class is needed"
+            )
+        return logits.reshape(len(pairs))

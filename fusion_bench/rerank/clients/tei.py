@@ -1,0 +1,49 @@
+"""Text-Embeddings-Inference's rerank endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from fusion_bench.remote import Remote
+from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, text
+from fusion_bench.rerank.protocol import Reply, rows_to_scores
+
+__all__ = ["TEI"]
+
+
+@providers.register
+class TEI(HttpProvider):
+    """TEI ``/rerank``: a bare array; 413 above the server's batch, which is 32 by default.
+
+    ``space: unit`` = the server applies the sigmoid; ``logit`` = it gives raw scores. The model is
+    the server's: ``/info`` says which.
+    """
+
+    source: ClassVar[str] = "github.com/huggingface/text-embeddings-inference"
+    path: ClassVar[str] = "/rerank"
+
+    method: Literal["tei"] = "tei"
+    base_url: str = "http://127.0.0.1:8080"
+    batch: int = 32
+    price: Price | None = Price()
+
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """``truncate`` cuts what is still too long, instead of refusing it."""
+        return {
+            "query": query,
+            "texts": list(documents),
+            "raw_scores": self.space == "logit",
+            "return_text": False,
+            "truncate": True,
+        }
+
+    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """An array of ``index`` and ``score``."""
+        return Reply(rows_to_scores(data, count, "score"))
+
+    async def resolve(self, remote: Remote) -> str | None:
+        """``model_id`` and ``model_sha`` of ``/info``; None = the configured name stands."""
+        info = await remote.get("/info")
+        model, sha = text(info, "model_id"), text(info, "model_sha")
+        return f"{model}@{sha}" if model and sha else model

@@ -1,0 +1,30 @@
+"""vLLM's rerank endpoint: Jina's shape on a server of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from fusion_bench.rerank.clients._base import Price, providers
+from fusion_bench.rerank.clients.jina import Jina
+
+__all__ = ["VLLM"]
+
+
+@providers.register
+class VLLM(Jina):
+    """vLLM ``/v1/rerank``; ``use_activation`` false = raw logits."""
+
+    source: ClassVar[str] = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
+    path: ClassVar[str] = "/v1/rerank"
+
+    method: Literal["vllm"] = "vllm"  # type: ignore[assignment] # another name
+    model: str
+    base_url: str = "http://127.0.0.1:8000"
+    key: str | None = None
+    price: Price | None = Price()
+
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """As Jina, but documents always come back; and whether the scores are logits."""
+        body = super().request(query, documents) | {"use_activation": self.space != "logit"}
+        return {key: value for key, value in body.items() if key != "return_documents"}

@@ -1,0 +1,42 @@
+"""Voyage's rerank endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
+
+__all__ = ["Voyage"]
+
+
+@providers.register
+class Voyage(HttpProvider):
+    """Voyage ``/v1/rerank``: ``top_k``, and results in ``data``."""
+
+    source: ClassVar[str] = "docs.voyageai.com/reference/reranker-api"
+    path: ClassVar[str] = "/v1/rerank"
+
+    method: Literal["voyage"] = "voyage"
+    model: str = "rerank-2"
+    base_url: str = "https://api.voyageai.com"
+    key: str | None = "VOYAGE_API_KEY"
+    batch: int = 1000
+
+    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+        """``top_k`` is all of them; ``truncation`` cuts what is still too long."""
+        return {
+            "query": query,
+            "documents": list(documents),
+            "model": self.model,
+            "top_k": len(documents),
+            "return_documents": False,
+            "truncation": True,
+        }
+
+    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+        """``data`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
+        scores = rows_to_scores(mapping(data).get("data"), count, "relevance_score")
+        tokens = number(mapping(data, "usage"), "total_tokens")
+        return Reply(scores, text(data, "model"), Usage(tokens=tokens))

@@ -1,0 +1,85 @@
+"""What a run cost and how long it took, from the events that it left in the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["by_candidates", "latency", "query_event", "summary"]
+
+#: Upper ends of the classes of the table of latency by number of candidates.
+CLASSES = (10, 20, 30, 50, 100)
+
+
+def query_event(
+    *, label: str, candidates: int, asked: int, latency_ms: float, degraded: str
+) -> dict[str, Any]:
+    """The event of one query; calls write their own (see ``session``).
+
+    Args:
+        label: Who scored it, or ``fused order``.
+        candidates: Documents to score.
+        asked: How many of them were not in the store.
+        latency_ms: From the first call to the answer.
+        degraded: Why it is not the asked provider's.
+    """
+    return {
+        "kind": "query",
+        "provider": label,
+        "candidates": candidates,
+        "asked": asked,
+        "latency_ms": latency_ms,
+        "degraded": degraded,
+    }
+
+
+def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Totals over a run and all its interruptions.
+
+    Returns:
+        Calls, queries that somebody was asked about and answered, documents, search units, tokens,
+        cost, retries, filled-in scores; p50 and p95 of the latency of a call and of a query;
+        degraded answers by kind; latency by the number of candidates. Latencies are of what was
+        asked: an answer from the store takes no time.
+    """
+    every = list(events)
+    calls = [event for event in every if event["kind"] == "call"]
+    queries = [event for event in every if event["kind"] == "query"]
+    sums = ("documents", "searches", "tokens", "output_tokens", "cost", "retries", "filled")
+    live = [event for event in queries if event["asked"]]
+    return {
+        "calls": len(calls),
+        **{key: sum(event[key] for event in calls) for key in sums},
+        "call_ms": latency([event["latency_ms"] for event in calls]),
+        "query_ms": latency([event["latency_ms"] for event in live]),
+        "by_candidates": by_candidates(live),
+        "queries_answered": len(live),
+        "fallbacks": dict(Counter(e["degraded"] for e in queries if e["degraded"])),
+    }
+
+
+def latency(values: Sequence[float]) -> dict[str, float | None]:
+    """p50 and p95 in milliseconds, each one of the values; None where there is none."""
+    if not values:
+        return {"p50": None, "p95": None}
+    p50, p95 = np.percentile(np.array(values), [50, 95], method="inverted_cdf")
+    return {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
+
+
+def by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The design's table: latency of a query by how many documents were asked about."""
+    classes: dict[int, list[float]] = {}
+    for event in events:
+        end = next((end for end in CLASSES if event["asked"] <= end), 10**9)
+        classes.setdefault(end, []).append(event["latency_ms"])
+    return [
+        {
+            "candidates": f"≤ {end}" if end in CLASSES else f"> {CLASSES[-1]}",
+            "queries": len(values),
+            **latency(values),
+        }
+        for end, values in sorted(classes.items())
+    ]

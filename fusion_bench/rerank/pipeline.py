@@ -1,0 +1,120 @@
+"""The live pipeline: candidates of one query in, the list to show out (nablarch's design).
+
+Duplicates by id dropped, the best ``max_candidates`` kept, documents cut by tokens and asked about
+in batches (``session``), scores brought onto the unit scale, ``min_score``, ``top_k``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fusion_bench.load.provenance import FUSED_ORDER
+from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.scales import on_unit_scale, places
+from fusion_bench.rerank.settings import Settings
+
+__all__ = ["Candidate", "Outcome", "rerank", "select"]
+
+log = logging.getLogger("fusion_bench.rerank")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One fused document, with its text."""
+
+    id: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is shown.
+
+    Attributes:
+        ranked: Document and score, best first; fused scores where nobody reranked.
+        provider: Who scored, or ``fused order``.
+        degraded: Why it was not the provider that was asked; empty where it was.
+        skipped: Whether there were too few candidates to ask anybody.
+        latency_ms: What the reranking took.
+    """
+
+    ranked: tuple[tuple[str, float], ...]
+    provider: str
+    degraded: str = ""
+    skipped: bool = False
+    latency_ms: float = 0.0
+
+
+async def rerank(
+    query: str,
+    candidates: Sequence[Candidate],
+    chain: Chain,
+    settings: Settings,
+    *,
+    elapsed_ms: float = 0.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Rerank the candidates of one query, within its deadline.
+
+    Args:
+        query: The query's text.
+        candidates: In fused order; of a document that comes twice the first stays.
+        chain: Who is asked.
+        settings: See there.
+        elapsed_ms: What the query has taken so far, which the budget counts.
+        clock: Seconds, never going back.
+
+    Raises:
+        ProviderError: A refusal, when settings are strict.
+    """
+    kept = select(candidates, settings.max_candidates)
+    if len(kept) <= (0 if settings.always_rerank else settings.skip_limit):
+        return Outcome(_cut(_fused(kept), settings), FUSED_ORDER, skipped=True)
+    left = None if settings.budget is None else settings.budget.left(elapsed_ms)
+    if left is not None and left <= 0:
+        log.warning("no time left to rerank: %.0f ms have passed", elapsed_ms)
+        told = f"{FUSED_ORDER} after {chain.identity.label}: timeout"
+        return Outcome(_cut(_fused(kept), settings), FUSED_ORDER, told)
+    started = clock()
+    answer = await chain.score(
+        query, [candidate.text for candidate in kept], None if left is None else left / 1e3
+    )
+    took = 1e3 * (clock() - started)
+    return Outcome(
+        _cut(_reranked(kept, answer, settings), settings),
+        answer.label,
+        answer.degraded,
+        latency_ms=took,
+    )
+
+
+def select(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """The best candidates, each document once."""
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.id, candidate)
+    return list(first.values())[:most]
+
+
+def _fused(kept: Sequence[Candidate]) -> list[tuple[str, float]]:
+    return [(candidate.id, candidate.score) for candidate in kept]
+
+
+def _reranked(
+    kept: Sequence[Candidate], answer: Answer, settings: Settings
+) -> list[tuple[str, float]]:
+    if answer.scores is None or answer.identity is None:
+        return _fused(kept)
+    unit = on_unit_scale(answer.scores, answer.identity.space)
+    place = places(unit)  # equal scores keep the fused order
+    order = sorted(range(len(kept)), key=place.__getitem__)
+    least = -1.0 if settings.min_score is None else settings.min_score
+    return [(kept[i].id, float(unit[i])) for i in order if unit[i] >= least]
+
+
+def _cut(ranked: Sequence[tuple[str, float]], settings: Settings) -> tuple[tuple[str, float], ...]:
+    return tuple(ranked[: settings.top_k])

@@ -1,0 +1,72 @@
+"""What the simulation needs to know of a dataset: the measure of each list a query may end with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.align import align
+from fusion_bench.blend import Blend
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.blend.replace import Replace
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.load import load_dataset
+from fusion_bench.load.dataset import DatasetSpec, read_spec
+from fusion_bench.measure import parse_measure
+from fusion_bench.rerank.simulate import Quality
+
+__all__ = ["quality_of"]
+
+
+def quality_of(
+    path: Path,
+    system: System,
+    *,
+    measure: str,
+    reranker: str | None = None,
+    fallback: str | None = None,
+) -> Quality:
+    """Evaluate a system with its rerank list, with the fallback's, and without any.
+
+    Args:
+        path: The dataset's ``dataset.yaml``.
+        system: With a blend; without one the rerank list replaces the fused order.
+        measure: Its name.
+        reranker: The list of the first provider; the blend's own, or the only one, by default.
+        fallback: The list of the second provider; None = as good as the first.
+
+    Raises:
+        UnknownNameError: The dataset has no such list.
+    """
+    spec, source = read_spec(path)
+    given = reranker or system.blend.reranker_name or next(iter(spec.rerank), "")
+    first, second = _known(given, spec), _known(fallback or given, spec)
+    lists = dict.fromkeys((first, second))
+    dataset = load_dataset(path, runs=system.runs, rerankers=lists)
+    runs = align(
+        dataset.qrels,
+        [dataset.runs[name] for name in system.runs],
+        rerankers=[dataset.rerankers[name] for name in lists],
+        queries=dataset.queries,
+        complete=spec.judgments == "complete",
+    )
+    blends: tuple[Blend, ...] = (_blend(system, first), _blend(system, second), NoBlend())
+    systems = [system.model_copy(update={"blend": blend}) for blend in blends]
+    asked = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
+    scores = evaluate(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
+    return Quality(asked.name, np.stack([score.values[0] for score in scores]))
+
+
+def _known(name: str, spec: DatasetSpec) -> str:
+    if name not in spec.rerank:
+        raise UnknownNameError("rerank list", name, spec.rerank, where=spec.name)
+    return name
+
+
+def _blend(system: System, reranker: str) -> Blend:
+    """The system's own blend on that list; a document it did not score stands below."""
+    if system.blend.reranker_name is None:
+        return Replace(reranker=reranker, missing="below")
+    return system.blend.model_copy(update={"reranker": reranker})

@@ -1,0 +1,42 @@
+"""Scores of one query onto the unit scale: a sigmoid only where they are logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusion_bench.normalize.squash import sigmoid
+from fusion_bench.order import FloatArray, IntArray, positions
+from fusion_bench.records import ScoreSpace
+
+__all__ = ["on_unit_scale", "places"]
+
+
+def on_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
+    """As a blend reads them from a list; see ``blend``.
+
+    Args:
+        scores: One query's.
+        space: What they mean.
+
+    Returns:
+        Shape (n,), in [0, 1]: ``unbounded`` = min-max, ``order`` = (n+1−i)/n for the i-th, equal
+        scores in the order given.
+    """
+    raw = np.array(scores, dtype=np.float64)
+    if space == "logit":
+        return sigmoid(raw)
+    if space == "log_prob":
+        return np.exp(raw)
+    if space == "unbounded":
+        spread = float(np.ptp(raw)) if len(raw) else 0.0
+        return (raw - raw.min()) / spread if spread > 0 else np.ones(len(raw))
+    if space == "order":
+        return np.asarray((len(raw) + 1 - places(raw)) / max(len(raw), 1), dtype=np.float64)
+    return raw
+
+
+def places(scores: FloatArray) -> IntArray:
+    """(n,): 1-based place of each of one query's scores; equal ones keep their order."""
+    return positions(scores, np.array([0, len(scores)]))

@@ -1,0 +1,75 @@
+"""A provider that fails, on a simulated clock: what a user's traffic is taken to look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from fusion_bench.config import StrictModel
+
+__all__ = ["Latency", "Simulation"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Latency(StrictModel):
+    """How long a healthy provider takes: log-normal, given by two of its percentiles.
+
+    Attributes:
+        p50: Median, in milliseconds.
+        p95: 95th percentile, at least the median.
+    """
+
+    p50: Positive = 60.0
+    p95: Positive = 140.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Latency:
+        if self.p95 < self.p50:
+            raise ValueError(f"p95 ({self.p95:g} ms) is below p50 ({self.p50:g} ms)")
+        return self
+
+
+class Simulation(StrictModel):
+    """What is simulated.
+
+    Attributes:
+        failure_rates: Shares of the time that the first provider is down.
+        failing: How it is down: it does not answer (``timeout``) or cannot be reached
+            (``connection``).
+        outage_seconds: Mean length of an outage; 0 = each call fails by itself.
+        latency: Of the first provider while it is up.
+        fallback_latency: Of the second one.
+        fallback_failure_rate: Share of its calls that fail, each by itself.
+        connection_ms: What a refused connection takes.
+        timeout_ms: How long a call is waited for where there is no deadline.
+        queries: Simulated queries at each point; the dataset's are repeated in turn.
+        queries_per_second: How fast they come, at random.
+        elapsed_ms: What a query has taken before it is reranked.
+        budgets_ms: Deadlines to compare; the last point is without one.
+        seed: Of the random numbers; every point gets the same ones.
+    """
+
+    failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = (
+        0.0,
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+        0.4,
+    )
+    failing: Literal["timeout", "connection"] = "timeout"
+    outage_seconds: Annotated[float, Field(ge=0)] = 60.0
+    latency: Latency = Latency()
+    fallback_latency: Latency = Latency()
+    fallback_failure_rate: Share = 0.0
+    connection_ms: Positive = 2.0
+    timeout_ms: Positive = 1000.0
+    queries: Annotated[int, Field(ge=1)] = 5000
+    queries_per_second: Positive = 5.0
+    elapsed_ms: Annotated[float, Field(ge=0)] = 100.0
+    budgets_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)
+    seed: int = 7

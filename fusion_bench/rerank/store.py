@@ -1,0 +1,170 @@
+"""Scores that were paid for, kept in SQLite: what is there is never asked again.
+
+A score's key is the SHA-256 of everything it depends on: provider, resolved model, endpoint, score
+space, query, document text, truncation, prompt version. Values are JSON. Neither texts nor keys of
+providers are stored. The file is in WAL mode and each answer is committed before the next step, so
+a killed run has lost nothing that it got.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from fusion_bench.errors import DataError
+from fusion_bench.rerank.protocol import Identity
+
+__all__ = ["Store"]
+
+#: Raised when the layout or the meaning of a key changes.
+VERSION = 1
+TABLES = """
+CREATE TABLE scores (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE models (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE events (id INTEGER PRIMARY KEY, run TEXT NOT NULL, value TEXT NOT NULL);
+CREATE INDEX events_of_run ON events (run);
+"""
+#: Seconds that one process waits for another's write.
+PATIENCE = 30.0
+#: SQLite takes at least so many values in one question.
+AT_ONCE = 500
+
+
+class Store:
+    """A score store.
+
+    Args:
+        path: Its file, made if need be; None = in memory.
+
+    Raises:
+        DataError: The file is none, or of a later version.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._where = str(path or "the score store in memory")
+        with self._located():
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                ":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None
+            )
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._prepare()
+
+    def _prepare(self) -> None:
+        with self._transaction():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version not in {0, VERSION}:
+                raise DataError(
+                    f"{self._where}: score store of version {version}, and this program knows "
+                    f"version {VERSION}: name another file"
+                )
+            if version == 0:
+                for statement in TABLES.strip().split("\n"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise DataError(f"{self._where}: not a usable score store: {error}") from None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def scores(
+        self, identity: Identity, query: str, documents: Sequence[str]
+    ) -> list[float | None]:
+        """The score of each document text; None where there is none yet."""
+        keys = [_key(identity, query, document) for document in documents]
+        found: dict[str, float] = {}
+        with self._located():
+            for start in range(0, len(keys), AT_ONCE):
+                part = keys[start : start + AT_ONCE]
+                marks = ",".join("?" * len(part))
+                rows = self._db.execute(
+                    f"SELECT key, value FROM scores WHERE key IN ({marks})",  # noqa: S608 - marks
+                    part,
+                )
+                found |= {key: float(json.loads(value)["score"]) for key, value in rows}
+        return [found.get(key) for key in keys]
+
+    def save(
+        self,
+        identity: Identity,
+        query: str,
+        scores: Mapping[str, float],
+        event: tuple[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Keep one answer and what it cost, both or neither.
+
+        Args:
+            identity: Who gave it; its model is the resolved one.
+            query: The query.
+            scores: Document text → score.
+            event: The run's name and what to write into its ledger.
+        """
+        told = {"provider": identity.provider, "model": identity.model}
+        rows = [
+            (_key(identity, query, document), json.dumps({"score": score, **told}))
+            for document, score in scores.items()
+        ]
+        with self._located(), self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+            if event is not None:
+                self._write(*event)
+
+    def model(self, identity: Identity) -> str:
+        """The model that this provider resolved its name to last; the name itself at first."""
+        with self._located():
+            row = self._db.execute(
+                "SELECT value FROM models WHERE key = ?", (_key(identity, "", ""),)
+            ).fetchone()
+        return identity.model if row is None else str(json.loads(row[0])["model"])
+
+    def resolve(self, identity: Identity, model: str) -> None:
+        """Remember what a provider resolved its model's name to."""
+        row = (_key(identity, "", ""), json.dumps({"model": model}))
+        with self._located(), self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
+
+    def record(self, run: str, event: Mapping[str, Any]) -> None:
+        """Add to a run's ledger."""
+        with self._located(), self._transaction():
+            self._write(run, event)
+
+    def _write(self, run: str, event: Mapping[str, Any]) -> None:
+        self._db.execute(
+            "INSERT INTO events (run, value) VALUES (?, ?)", (run, json.dumps(dict(event)))
+        )
+
+    def events(self, run: str) -> list[dict[str, Any]]:
+        """A run's ledger, in the order it was written, over all its interruptions."""
+        with self._located():
+            rows = self._db.execute("SELECT value FROM events WHERE run = ? ORDER BY id", (run,))
+            return [json.loads(value) for (value,) in rows]
+
+
+def _key(identity: Identity, query: str, document: str) -> str:
+    text = hashlib.sha256(document.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([*astuple(identity), query, text]).encode()).hexdigest()

@@ -1,0 +1,295 @@
+"""A real HTTP server on loopback that speaks each dialect, checks what it gets, and can fail."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Json = Any
+Score = Callable[[str, list[str]], list[float]]
+
+
+def plain_score(query: str, documents: list[str]) -> list[float]:
+    """Numbers in [0, 1) that depend on query and document and on nothing else."""
+    digests = (hashlib.sha256(f"{query}\n{d}".encode()).digest() for d in documents)
+    return [int.from_bytes(digest[:4], "big") / 2**32 for digest in digests]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One dialect as its documentation has it."""
+
+    path: str
+    required: frozenset[str]
+    optional: frozenset[str] = frozenset()
+    documents: str = "documents"
+    top: str | None = None
+    results: str | None = "results"
+    score: str = "relevance_score"
+    wants_key: bool = True
+
+
+SHAPES = {
+    "cohere": Shape(
+        "/v2/rerank",
+        frozenset({"model", "query", "documents"}),
+        frozenset({"top_n", "max_tokens_per_doc", "priority"}),
+        top="top_n",
+    ),
+    "cohere_v1": Shape(
+        "/v1/rerank",
+        frozenset({"query", "documents"}),
+        frozenset({"model", "top_n", "return_documents", "max_chunks_per_doc", "rank_fields"}),
+        top="top_n",
+    ),
+    "voyage": Shape(
+        "/v1/rerank",
+        frozenset({"query", "documents", "model"}),
+        frozenset({"top_k", "return_documents", "truncation"}),
+        top="top_k",
+        results="data",
+    ),
+    "jina": Shape(
+        "/v1/rerank",
+        frozenset({"model", "query", "documents"}),
+        frozenset({"top_n", "return_documents"}),
+        top="top_n",
+    ),
+    "mixedbread": Shape(
+        "/v1/reranking",
+        frozenset({"model", "query", "input"}),
+        frozenset({"rank_fields", "top_k", "return_input", "rewrite_query"}),
+        documents="input",
+        top="top_k",
+        results="data",
+        score="score",
+    ),
+    "tei": Shape(
+        "/rerank",
+        frozenset({"query", "texts"}),
+        frozenset({"raw_scores", "return_text", "truncate", "truncation_direction"}),
+        documents="texts",
+        results=None,
+        score="score",
+        wants_key=False,
+    ),
+    "infinity": Shape(
+        "/rerank",
+        frozenset({"model", "query", "documents"}),
+        frozenset({"top_n", "return_documents", "raw_scores"}),
+        top="top_n",
+        wants_key=False,
+    ),
+    "vllm": Shape(
+        "/v1/rerank",
+        frozenset({"model", "query", "documents"}),
+        frozenset({"top_n", "truncate_prompt_tokens", "use_activation"}),
+        top="top_n",
+        wants_key=False,
+    ),
+    "chat": Shape(
+        "/chat/completions",
+        frozenset({"model", "messages"}),
+        frozenset({"temperature"}),
+        results="choices",
+    ),
+}
+
+
+@dataclass
+class Loopback:
+    """What the server was told and what it has seen.
+
+    Attributes:
+        dialect: Which of :data:`SHAPES`.
+        key: The bearer token that it wants; None = it wants none.
+        most: Larger batches get 413.
+        score: Makes the scores.
+        fail: Called with the number of each request, 0-based; names how it fails, None = not.
+        model: The model that it says it runs.
+        release: Requests that hang wait for this.
+    """
+
+    dialect: str
+    key: str | None = field(default=None, repr=False)
+    most: int = 10_000
+    score: Score = plain_score
+    fail: Callable[[int], str | None] = lambda _: None
+    model: str = "resolved-model"
+    requests: list[Json] = field(default_factory=list)
+    paid: Counter[tuple[str, str]] = field(default_factory=Counter)
+    complaints: list[str] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    at_once: int = 0
+    most_at_once: int = 0
+    url: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        return SHAPES[self.dialect]
+
+    def problem(self, handler: BaseHTTPRequestHandler, body: Json) -> tuple[int, str] | None:
+        """What is wrong with a request, as the real servers see it."""
+        shape = self.shape
+        if handler.path != shape.path:
+            return 404, f"no such path: {handler.path}"
+        if self.key is not None and handler.headers["Authorization"] != f"Bearer {self.key}":
+            return 401, f"invalid api token: {handler.headers['Authorization']}"
+        if missing := shape.required - set(body):
+            return 422, f"missing: {sorted(missing)}"
+        if unknown := set(body) - shape.required - shape.optional:
+            return 422, f"unknown field: {sorted(unknown)}"
+        if self.dialect == "chat":
+            return None
+        documents = body[shape.documents]
+        if not documents or not all(isinstance(d, str) for d in documents):
+            return 400, "documents must be strings"
+        if len(documents) > self.most:
+            return 413, "batch size > maximum allowed"
+        if shape.top and body.get(shape.top) != len(documents):
+            return 400, f"{shape.top} must be all of them"
+        return None
+
+    def asked(self, body: Json) -> tuple[str, list[str]]:
+        if self.dialect != "chat":
+            return body["query"], body[self.shape.documents]
+        prompt = body["messages"][0]["content"]
+        query = prompt.split("Query: ", 1)[1].split("\n", 1)[0]
+        lines = prompt.split("Documents:\n", 1)[1].split("\n\nAnswer", 1)[0].split("\n")
+        return query, [line.split("] ", 1)[1] for line in lines]
+
+    def answer(self, body: Json) -> Json:
+        query, documents = self.asked(body)
+        scores = self.score(query, documents)
+        if self.dialect == "chat":
+            numbers = ", ".join(f"{10 * score:.3f}" for score in scores)
+            return {
+                "model": self.model,
+                "choices": [{"message": {"role": "assistant", "content": numbers}}],
+                "usage": {"prompt_tokens": 7 * len(documents), "completion_tokens": len(documents)},
+            }
+        rows = [{"index": i, self.shape.score: score} for i, score in enumerate(scores)]
+        rows.sort(key=lambda row: -row[self.shape.score])  # best first, as they all do
+        if self.shape.results is None:
+            return rows
+        said: Json = {self.shape.results: rows, "usage": {"total_tokens": 5 * len(documents)}}
+        if self.dialect.startswith("cohere"):
+            return said | {"meta": {"billed_units": {"search_units": 1}}}
+        return said | {"model": self.model}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    state: Loopback
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path == "/info" and self.state.dialect == "tei":
+            self._send(200, {"model_id": self.state.model, "model_sha": "abc"})
+        else:
+            self._send(404, {"error": "no such path"})
+
+    def do_POST(self) -> None:
+        state = self.state
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with state.lock:
+            number = len(state.requests)
+            state.requests.append(body)
+            state.at_once += 1
+            state.most_at_once = max(state.most_at_once, state.at_once)
+        try:
+            self._react(state.fail(number), body)
+        except (BrokenPipeError, ConnectionResetError):  # the client has gone
+            self.close_connection = True
+        finally:
+            with state.lock:
+                state.at_once -= 1
+
+    def _react(self, failure: str | None, body: Json) -> None:
+        problem = self.state.problem(self, body)
+        if problem is not None:
+            with self.state.lock:
+                self.state.complaints.append(problem[1])
+            self._send(problem[0], {"error": problem[1]})
+        elif failure is None:
+            said = self.state.answer(body)
+            query, documents = self.state.asked(body)
+            self._send(200, said)
+            with self.state.lock:
+                self.state.paid.update((query, document) for document in documents)
+        else:
+            self._misbehave(failure, body)
+
+    def _misbehave(self, failure: str, body: Json) -> None:
+        name, _, detail = failure.partition(" ")
+        if name.isdigit():
+            header, _, value = detail.partition("=")
+            self._send(int(name), {"error": "on purpose"}, {header: value} if header else {})
+        elif name == "close":
+            self.close_connection = True
+            self.connection.close()
+        elif name == "hang":
+            self.state.release.wait(10)
+            self.close_connection = True
+        elif name == "text":
+            self._raw(200, (detail or "<html>").encode())
+        elif name == "drop":  # one result is missing
+            said = self.state.answer(body)
+            rows = said if isinstance(said, list) else said[self.state.shape.results]
+            rows.pop()
+            self._send(200, said)
+        else:
+            raise AssertionError(failure)
+
+    def _send(self, status: int, said: Json, headers: dict[str, str] | None = None) -> None:
+        self._raw(status, json.dumps(said).encode(), headers or {})
+
+    def _raw(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(state: Loopback) -> Iterator[Loopback]:
+    """The server, running; ``state.url`` is where."""
+    handler = type("Handler", (_Handler,), {"state": state})
+    server = _Server(("127.0.0.1", 0), handler)
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.release.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def closed_port() -> str:
+    """A URL where nobody listens."""
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        return f"http://127.0.0.1:{server.server_port}"

@@ -1,0 +1,405 @@
+"""Failures by the design's table, on real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from typing import TypeVar
+
+import pytest
+
+from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
+from fusion_bench.rerank.breaker import BreakerRules
+from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.clients import Price, Provider, providers
+from fusion_bench.rerank.ledger import by_candidates, latency, summary
+from fusion_bench.rerank.limits import Pace, Spend
+from fusion_bench.rerank.protocol import Identity, Reply, Usage
+from fusion_bench.rerank.session import Session
+from fusion_bench.rerank.settings import Retry, Settings
+from fusion_bench.rerank.store import Store
+from fusion_bench.rerank.truncate import Truncation
+from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
+
+T = TypeVar("T")
+DOCUMENTS = ["alpha", "beta", "gamma"]
+FAST = Retry(attempts=3, wait_initial=0.001, wait_max=0.2, wait_jitter=0)
+PATIENT = Settings(retry=FAST)
+
+
+@asynccontextmanager
+async def sessions(
+    servers: Sequence[Loopback], settings: Settings, **options: object
+) -> AsyncIterator[list[Session]]:
+    async with AsyncExitStack() as stack:
+        opened = []
+        for state in servers:
+            where = {"base_url": state.url, "key": None, "timeout": 5, "concurrency": 64}
+            built = providers.build({"method": state.dialect, **where})
+            reranker = await stack.enter_async_context(built.open())
+            opened.append(Session(reranker, settings, **options))  # type: ignore[arg-type]
+        yield opened
+
+
+def score(
+    servers: Sequence[Loopback], settings: Settings = PATIENT, deadline: float | None = None
+) -> Answer:
+    async def go() -> Answer:
+        async with sessions(servers, settings) as opened:
+            return await Chain(opened, settings).score("q", DOCUMENTS, deadline)
+
+    return asyncio.run(go())
+
+
+def answered_by(*fails: str | None, settings: Settings = PATIENT) -> Answer:
+    """A Jina server and a Cohere server that fail in these ways."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(serving(Loopback(dialect, fail=lambda _, how=how: how)))  # type: ignore[misc]
+            for dialect, how in zip(("jina", "cohere"), fails, strict=False)
+        ]
+        return score(servers, settings)
+
+
+JINA = "jina/jina-reranker-v2-base-multilingual"
+COHERE = "cohere/rerank-multilingual-v3.0"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answered", "degraded"),
+    [
+        (None, None, "jina/resolved-model", ""),
+        ("close", None, COHERE, f"{COHERE} after {JINA}: connection"),
+        ("503", None, COHERE, f"{COHERE} after {JINA}: server"),
+        ("close", "close", "fused order", f"after {JINA}: connection, {COHERE}: connection"),
+        ("429", None, "fused order", f"fused order after {JINA}: rate_limit"),
+        ("text", None, "fused order", f"fused order after {JINA}: malformed"),
+        ("drop", None, "fused order", f"fused order after {JINA}: malformed"),
+        ("hang", None, "fused order", f"fused order after {JINA}: timeout"),
+    ],
+)
+def test_the_table(first: str | None, second: str | None, answered: str, degraded: str) -> None:
+    settings = PATIENT.model_copy(update={"timeout_ms": 150.0})
+    found = answered_by(first, second, settings=settings)
+    assert found.label == answered
+    assert found.degraded.endswith(degraded)
+    assert bool(found.degraded) == bool(degraded)
+    assert (found.scores is None) == (answered == "fused order")
+    if found.scores is not None:
+        assert list(found.scores) == plain_score("q", DOCUMENTS)
+
+
+def test_on_a_timeout_the_next_provider_is_an_option() -> None:
+    settings = PATIENT.model_copy(update={"timeout_ms": 150.0, "on_timeout": "next"})
+    assert answered_by("hang", None, settings=settings).label == COHERE
+
+
+def test_a_deadline_is_kept_whatever_the_retries_do() -> None:
+    slow = PATIENT.model_copy(update={"retry": Retry(attempts=50, wait_initial=0.05)})
+    with serving(Loopback("jina", fail=lambda _: "429")) as state:
+        found = score([state], slow, deadline=0.2)
+    assert found.failures[0][1] == "timeout"
+
+
+def test_a_malformed_answer_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "fusion_bench.rerank")
+    answered_by("text")
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    caplog.clear()
+    answered_by("429")
+    assert [r.levelname for r in caplog.records if r.name == "fusion_bench.rerank"] == ["WARNING"]
+
+
+def test_a_refusal_is_an_error_or_the_fused_order() -> None:
+    with pytest.raises(ProviderError, match="status 403"):
+        answered_by("403")
+    lenient = PATIENT.model_copy(update={"strict": False})
+    assert answered_by("403", None, settings=lenient).label == "fused order"
+
+
+def test_a_rate_limit_is_waited_for() -> None:
+    waits = {0: "429", 1: "429 retry-after-ms=30"}
+    with serving(Loopback("jina", fail=waits.get)) as state:
+        found = score([state])
+    assert found.degraded == ""
+    assert len(state.requests) == 3
+
+
+def test_a_longer_wait_than_allowed_is_not_begun() -> None:
+    with serving(Loopback("jina", fail=lambda _: "429 retry-after=3600")) as state:
+        assert score([state]).label == "fused order"
+    assert len(state.requests) == 1
+
+
+def test_scores_of_two_providers_are_never_mixed() -> None:
+    """The first provider dies in the middle of a query: the second scores all of it."""
+    documents = [f"d{i}" for i in range(70)]
+    with (
+        serving(Loopback("tei", fail={1: "close", 2: "close", 3: "close"}.get)) as first,
+        serving(Loopback("jina", score=lambda _, d: [0.5] * len(d))) as second,
+    ):
+
+        async def go() -> Answer:
+            settings = Settings(retry=Retry(attempts=1))
+            async with sessions([first, second], settings) as opened:
+                return await Chain(opened, settings).score("q", documents)
+
+        found = asyncio.run(go())
+    assert found.label == "jina/resolved-model"
+    assert found.scores == (0.5,) * 70
+
+
+def test_the_breaker_spares_a_dead_provider_and_tries_it_again() -> None:
+    now = [0.0]
+    dead = [True]
+    settings = Settings(retry=Retry(attempts=1), breaker=BreakerRules(failures=2))
+    with serving(Loopback("jina", fail=lambda _: "503" if dead[0] else None)) as state:
+
+        async def go() -> list[str]:
+            async with sessions([state], settings, clock=lambda: now[0]) as opened:
+                chain = Chain(opened, settings)
+                seen: list[str] = []
+                for i in range(6):
+                    if i == 4:
+                        now[0], dead[0] = 30.0, False
+                    answer = await chain.score(f"q{i}", DOCUMENTS)
+                    seen.append(answer.failures[0][1] if answer.failures else "answered")
+                return seen
+
+        assert asyncio.run(go()) == ["server", "server", "breaker", "breaker"] + ["answered"] * 2
+    assert len(state.requests) == 4
+
+
+def test_two_hundred_queries_at_once() -> None:
+    together = threading.Barrier(32, timeout=60)  # only passed by 32 requests at once
+
+    def fail(number: int) -> str | None:
+        if number < 32:
+            together.wait()
+        return "429 retry-after-ms=5" if number % 7 == 0 else None
+
+    with serving(Loopback("jina", fail=fail)) as s:
+        store = Store()
+
+        async def go() -> list[Answer]:
+            pace = Pace(concurrency=64, requests_per_minute=None)
+            settings = PATIENT.model_copy(update={"retry": Retry(attempts=9, wait_initial=0.001)})
+            async with sessions([s], settings, pace=pace, store=store, run="r") as opened:
+                chain = Chain(opened, settings)
+                asks = (chain.score(f"q{i}", DOCUMENTS) for i in range(200))
+                return await asyncio.gather(*asks)
+
+        found = asyncio.run(go())
+    assert [list(a.scores or ()) for a in found] == [
+        plain_score(f"q{i}", DOCUMENTS) for i in range(200)
+    ]
+    assert s.complaints == []
+    assert set(s.paid.values()) == {1}
+    assert 32 <= s.most_at_once <= 64
+    told = summary(store.events("r"))
+    assert told["calls"] == 200
+    assert told["retries"] == len(s.requests) - 200 > 0
+    assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
+
+
+@pytest.mark.parametrize("dialect", SHAPES)
+def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
+    with serving(Loopback(dialect, fail={3: "503", 50: "close", 99: "429"}.get)) as s:
+        where = {"base_url": s.url, "key": None, "concurrency": 16}
+        model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
+        asked = providers.build({"method": dialect, **where, **model})
+
+        async def go() -> list[Answer]:
+            settings = Settings(retry=FAST.model_copy(update={"on": Settings().retry.on}))
+            async with asked.open() as reranker:
+                pace = Pace(concurrency=16, requests_per_minute=None)
+                chain = Chain([Session(reranker, settings, pace=pace)], settings)
+                return await asyncio.gather(*(chain.score(f"q{i}", ["d"]) for i in range(200)))
+
+        found = asyncio.run(go())
+    assert s.complaints == []
+    assert len(s.requests) == 203
+    for i, answer in enumerate(found):
+        assert answer.scores == pytest.approx(plain_score(f"q{i}", ["d"]), abs=1e-4)
+
+
+# ── one session
+
+
+def ask(
+    state: Loopback,
+    work: Callable[[Session], Awaitable[T]],
+    settings: Settings = PATIENT,
+    **options: object,
+) -> T:
+    async def go() -> T:
+        async with sessions([state], settings, **options) as opened:
+            return await work(opened[0])
+
+    with serving(state):
+        return asyncio.run(go())
+
+
+def test_what_is_stored_is_not_asked_again() -> None:
+    store, state = Store(), Loopback("jina")
+
+    async def work(session: Session) -> list[int]:
+        asked = [(await session.score("q", ["a", "b", "a"])).asked]
+        asked.append((await session.score("q", ["b", "c"])).asked)
+        both = await asyncio.gather(session.score("r", ["a"]), session.score("r", ["a"]))
+        return asked + [found.asked for found in both]
+
+    assert ask(state, work, store=store) == [2, 1, 1, 0]
+    assert set(state.paid.values()) == {1}
+    again = Loopback("jina", fail=lambda _: "500", url=state.url)
+    assert again.requests == []
+
+
+def test_a_model_that_was_replaced_scores_everything_anew() -> None:
+    state = Loopback("jina")
+
+    async def work(session: Session) -> tuple[str, str, int]:
+        first = await session.score("q", ["a", "b"])
+        state.model = "next-model"
+        second = await session.score("q", ["a", "b", "c"])
+        return first.identity.model, second.identity.model, second.asked
+
+    assert ask(state, work) == ("resolved-model", "next-model", 3)
+    assert state.paid == Counter({("q", "a"): 2, ("q", "b"): 2, ("q", "c"): 1})
+
+
+def test_a_model_that_keeps_changing_is_malformed() -> None:
+    state = Loopback("jina")
+    names = iter(range(1000))
+
+    def changing(query: str, documents: list[str]) -> list[float]:
+        state.model = f"m{next(names)}"
+        return plain_score(query, documents)
+
+    state.score = changing
+
+    async def work(session: Session) -> None:
+        await session.score("q", ["a"])
+        await session.score("q", [f"d{i}" for i in range(250)])
+
+    with pytest.raises(ProviderError, match="keeps changing") as caught:
+        ask(state, work)
+    assert caught.value.kind == "malformed"
+
+
+def test_documents_are_cut_before_they_are_sent() -> None:
+    state = Loopback("jina")
+    ask(state, lambda s: s.score("q", ["one two three", "x"]), truncation=Truncation(2))
+    assert state.requests[0]["documents"] == ["one two", "x"] or state.requests[0]["documents"] == [
+        "one two"[:7],
+        "x",
+    ]
+
+
+def test_requests_are_spaced() -> None:
+    """A lower bound: however slow the machine is, no request comes sooner than it may."""
+
+    async def go() -> list[float]:
+        limit, times = Pace(concurrency=5, requests_per_minute=6000), []
+        for _ in range(5):
+            async with limit.turn():
+                times.append(asyncio.get_running_loop().time())
+        return times
+
+    times = asyncio.run(go())
+    assert times[-1] - times[0] >= 0.9 * 4 * 60 / 6000
+
+
+def test_money_stops_before_it_is_spent() -> None:
+    state = Loopback("cohere")
+    spend = Spend(limit=0.005)
+
+    async def work(session: Session) -> None:
+        for i in range(5):
+            await session.score(f"q{i}", DOCUMENTS)
+
+    price = Price(per_1000_searches=2)
+    with pytest.raises(CostLimitError, match=r"at most 0\.005 is allowed \(0\.0040 spent\)"):
+        ask(state, work, spend=spend, price=price, estimate=lambda *_: Usage(searches=1))
+    assert len(state.requests) == 2
+
+
+@pytest.mark.parametrize(("how", "spent"), [("429", 0.0), ("hang", 0.0)])
+def test_a_failed_call_costs_nothing_and_frees_what_was_set_aside(how: str, spent: float) -> None:
+    spend = Spend(limit=0.002)
+    settings = PATIENT.model_copy(update={"timeout_ms": 100.0})
+
+    async def work(session: Session) -> None:
+        for _ in range(2):
+            with pytest.raises(ProviderError):
+                await session.score("q", DOCUMENTS)
+
+    options = {"price": Price(per_1000_searches=2), "estimate": lambda *_: Usage(searches=1)}
+    ask(Loopback("cohere", fail=lambda _: how), work, settings, spend=spend, **options)
+    assert spend.spent == spent
+
+
+class Words:
+    """The ten lines of the protocol's documentation."""
+
+    identity = Identity(provider="overlap", model="words", space="unit")
+    batch = 100
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        words = set(query.lower().split())
+        found = [len(words & set(d.lower().split())) / len(words) for d in documents]
+        return Reply(tuple(found))
+
+
+def test_anybody_can_write_a_reranker() -> None:
+    async def go() -> Answer:
+        return await Chain([Session(Words(), PATIENT)], PATIENT).score("a b", ["b", "a b", "c"])
+
+    assert asyncio.run(go()).scores == (0.5, 1.0, 0.0)
+
+
+def test_a_list_of_order_is_neither_split_nor_stored() -> None:
+    async def go(provider: Provider) -> list[tuple[float, ...]]:
+        async with provider.open() as reranker:
+            session = Session(reranker, PATIENT)
+            return [(await session.score("q", d)).scores for d in (["a", "b"], ["b"])]
+
+    assert asyncio.run(go(providers.build("noop"))) == [(2.0, 1.0), (1.0,)]
+
+
+def test_chains_that_make_no_sense_are_refused() -> None:
+    async def go() -> None:
+        with pytest.raises(ConfigError, match="at least one provider"):
+            Chain([], PATIENT)
+        async with providers.build("noop").open() as order:
+            mixed = [Session(Words(), PATIENT), Session(order, PATIENT)]
+            with pytest.raises(ConfigError, match="order, unit, which cannot be brought"):
+                Chain(mixed, PATIENT)
+            assert Chain(mixed[1:], PATIENT).space == "order"
+
+    asyncio.run(go())
+
+
+def test_a_provider_cannot_be_reached_at_all() -> None:
+    state = Loopback("jina")
+    state.url = closed_port()
+    assert score([state]).failures == ((JINA, "connection"),)
+
+
+def test_the_table_of_latency_by_candidates() -> None:
+    events = [{"asked": n, "latency_ms": float(n)} for n in (1, 10, 11, 50, 51, 500)]
+    rows = {
+        row["candidates"]: (row["queries"], row["p50"], row["p95"]) for row in by_candidates(events)
+    }
+    assert rows == {
+        "≤ 10": (2, 1.0, 10.0),
+        "≤ 20": (1, 11.0, 11.0),
+        "≤ 50": (1, 50.0, 50.0),
+        "≤ 100": (1, 51.0, 51.0),
+        "> 100": (1, 500.0, 500.0),
+    }
+    assert latency([]) == {"p50": None, "p95": None}

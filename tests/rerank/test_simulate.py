@@ -1,0 +1,162 @@
+"""The degradation bench: against numbers that can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluate import System
+from fusion_bench.rerank.quality import quality_of
+from fusion_bench.rerank.settings import Budget, Settings
+from fusion_bench.rerank.simulate import Point, Quality, Study, study
+from fusion_bench.rerank.simulation import Latency, Simulation
+from tests import tiny
+from tests.tiny import DATASET
+
+Capture = pytest.CaptureFixture[str]
+#: First provider 1, second .8, fused .5: a mean tells what the queries ended with.
+QUALITY = Quality("nDCG@10", np.array([[1.0] * 4, [0.8] * 4, [0.5] * 4]))
+STEADY = Latency(p50=40, p95=40)
+PRODUCTION = Settings.of("production")
+
+
+def simulated(settings: Settings = PRODUCTION, **given: object) -> Study:
+    base: dict[str, object] = {
+        "latency": STEADY,
+        "fallback_latency": STEADY,
+        "elapsed_ms": 0,
+        "queries": 2000,
+        "failure_rates": (0.0,),
+    }
+    return study(QUALITY, Simulation.model_validate(base | given), settings)
+
+
+def point(found: Study, rate: float, *, breaker: bool, fallback: bool) -> Point:
+    return next(
+        p
+        for p in found.by_failure
+        if (p.failure_rate, p.breaker, p.fallback) == (rate, breaker, fallback)
+    )
+
+
+def test_without_failures_everything_is_the_first_providers() -> None:
+    found = simulated()
+    for breaker in (False, True):
+        at = point(found, 0.0, breaker=breaker, fallback=True)
+        assert (at.quality, at.reranked) == (1.0, 1.0)
+        assert (at.p50, at.p95) == pytest.approx((40.0, 40.0))
+    assert (found.reranked, found.fused) == (1.0, 0.5)
+
+
+def test_single_failures_cost_their_share() -> None:
+    """f of the calls fail at once: quality is 1 − f/2 without a fallback, 1 − f/5 with one."""
+    found = simulated(failing="connection", outage_seconds=0, failure_rates=(0.1,), queries=6000)
+    plain = point(found, 0.1, breaker=False, fallback=False)
+    assert plain.quality == pytest.approx(1 - 0.1 / 2, abs=0.01)
+    assert plain.p95 == pytest.approx(40)
+    spare = point(found, 0.1, breaker=False, fallback=True)
+    assert spare.quality == pytest.approx(1 - 0.1 / 5, abs=0.004)
+    assert spare.reranked == 1.0
+    assert spare.p95 == pytest.approx(42.0)  # the refused connection, then the second provider
+
+
+def test_in_an_outage_the_breaker_saves_the_wait() -> None:
+    """Without it every query of an outage waits for the deadline; with it, only the trials do."""
+    found = simulated(failure_rates=(0.5,), outage_seconds=100)
+    without = point(found, 0.5, breaker=False, fallback=False)
+    opened = point(found, 0.5, breaker=True, fallback=False)
+    assert without.quality == pytest.approx(0.75, abs=0.02)
+    assert without.p95 == pytest.approx(100)
+    assert opened.p95 == pytest.approx(40)
+    assert opened.p50 < without.p50 or opened.p50 == pytest.approx(40)
+    assert opened.quality <= without.quality  # it stays open a little longer than the outage
+    both = point(found, 0.5, breaker=True, fallback=True)
+    assert both.quality > without.quality + 0.1
+
+
+def test_a_timeout_goes_on_to_the_next_only_where_that_is_asked_for() -> None:
+    wide = PRODUCTION.model_copy(update={"budget": None})
+    given = {"failure_rates": (0.3,), "timeout_ms": 200, "outage_seconds": 0}
+    at_once = point(simulated(wide, **given), 0.3, breaker=False, fallback=True)
+    assert at_once.reranked == pytest.approx(0.7, abs=0.02)
+    following = wide.model_copy(update={"on_timeout": "next"})
+    later = point(simulated(following, **given), 0.3, breaker=False, fallback=True)
+    assert later.reranked == 1.0
+    assert later.p95 == pytest.approx(240)
+
+
+def test_a_second_provider_fails_too() -> None:
+    found = simulated(failing="connection", failure_rates=(1.0,), fallback_failure_rate=1.0)
+    assert point(found, 1.0, breaker=False, fallback=True).quality == 0.5
+    assert point(found, 1.0, breaker=True, fallback=True).reranked == 0.0
+
+
+def test_the_deadline_is_weighed() -> None:
+    """Half of the calls take longer than the median, so a deadline there costs half the gain."""
+    found = simulated(
+        PRODUCTION.model_copy(update={"budget": Budget(rerank_ms=60)}),
+        latency=Latency(p50=60, p95=150),
+        budgets_ms=(30, 60, 150),
+        failure_rates=(0.0,),
+        queries=4000,
+    )
+    by_budget = {p.budget_ms: p for p in found.by_budget}
+    assert by_budget[None].quality == 1.0
+    assert by_budget[60.0].quality < by_budget[150.0].quality < 1.0
+    for one, other in pairwise(p for p in found.by_budget if p.budget_ms):
+        assert one.quality <= other.quality
+    assert by_budget[150.0].p95 == pytest.approx(150, rel=0.05)
+    assert by_budget[60.0].p95 <= 60.0 + 1e-9
+    assert found.answer.startswith("A deadline of 60 ms costs 0.")
+    assert "of what reranking wins" in found.answer
+
+
+def test_answers_without_a_deadline_and_without_a_gain() -> None:
+    free = simulated(PRODUCTION.model_copy(update={"budget": None}))
+    assert free.answer == "There is no deadline: nothing to weigh."
+    worse = Quality("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
+    assert "Reranking wins nothing here" in study(worse, Simulation(queries=50), PRODUCTION).answer
+
+
+def test_the_same_seed_is_the_same_study() -> None:
+    assert simulated(queries=300) == simulated(queries=300)
+    assert simulated(queries=300, latency=Latency()) != simulated(
+        queries=300, latency=Latency(), seed=8
+    )
+
+
+def test_what_a_query_may_end_with_is_measured(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    system = System(name="x", runs=("a",))
+    found = quality_of(root / DATASET, system, measure="RR@10")
+    assert found.values.shape == (3, 4)
+    assert found.values[0].tolist() == found.values[1].tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert found.values[2].tolist() == [0.5, 0.5, 1.0, 0.5]
+    with pytest.raises(UnknownNameError, match="tiny: unknown rerank list 'no'"):
+        quality_of(root / DATASET, system, measure="RR@10", reranker="no")
+
+
+def test_the_command_answers_and_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    given = ["rerank", "--dataset", "tiny", "--system", "two", "--simulate"]
+    given += ["--experiment", "experiments/e.yaml", "--set", "queries=200"]
+    Path("c.yaml").write_text("settings: {budget: {rerank_ms: 80}}\n", encoding="utf-8")
+    assert main([*given, "--config", "c.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"].startswith("A deadline of 80 ms costs")
+    assert main(given) == 0
+    out = capsys.readouterr().out
+    folder = Path("reports/rerank/simulate-tiny-two")
+    assert "A deadline of 100 ms costs" in out
+    assert (folder / "simulation.png").read_bytes().startswith(b"\x89PNG")
+    written = json.loads((folder / "simulation.json").read_text(encoding="utf-8"))
+    assert len(written["by_failure"]) == 7 * 4
+    assert main([*given, "--set", "seed=x", "--json"]) == 2
+    assert "--set seed" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""The score store: found again, never mixed up, never lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import DataError
+from fusion_bench.rerank.protocol import Identity
+from fusion_bench.rerank.store import Store
+
+WHO = Identity("p", "m", "unit", "http://a/v1", "2048 tokens", "prompt 1")
+
+
+def test_scores_are_found_again_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "deep/scores.sqlite"
+    one, two = Store(path), Store(path)
+    one.save(WHO, "q", {"a": 0.25, "b": 0.1 + 0.2}, ("run", {"kind": "call"}))
+    assert two.scores(WHO, "q", ["b", "x", "a"]) == [0.1 + 0.2, None, 0.25]
+    assert two.events("run") == [{"kind": "call"}]
+    assert two.events("other") == []
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+    one.close()
+    two.close()
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Identity)])
+def test_whatever_a_score_depends_on_is_in_its_key(field: str) -> None:
+    store = Store()
+    store.save(WHO, "q", {"a": 0.5})
+    assert store.scores(WHO, "q", ["a"]) == [0.5]
+    assert store.scores(Identity(**{**asdict(WHO), field: "logit"}), "q", ["a"]) == [None]
+    assert store.scores(WHO, "q2", ["a"]) == [None]
+    assert store.scores(WHO, "q", ["a "]) == [None]
+
+
+def test_many_documents_at_once() -> None:
+    store = Store()
+    scores = {f"d{i}": i / 2000 for i in range(1201)}
+    store.save(WHO, "q", scores)
+    assert store.scores(WHO, "q", list(scores)) == list(scores.values())
+
+
+def test_a_resolved_model_is_remembered() -> None:
+    store = Store()
+    assert store.model(WHO) == "m"
+    store.resolve(WHO, "m-2024")
+    assert store.model(WHO) == "m-2024"
+    assert store.model(replace(WHO, endpoint="http://b")) == "m"
+
+
+def test_an_answer_is_kept_with_its_price_or_not_at_all() -> None:
+    store = Store()
+    with pytest.raises(TypeError):
+        store.save(WHO, "q", {"a": 0.5}, ("run", {"cost": object()}))
+    assert store.scores(WHO, "q", ["a"]) == [None]
+    store.record("run", {"kind": "query"})
+    assert store.events("run") == [{"kind": "query"}]
+
+
+def test_no_text_is_stored(tmp_path: Path) -> None:
+    path = tmp_path / "scores.sqlite"
+    store = Store(path)
+    store.save(WHO, "a secret question", {"a private document": 0.5})
+    store.close()
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"secret" not in data
+    assert b"private" not in data
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("no database at all, but long enough to be looked at" * 20, encoding="utf-8")
+    with pytest.raises(DataError, match="text: not a usable score store"):
+        Store(text)
+    later = tmp_path / "later"
+    with sqlite3.connect(later) as db:
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+    with pytest.raises(DataError, match="later: score store of version 2"):
+        Store(later)
+    with pytest.raises(DataError, match="not a usable score store"):
+        Store(text / "below")
