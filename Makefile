@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval dataset bench pictures test check lint types tests format clean
+.PHONY: help eval dataset bench scaling pictures test check lint types tests format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +20,10 @@ dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
 	$(BIN)/python datasets/attack/rebuild
 
 bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
-	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks
+
+scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a quarter of an hour)
+	$(BIN)/python -m benchmarks.scaling
 
 pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures
@@ -49,16 +52,17 @@ format: $(VENV)/.dev ## Format the code and fix what a linter can fix
 clean: ## Remove everything that these targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
 
-# A stamp for each set of packages, so that a second call starts at once.
+# A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
+NATIVE := hatch_build.py fusion_bench/engine/_native.c
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
+$(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) (about a minute, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) for tests (a minute or two, once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run

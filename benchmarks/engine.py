@@ -1,59 +1,62 @@
-"""One configuration evaluated: fusion_bench against ranx, side by side in one run.
-
-Rounds are interleaved and the first is dropped; medians of wall-clock seconds are compared.
-"""
+"""Configurations evaluated: fusion_bench against ranx's ``fuse(rrf)`` and ``evaluate``."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import statistics
-import time
-import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 
 from benchmarks.cases import SIZES, Case, make
+from benchmarks.timing import Go, Row, seconds
+from fusion_bench.align import AlignedRuns
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import parse_measure
 
-MEASURES = ("nDCG@10", "RR@10", "R@100")
-RANX_MEASURES = ["ndcg@10", "mrr@10", "recall@100"]
+__all__ = ["TITLE", "rows", "systems", "theirs"]
+
+TITLE = "RRF configurations"
+#: Ours and ranx's names of the measures.
+MEASURES = {"nDCG@10": "ndcg@10", "RR@10": "mrr@10", "R@100": "recall@100"}
+WITH_AP = MEASURES | {"AP": "map"}
 BATCH = 32
-RESULTS = Path(__file__).parent / "results.json"
+#: Which measures are asked for at which size.
+ASKED = {"many": [MEASURES], "deep": [MEASURES, WITH_AP]}
 
 
-def systems(case: Case, count: int, start: float) -> list[System]:
-    """RRF at ``count`` values of k and unequal weights, none of them seen before."""
-    names = [run.name for run in case.runs]
+def systems(sources: Sequence[str], count: int, turn: int, *, equal: bool = False) -> list[System]:
+    """RRF at ``count`` values of k that no other turn sees; equal weights tie many documents."""
+    step = 0 if equal else 0.1
+    weights = {name: 1 + step * i for i, name in enumerate(sources)}
     return [
         System.model_validate(
             {
                 "name": f"k{n}",
-                "runs": names,
-                "fusion": {
-                    "method": "rrf",
-                    "k": start + 1.7 * n,
-                    "weights": {name: 1 + 0.1 * i for i, name in enumerate(names)},
-                },
+                "runs": tuple(sources),
+                "fusion": {"method": "rrf", "k": 20.0 + turn + 1.7 * n, "weights": weights},
             }
         )
         for n in range(count)
     ]
 
 
-def ours(case: Case, count: int) -> Callable[[int], None]:
+def ours(
+    runs: AlignedRuns,
+    measures: Sequence[str],
+    count: int,
+    *,
+    equal: bool = False,
+    threads: int | None = None,
+) -> Go:
     """Evaluate ``count`` configurations at once."""
-    measures = [parse_measure(name) for name in MEASURES]
+    parsed = [parse_measure(name) for name in measures]
 
-    def go(turn: int) -> None:
-        evaluate(systems(case, count, 20.0 + turn), case.aligned, measures)
+    def go(turn: int) -> object:
+        given = systems(runs.sources, count, turn, equal=equal)
+        return evaluate(given, runs, parsed, threads=threads)
 
     return go
 
 
-def theirs(case: Case) -> Callable[[int], None]:
+def theirs(case: Case, measures: Sequence[str]) -> Go:
     """ranx: fuse by RRF, then evaluate the same measures."""
     from ranx import Qrels, Run, fuse
     from ranx import evaluate as ranx_evaluate
@@ -61,61 +64,40 @@ def theirs(case: Case) -> Callable[[int], None]:
     qrels = Qrels(case.qrels.to_dict())
     runs = [Run(run.to_dict(), name=run.name) for run in case.runs]
 
-    def go(turn: int) -> None:
+    def go(turn: int) -> object:
         fused = fuse(runs=runs, norm=None, method="rrf", params={"k": 20 + turn})
-        ranx_evaluate(qrels, fused, RANX_MEASURES, make_comparable=True)
+        return ranx_evaluate(qrels, fused, list(measures), make_comparable=True)
 
     return go
 
 
-def seconds(contestants: dict[str, Callable[[int], None]], rounds: int) -> dict[str, float]:
-    """Median wall-clock seconds of each, taken in turns."""
-    taken: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(rounds + 1):
-        for name, go in contestants.items():
-            started = time.perf_counter()
-            go(turn)
-            taken[name].append(time.perf_counter() - started)
-    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+def rows(rounds: int) -> list[Row]:
+    """One line for each size, choice of measures and of weights."""
+    found = []
+    for size, choices in ASKED.items():
+        case = make(SIZES[size])
+        for asked in choices:
+            found += _lines(case, asked, rounds)
+    return found
 
 
-def bench(size: str, rounds: int) -> dict[str, float | str]:
-    """One row of the table."""
-    case = make(SIZES[size])
-    found = seconds(
-        {"one": ours(case, 1), "batch": ours(case, BATCH), "ranx": theirs(case)}, rounds
-    )
-    batch = found["batch"] / BATCH
-    return {
-        "size": case.size.name,
-        "ranx ms": 1000 * found["ranx"],
-        "one ms": 1000 * found["one"],
-        "one ratio": found["ranx"] / found["one"],
-        "batch ms": 1000 * batch,
-        "batch ratio": found["ranx"] / batch,
-    }
-
-
-def main() -> None:
-    """Print the table and keep it beside this file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", default=["many", "deep"], choices=[*SIZES, []])
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # numba's, about features that ranx uses
-    rows = [bench(size, options.rounds) for size in options.sizes]
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    RESULTS.write_text(
-        json.dumps({"machine": machine, "rows": rows}, indent=2, ensure_ascii=False) + "\n"
-    )
-    print(f"{', '.join(MEASURES)}; medians of {options.rounds} rounds on {machine}")
-    print(f"{'size':20} {'ranx':>10} {'one':>10} {'ratio':>8} {'in 32s':>10} {'ratio':>8}")
-    for row in rows:
-        print(
-            f"{row['size']:20} {row['ranx ms']:8.1f}ms {row['one ms']:8.2f}ms "
-            f"{row['one ratio']:7.0f}× {row['batch ms']:8.2f}ms {row['batch ratio']:7.0f}×"
-        )
-
-
-if __name__ == "__main__":
-    main()
+def _lines(case: Case, asked: dict[str, str], rounds: int) -> list[Row]:
+    run = partial(ours, case.aligned, list(asked))
+    names = {"unequal": False, "equal": True}
+    contestants = {"ranx": theirs(case, list(asked.values()))}
+    for name, equal in names.items():
+        contestants |= {f"{name} {n}": run(n, equal=equal) for n in (1, BATCH)}
+    taken = seconds(contestants, rounds)
+    return [
+        {
+            "queries × runs × documents": case.size.name,
+            "measures": ", ".join(asked),
+            "weights": name,
+            "ranx ms": 1000 * taken["ranx"],
+            "one ms": 1000 * taken[f"{name} 1"],
+            "one ratio": taken["ranx"] / taken[f"{name} 1"],
+            f"of {BATCH} ms": 1000 * taken[f"{name} {BATCH}"] / BATCH,
+            f"of {BATCH} ratio": taken["ranx"] / (taken[f"{name} {BATCH}"] / BATCH),
+        }
+        for name in names
+    ]

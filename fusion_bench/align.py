@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.codes import dense
 from fusion_bench.columns import query_of_rows, rows_of, to_offsets
 from fusion_bench.errors import AlignmentError, UnknownNameError
-from fusion_bench.ids import Ids, dense, pack, union
+from fusion_bench.ids import Ids, pack, union
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.records import Qrels, Query, Run
 
-__all__ = ["AlignedRuns", "Ties", "align"]
+__all__ = ["AlignedRuns", "Ties", "align", "described"]
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -106,6 +107,11 @@ class AlignedRuns:
         """The greatest rank that any source gives; 0 where there are no candidates."""
         return int(self.ranks.max(initial=0))
 
+    @cached_property
+    def _used_up(self) -> bool:
+        """Whether every candidate was returned by some source."""
+        return bool((self.ranks > 0).any(axis=0).all())
+
     def memo(self, key: tuple[object, ...], compute: Callable[[], T], keep: int | None = None) -> T:
         """What ``compute`` returned when first asked under ``key``: derived arrays, made once.
 
@@ -147,6 +153,9 @@ class AlignedRuns:
             UnknownNameError: A source that is not aligned here.
         """
         cuts = tuple((depth or {}).get(name) for name in sources)
+        everything = tuple(sources) == self.sources and set(cuts) == {None}
+        if everything and self.ties == "trec" and self._used_up:
+            return self  # not remembered: what holds itself waits for the garbage collector
         key = ("restrict", tuple(sources), cuts)
         return self.memo(key, lambda: self._restricted(tuple(sources), cuts))
 
@@ -173,6 +182,29 @@ class AlignedRuns:
             judged=self.judged[kept],
             rerank=self.rerank[:, kept],
             rerank_ranks=self.rerank_ranks[:, kept],
+            _memo={},
+        )
+
+    def between(self, start: int, stop: int) -> AlignedRuns:
+        """Only the queries from ``start`` up to ``stop``, without a copy of their candidates."""
+        rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
+        ideal = slice(int(self.ideal_offsets[start]), int(self.ideal_offsets[stop]))
+        return replace(
+            self,
+            queries=self.queries[start:stop],
+            types=self.types[start:stop],
+            confidences=self.confidences[start:stop],
+            groups=self.groups[start:stop],
+            offsets=self.offsets[start : stop + 1] - rows.start,
+            documents=self.documents[rows],
+            ranks=self.ranks[:, rows],
+            scores=self.scores[:, rows],
+            grades=self.grades[rows],
+            judged=self.judged[rows],
+            rerank=self.rerank[:, rows],
+            rerank_ranks=self.rerank_ranks[:, rows],
+            ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
+            ideal_grades=self.ideal_grades[ideal],
             _memo={},
         )
 
@@ -241,33 +273,30 @@ def align(
     vocabulary, (judged_codes, *codes) = _common_vocabulary(
         [qrels.vocabulary, *(run.vocabulary for run in runs)]
     )
-    size = len(vocabulary)
-    sources = [_keyed(run, c, qrels.queries, size) for run, c in zip(runs, codes, strict=True)]
+    bits = len(vocabulary).bit_length()
+    sources = [_keyed(run, c, qrels.queries, bits) for run, c in zip(runs, codes, strict=True)]
     # They are sorted by query, then by document from the greatest id down: the trec rule.
-    candidates, places = _candidates([keys for keys, _ in sources], size, len(qrels.queries))
+    candidates, places = _candidates([keys for keys, _ in sources], bits, len(qrels.queries))
     found = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
     ranks, scores = _spread(len(candidates), runs, found)
     found = [
-        _find(candidates, *_keyed(run, _codes_in(vocabulary, run.vocabulary), qrels.queries, size))
+        _find(candidates, *_keyed(run, _codes_in(vocabulary, run.vocabulary), qrels.queries, bits))
         for run in rerankers
     ]
     rerank_ranks, rerank = _spread(len(candidates), rerankers, found)
-    query = candidates // size
+    query = candidates >> bits
     judged, grades = _judgements(
-        qrels, *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, size)), len(query)
+        qrels, *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, bits)), len(query)
     )
     ideal_offsets, ideal_grades = _ideal(qrels)
-    known = [(queries or {}).get(query) or Query(query) for query in qrels.queries]
     aligned = AlignedRuns(
         sources=tuple(run.name for run in runs),
         roles=tuple(run.roles for run in runs),
         queries=qrels.queries,
-        types=tuple(query.type for query in known),
-        confidences=tuple(query.confidence for query in known),
-        groups=tuple(query.group or query.id for query in known),
+        **described(qrels, queries or {}),
         offsets=to_offsets(np.bincount(query, minlength=len(qrels.queries))),
         vocabulary=vocabulary,
-        documents=size - 1 - candidates % size,
+        documents=~candidates & ((1 << bits) - 1),
         ranks=ranks,
         scores=scores,
         grades=grades,
@@ -280,6 +309,19 @@ def align(
         ties=ties,
     )
     return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
+
+
+def described(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
+    """The fields of aligned runs that say what is known of each judged query."""
+    known = [queries.get(query) for query in qrels.queries]
+    return {
+        "types": tuple(query and query.type for query in known),
+        "confidences": tuple(query and query.confidence for query in known),
+        "groups": tuple(
+            (query and query.group) or name
+            for name, query in zip(qrels.queries, known, strict=True)
+        ),
+    }
 
 
 def _require_own_names(kind: str, tables: Sequence[Run]) -> None:
@@ -321,15 +363,15 @@ def _codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
 
 
 def _keyed(
-    table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], size: int
-) -> tuple[IntArray, IntArray]:
+    table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
+) -> tuple[IntArray, IntArray | slice]:
     """The rows of judged queries and known documents, by query.
 
     Args:
         table: With rows.
         codes: Shape (vocabulary of the table,): the common code of its documents; -1 = not known.
         queries: The judged queries.
-        size: Of the common vocabulary.
+        bits: What a common code fits into.
 
     Returns:
         For each such row an integer that sorts by query, then by document id from above, and the
@@ -339,16 +381,20 @@ def _keyed(
     query = np.array([index.get(q, -1) for q in table.queries], dtype=np.int64)
     known = np.flatnonzero(query >= 0)
     known = known[np.argsort(query[known], kind="stable")]
-    rows = rows_of(table.offsets, known)
-    owner = np.repeat(query[known], np.diff(table.offsets)[known])
+    rows: IntArray | slice = slice(None)  # mostly all of them, as they stand
+    if len(known) < len(query) or (np.diff(known) < 0).any():
+        rows = rows_of(table.offsets, known)
+    owner = np.repeat((query[known] + 1) << bits, np.diff(table.offsets)[known])
     documents = codes[table.documents[rows]]
-    keys = owner * size + (size - 1 - documents)
-    there = documents >= 0
-    return (keys, rows) if there.all() else (keys[there], rows[there])
+    # A negative number has all its upper bits set: ~code is a query's worth minus the code.
+    keys = owner + ~documents
+    if codes.min(initial=0) < 0 and not (there := documents >= 0).all():
+        return keys[there], np.arange(len(table.documents))[rows][there]
+    return keys, rows
 
 
 def _candidates(
-    keys: Sequence[IntArray], size: int, queries: int
+    keys: Sequence[IntArray], bits: int, queries: int
 ) -> tuple[IntArray, list[IntArray]]:
     """The distinct keys, sorted, and the place of each table's keys among them.
 
@@ -356,7 +402,7 @@ def _candidates(
     """
     rows = sum(map(len, keys))
     step = max(queries * BLOCK // max(rows, 1), 1)
-    limits = np.append(np.arange(0, queries, step), queries) * size
+    limits = np.append(np.arange(0, queries, step), queries) << bits
     cuts = np.array([np.searchsorted(key, limits) for key in keys])
     places = [np.empty(len(key), dtype=np.int64) for key in keys]
     found: list[IntArray] = []
@@ -376,7 +422,7 @@ def _candidates(
 
 
 def _spread(
-    size: int, runs: Sequence[Run], found: Sequence[tuple[IntArray, IntArray]]
+    size: int, runs: Sequence[Run], found: Sequence[tuple[IntArray, IntArray | slice]]
 ) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
     ranks = np.zeros((len(runs), size), dtype=np.int64)
@@ -386,17 +432,19 @@ def _spread(
     return ranks, scores
 
 
-def _find(candidates: IntArray, keys: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+def _find(
+    candidates: IntArray, keys: IntArray, rows: IntArray | slice
+) -> tuple[IntArray, IntArray | slice]:
     """Places among the sorted candidates, and the rows that stand there."""
     if len(candidates) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     at = np.minimum(np.searchsorted(candidates, keys), len(candidates) - 1)
     found = np.flatnonzero(candidates[at] == keys)
-    return at[found], rows[found]
+    return at[found], found if isinstance(rows, slice) else rows[found]
 
 
 def _judgements(
-    qrels: Qrels, at: IntArray, rows: IntArray, size: int
+    qrels: Qrels, at: IntArray, rows: IntArray | slice, size: int
 ) -> tuple[NDArray[np.bool_], IntArray]:
     """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
     judged = np.zeros(size, dtype=bool)

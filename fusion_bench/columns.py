@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence, Sized
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.codes import PIECE
 from fusion_bench.errors import DataError
-from fusion_bench.ids import Ids
+from fusion_bench.ids import Coded, Ids, Repeated
 from fusion_bench.order import IntArray
 
 __all__ = [
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 
+T = TypeVar("T", bound=np.generic)
+
+
 class Grouped(NamedTuple):
     """Rows grouped by query, in order of first appearance."""
 
@@ -36,30 +40,46 @@ class Grouped(NamedTuple):
     offsets: IntArray
     vocabulary: Sequence[str]
     documents: IntArray
-    rows: IntArray  # original row of each grouped row
+    rows: IntArray | None  # original row of each grouped row; None = they came grouped
+
+    def taken(self, column: NDArray[T]) -> NDArray[T]:
+        """A column of the original rows, grouped."""
+        return column if self.rows is None else column[self.rows]
+
+    def row(self, at: int) -> int:
+        """The original row of a grouped one."""
+        return at if self.rows is None else int(self.rows[at])
 
 
 def group(queries: Sequence[str], documents: Sequence[str], kind: str) -> Grouped:
     """Group rows by query, keeping file order inside a query, and encode the document ids."""
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
-    query_codes, query_names = factorize(queries)
+    heads = Repeated.of(queries) if isinstance(queries, Ids) else queries
+    counts = heads.counts if isinstance(heads, Repeated) else np.ones(len(queries), dtype=np.int64)
+    head_codes, query_names = factorize(heads.heads if isinstance(heads, Repeated) else queries)
     codes, names = _sorted_codes(documents)
     smallest = names[:1]  # they are sorted
     for what, column, found in (("query", queries, query_names), ("document", documents, smallest)):
         if "" in found:
             raise DataError(f"empty {what} id", row=list(column).index(""))
-    rows = np.arange(len(codes))
-    if (np.diff(query_codes) < 0).any():
-        rows = np.argsort(query_codes, kind="stable")
-        codes = codes[rows]
-    offsets = to_offsets(np.bincount(query_codes, minlength=len(query_names)))
-    return Grouped(query_names, offsets, names, codes, rows)
+    offsets = to_offsets(_summed(head_codes, counts, len(query_names)))
+    if (np.diff(head_codes) >= 0).all():
+        return Grouped(query_names, offsets, names, codes, None)
+    rows = np.argsort(np.repeat(head_codes, counts), kind="stable")
+    return Grouped(query_names, offsets, names, codes[rows], rows)
+
+
+def _summed(codes: IntArray, counts: IntArray, size: int) -> IntArray:
+    """Shape (size,): the sum of the counts of each code."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, codes, counts)
+    return total
 
 
 def _sorted_codes(values: Sequence[str]) -> tuple[IntArray, Sequence[str]]:
     """Codes that sort as the values do by bytes, and what they stand for, in that order."""
-    if isinstance(values, Ids):
+    if isinstance(values, Ids | Coded):
         return values.factorize()
     codes, names = factorize(values)
     by_bytes = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
@@ -79,46 +99,48 @@ def refuse_ragged(**columns: Sized | None) -> None:
 
 def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance, and what they stand for."""
-    if isinstance(values, Ids):  # runs of equal ids are looked up once
-        new = values.changes()
-        codes, names = factorize(tuple(values.take(new)))
-        return codes[np.cumsum(new) - 1], names
     table: dict[str, int] = {}
     listed = [table.setdefault(value, len(table)) for value in values]
     return np.array(listed, dtype=np.int64), tuple(table)
 
 
-def repeats(grouped: Grouped, order: IntArray) -> NDArray[np.bool_]:
+def repeats(grouped: Grouped, order: IntArray | slice) -> NDArray[np.bool_]:
     """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
-    pair = _pairs(grouped)[order]
-    if not _repeated(pair):
-        return np.zeros(len(order), dtype=bool)
-    first = np.zeros(len(order), dtype=bool)
-    first[np.unique(pair, return_index=True)[1]] = True
+    pair = (query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents)[order]
+    first = np.full(len(pair), not _any_repeated(grouped))
+    if not first.all():
+        first[np.unique(pair, return_index=True)[1]] = True
     return ~first
 
 
-def _pairs(grouped: Grouped) -> IntArray:
-    """(N,): one integer for each (query, document)."""
-    return query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
-
-
-def _repeated(values: IntArray) -> bool:
-    ordered = np.sort(values)
-    return bool((ordered[1:] == ordered[:-1]).any())
+def _any_repeated(grouped: Grouped) -> bool:
+    """Whether some query names a document twice; some queries at a time, in a core's cache."""
+    step = max(PIECE * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
+    size = len(grouped.vocabulary)
+    kind = np.int32 if (step + 1) * size < 2**31 else np.int64  # small ones sort faster
+    for start in range(0, len(grouped.offsets) - 1, step):
+        offsets = grouped.offsets[start : start + step + 1]
+        pairs = query_of_rows(offsets) * size
+        pairs += grouped.documents[offsets[0] : offsets[-1]]
+        pairs = pairs.astype(kind)
+        pairs.sort()
+        if (pairs[1:] == pairs[:-1]).any():
+            return True
+    return False
 
 
 def refuse_duplicates(grouped: Grouped) -> None:
     """Raise for the first row that repeats a (query, document) pair."""
-    again = repeats(grouped, np.arange(len(grouped.rows)))
-    if again.any():
-        at = int(np.flatnonzero(again)[0])
-        query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
-        raise DataError(
-            f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
-            f"{grouped.queries[query]!r}",
-            row=int(grouped.rows[at]),
-        )
+    if not _any_repeated(grouped):
+        return
+    again = repeats(grouped, slice(None))
+    at = int(np.flatnonzero(again)[0])
+    query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
+    raise DataError(
+        f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
+        f"{grouped.queries[query]!r}",
+        row=grouped.row(at),
+    )
 
 
 def to_offsets(counts: IntArray) -> IntArray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator
@@ -23,6 +23,7 @@ from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
 from fusion_bench.query_types import TypeWeights, type_of
 from fusion_bench.records import Qrels, ScoreSpace
+from fusion_bench.shards import over_shards
 
 __all__ = ["Ranking", "Scores", "System", "evaluate", "rank", "rankings"]
 
@@ -174,12 +175,14 @@ class Scores:
         measures: The M measures.
         queries: The Q query ids.
         values: Shape (M, Q).
+        path: How they were found: ``counted`` by the engine, or ``ranked`` and why.
     """
 
     system: str
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
     values: FloatArray
+    path: str
 
 
 def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> Ranking:
@@ -261,12 +264,13 @@ def evaluate(
     *,
     spaces: Mapping[str, ScoreSpace] | None = None,
     qrels: Qrels | None = None,
+    threads: int | None = None,
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
-    Systems that share a fusion share its fused list. Those that only fuse are counted by the
-    engine, all at once where they share their sources; the rest is ranked. The values are the
-    same to the last bit.
+    What the engine can count is counted, all at once where systems share their sources; systems
+    that share a fusion share its lists. The rest is ranked, and ``Scores.path`` says why. The
+    values are the same to the last bit, however many threads share the work.
 
     Args:
         systems: T systems; one is the plain case.
@@ -274,28 +278,77 @@ def evaluate(
         measures: M measures.
         spaces: Score space of each rerank list.
         qrels: The judgements; only measures that ir_measures computes need them.
+        threads: How many may work on many queries (see :mod:`fusion_bench.shards`); None = as
+            ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
 
     Returns:
         One ``Scores`` a system, in their order.
     """
+
+    def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
+        return _values(systems, part, measures, spaces or {}, qrels)
+
+    if any(measure.kind == "external" for measure in measures):
+        found = [work(runs)]  # ir_measures would read all judgements again for each shard
+    else:
+        found = list(over_shards(work, runs, threads))
+    values = np.concatenate([part for part, _ in found], axis=2)
+    freeze(values)
+    paths = [[path for _, part in found for path in part[t]] for t in range(len(systems))]
+    return tuple(
+        Scores(system.name, tuple(measures), runs.queries, mine, _summed_up(taken))
+        for system, mine, taken in zip(systems, values, paths, strict=True)
+    )
+
+
+def _summed_up(paths: Sequence[str]) -> str:
+    """The paths of the parts of one system, each said once."""
+    return "; ".join(dict.fromkeys(paths))
+
+
+def _values(
+    systems: Sequence[System],
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels | None,
+) -> tuple[FloatArray, list[list[str]]]:
+    """(T, M, Q), and which path each part of each system took."""
     values = np.zeros((len(systems), len(measures), len(runs.queries)))
+    paths: list[list[str]] = [[] for _ in systems]
     parts = [
         _Part(t, index, plain, part)
         for t, system in enumerate(systems)
         for index, plain, part in _plain_parts(system, runs)
     ]
-    counted = _counted(parts, measures)
+    counted = _counted(parts, measures, spaces)
     for p, part in enumerate(parts):
-        found = counted.get(p)
-        if found is None:
-            ranking = rank(part.system, part.runs, spaces or {})
-            found = measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
-        values[part.place][:, part.index] = found
-    freeze(values)
-    return tuple(
-        Scores(system.name, tuple(measures), runs.queries, mine)
-        for system, mine in zip(systems, values, strict=True)
-    )
+        found = counted.get(p, engine.Refusal("its sources raise an error"))
+        if isinstance(found, engine.Refusal):
+            mine = _ranked(part.system, part.runs, measures, spaces, qrels)
+            path = f"ranked: {found.reason}"
+        else:
+            mine, path = found.values, "counted"
+            if found.left.any():
+                mine = mine.copy()
+                few = part.runs.subset(found.left)
+                mine[:, found.left] = _ranked(part.system, few, measures, spaces, qrels)
+                path = "counted, but for queries whose ties reach too far: ranked"
+        values[part.place][:, part.index] = mine
+        paths[part.place].append(path)
+    return values, paths
+
+
+def _ranked(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    spaces: Mapping[str, ScoreSpace],
+    qrels: Qrels | None,
+) -> FloatArray:
+    """(M, Q): the plain path."""
+    ranking = rank(system, runs, spaces)
+    return measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
 
 
 @dataclass(frozen=True)
@@ -308,29 +361,33 @@ class _Part:
     runs: AlignedRuns
 
 
-def _counted(parts: Sequence[_Part], measures: Sequence[Measure]) -> dict[int, FloatArray]:
-    """What the engine can evaluate, by index into ``parts``."""
+Found: TypeAlias = engine.Counted | engine.Refusal
+
+
+def _counted(
+    parts: Sequence[_Part], measures: Sequence[Measure], spaces: Mapping[str, ScoreSpace]
+) -> dict[int, Found]:
+    """What the engine can evaluate, by index into ``parts``, and why it cannot do the rest."""
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
     for p, part in enumerate(parts):
-        if isinstance(part.system.blend, NoBlend) and part.system.min_relevance is None:
-            with _named(part.system):
-                view = part.system.view(part.runs)
-            views.setdefault(id(view), (view, []))[1].append(p)
-    done: dict[int, FloatArray] = {}
+        with _named(part.system):
+            view = part.system.view(part.runs)
+        views.setdefault(id(view), (view, []))[1].append(p)
+    done: dict[int, Found] = {}
     for view, members in views.values():
-        systems = [parts[p].system for p in members]
+        asked = [_asked(parts[p].system) for p in members]
         try:
-            found = engine.evaluate(
-                [system.fusion for system in systems],
-                view,
-                measures,
-                top_k=[system.top_k for system in systems],
-            )
+            found = engine.evaluate(asked, view, measures, spaces)
         except (AlignmentError, ConfigError):
             continue  # ranking them meets the same error, and says which system it is about
-        counts = zip(members, found, strict=True)
-        done |= {p: given for p, given in counts if not isinstance(given, engine.Refusal)}
+        done |= dict(zip(members, found, strict=True))
     return done
+
+
+def _asked(system: System) -> engine.Asked:
+    """A plain system as the engine sees it."""
+    blend = None if isinstance(system.blend, NoBlend) else system.blend
+    return engine.Asked(system.fusion, blend, system.min_relevance, system.top_k)
 
 
 def described(system: System) -> dict[str, Any]:

@@ -9,21 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.codes import Words, rank_rows
 from fusion_bench.order import IntArray, freeze
 
-__all__ = ["WIDEST", "Ids", "Words", "concatenate", "dense", "pack", "union"]
+__all__ = [
+    "BYTES",
+    "WIDEST",
+    "Coded",
+    "Ids",
+    "Part",
+    "Repeated",
+    "code_together",
+    "concatenate",
+    "pack",
+    "union",
+]
 
 #: Longest id that is packed, in bytes.
 WIDEST = 64
 #: Bytes of a word.
 BYTES = 8
-
-Words = NDArray[np.uint64]
 
 
 class Ids(Sequence[str]):
@@ -70,7 +80,8 @@ class Ids(Sequence[str]):
 
     def take(self, index: IntArray | NDArray[np.bool_]) -> Ids:
         """The ids at these places."""
-        return Ids(np.ascontiguousarray(self.words[:, index]))
+        places = np.flatnonzero(index) if index.dtype == bool else index
+        return Ids(self.words.take(places, axis=1))
 
     def changes(self) -> NDArray[np.bool_]:
         """(n,): whether each id differs from the one before; the first does."""
@@ -81,11 +92,7 @@ class Ids(Sequence[str]):
 
     def factorize(self) -> tuple[IntArray, Ids]:
         """Codes that sort as the ids do by bytes, and the distinct ids in that order."""
-        codes, first = dense(self.words[0])
-        for word in self.words[1:]:
-            more, distinct = dense(word)
-            if len(distinct) > 1:
-                codes, first = dense(codes * len(distinct) + more)
+        codes, first = rank_rows(self.words)
         return codes, self.take(first)
 
     def joined(self) -> bytes:
@@ -99,19 +106,118 @@ class Ids(Sequence[str]):
         return bytes(table[kept][:-1].tobytes())
 
 
-def dense(
-    values: NDArray[np.generic], kind: Literal["quicksort", "stable"] = "quicksort"
-) -> tuple[IntArray, IntArray]:
-    """Codes 0, 1, 2 … in the order of the values, and where some instance of each stands."""
-    if len(values) == 0 or (values[0] == values).all():
-        return np.zeros(len(values), dtype=np.int64), np.zeros(min(len(values), 1), dtype=np.int64)
-    order = np.argsort(values, kind=kind)
-    ordered = values[order]
-    new = np.ones(len(values), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = np.cumsum(new) - 1
-    return codes, order[new]
+class Part(Ids):
+    """Some of the ids of a sorted table, in its order.
+
+    Tables that are parts of one are joined without comparing an id.
+
+    Attributes:
+        whole: That table.
+        places: Shape (n,): where each stands in it, ascending.
+    """
+
+    def __init__(self, whole: Ids, places: IntArray) -> None:
+        freeze(places)
+        self.whole, self.places = whole, places
+
+    @cached_property
+    def words(self) -> Words:  # type: ignore[override]
+        """Shape (W, n): word w of each id; read-only; made when first looked at."""
+        return self.whole.take(self.places).words
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ids: ...
+    def __getitem__(self, index: int | slice) -> str | Ids:
+        return (
+            self.whole.take(self.places[index])
+            if isinstance(index, slice)
+            else super().__getitem__(index)
+        )
+
+    def take(self, index: IntArray | NDArray[np.bool_]) -> Ids:
+        """The ids at these places."""
+        return self.whole.take(self.places[index])
+
+
+class Coded(Sequence[str]):
+    """A sequence of ids as codes into a sorted table, which may have others beside them.
+
+    Attributes:
+        whole: The table.
+        codes: Shape (n,).
+    """
+
+    def __init__(self, whole: Ids, codes: IntArray) -> None:
+        freeze(codes)
+        self.whole, self.codes = whole, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Coded: ...
+    def __getitem__(self, index: int | slice) -> str | Coded:
+        if isinstance(index, slice):
+            return Coded(self.whole, self.codes[index])
+        return self.whole[int(self.codes[index])]
+
+    def factorize(self) -> tuple[IntArray, Ids]:
+        """As :meth:`Ids.factorize`: codes among the ids that are there."""
+        there = np.zeros(len(self.whole), dtype=bool)
+        there[self.codes] = True
+        places = np.flatnonzero(there)
+        own = np.empty(len(self.whole), dtype=np.int64)
+        own[places] = np.arange(len(places))
+        return own[self.codes], Part(self.whole, places)
+
+
+class Repeated(Sequence[str]):
+    """A sequence of ids in which most are the one before them: each kept once for all its rows.
+
+    Attributes:
+        heads: The H ids at which a new one begins.
+        counts: Shape (H,): rows of each.
+    """
+
+    def __init__(self, heads: Ids, counts: IntArray) -> None:
+        freeze(counts)
+        self.heads, self.counts = heads, counts
+
+    @classmethod
+    def of(cls, ids: Ids) -> Repeated:
+        """The same ids."""
+        starts = np.flatnonzero(ids.changes())
+        return cls(ids.take(starts), np.diff(starts, append=len(ids)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Repeated]) -> Repeated:
+        """All ids, one part after another."""
+        heads = concatenate([part.heads for part in parts])
+        return cls(heads, np.concatenate([part.counts for part in parts]))
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Ids: ...
+    def __getitem__(self, index: int | slice) -> str | Ids:
+        return self._every[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
+
+    @cached_property
+    def _every(self) -> Ids:
+        return self.heads.take(np.repeat(np.arange(len(self.counts)), self.counts))
 
 
 def pack(names: Sequence[str]) -> Ids | None:
@@ -139,13 +245,28 @@ def concatenate(tables: Sequence[Ids]) -> Ids:
     return Ids(words)
 
 
+def code_together(tables: Sequence[Ids]) -> list[Coded]:
+    """The same sequences, coded by one table that all of them share."""
+    codes, whole = concatenate(tables).factorize()
+    ends = np.cumsum([len(ids) for ids in tables])
+    return [Coded(whole, own) for own in np.split(codes, ends[:-1])]
+
+
 def union(tables: Sequence[Ids]) -> tuple[Ids, list[IntArray]]:
     """The distinct ids of several sorted tables, sorted, and each table's codes among them."""
-    together = concatenate(tables)
-    if len(together.words) == 1:  # sorted pieces, which a stable sort only merges
-        codes, first = dense(together.words[0], "stable")
-        distinct = together.take(first)
-    else:
-        codes, distinct = together.factorize()
+    parts = [table for table in tables if isinstance(table, Part)]
+    if len(parts) == len(tables) and all(part.whole is parts[0].whole for part in parts):
+        return _union_of_parts(parts[0].whole, parts)
+    codes, distinct = concatenate(tables).factorize()
     ends = np.cumsum([len(ids) for ids in tables])
     return distinct, np.split(codes, ends[:-1])
+
+
+def _union_of_parts(whole: Ids, parts: Sequence[Part]) -> tuple[Ids, list[IntArray]]:
+    there = np.zeros(len(whole), dtype=bool)
+    for part in parts:
+        there[part.places] = True
+    if there.all():
+        return whole, [part.places for part in parts]
+    codes = np.cumsum(there) - 1
+    return Part(whole, np.flatnonzero(there)), [codes[part.places] for part in parts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class Qrels:
     vocabulary: Sequence[str]
     documents: IntArray
     grades: IntArray
+    _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.grades):
@@ -109,7 +110,7 @@ class Qrels:
         refuse_ragged(queries=queries, documents=documents, grades=grades)
         grouped = group(queries, documents, "judgement")
         refuse_duplicates(grouped)
-        values = np.asarray(grades, dtype=np.int64)[grouped.rows]
+        values = grouped.taken(np.asarray(grades, dtype=np.int64))
         by_document = _ordered(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
@@ -138,7 +139,15 @@ class Qrels:
 
     def digest(self) -> str:
         """SHA-256 over the contents, the same for any file format and row order of queries."""
-        return digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+        if self._digest is None:
+            self.remember_digest(
+                digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+            )
+        return cast("str", self._digest)
+
+    def remember_digest(self, known: str) -> None:
+        """Take a digest that was computed before for these contents."""
+        object.__setattr__(self, "_digest", known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +179,7 @@ class Run:
     reading: Reading = field(default_factory=Reading)
     duplicates: int = 0
     zero_scores: int = 0
+    _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.scores, self.ranks):
@@ -200,37 +210,39 @@ class Run:
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"score {values[row]} is not a finite number", row=row)
         grouped = group(queries, documents, "ranked document")
-        values = values[grouped.rows]
+        values = grouped.taken(values)
         place = _places(grouped, values, ranks, reading)
-        if reading.rank_from == "column":
-            order = _ordered(place, grouped.offsets)
-        else:  # 1, 2, 3 … inside each query
-            order = np.empty_like(place)
-            order[place - counting(grouped.offsets) + np.arange(len(place))] = np.arange(len(place))
-        zeros = values == 0
-        kept = order[~zeros[order]] if reading.drop_zero_scores else order
+        order = _best_first(place, grouped.offsets, reading)
+        zeros = int(np.count_nonzero(values == 0))
+        if reading.drop_zero_scores and zeros:
+            order = np.arange(len(values))[order]
+            order = order[values[order] != 0]
         duplicates = 0
         if reading.on_duplicate == "best_rank":
-            again = repeats(grouped, kept)
+            again = repeats(grouped, order)
             duplicates = int(again.sum())
-            kept = kept[~again]
+            order = np.arange(len(values))[order][~again] if duplicates else order
         else:
             refuse_duplicates(grouped)
-        owner = query_of_rows(grouped.offsets)[kept]
-        offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
-        final = place[kept] if reading.rank_from == "column" else counting(offsets)
+        offsets = grouped.offsets
+        if not isinstance(order, slice):
+            owner = query_of_rows(offsets)[order]
+            offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
+        final = counting(offsets)
+        if place is not None and reading.rank_from == "column":
+            final = place[order]
         return cls(
             name,
             grouped.queries,
             offsets,
             grouped.vocabulary,
-            grouped.documents[kept],
-            values[kept],
+            grouped.documents[order],
+            values[order],
             final,
             roles,
             reading,
             duplicates,
-            int(zeros.sum()),
+            zeros,
         )
 
     @classmethod
@@ -259,28 +271,46 @@ class Run:
 
     def digest(self) -> str:
         """SHA-256 over ranks and scores, the same for any file format and order of queries."""
-        return digest(
-            self.queries, self.offsets, self.documents, self.ranks, self.scores, self.vocabulary
-        )
+        if self._digest is None:
+            columns = (self.documents, self.ranks, self.scores, self.vocabulary)
+            self.remember_digest(digest(self.queries, self.offsets, *columns))
+        return cast("str", self._digest)
+
+    def remember_digest(self, known: str) -> None:
+        """Take a digest that was computed before for these contents."""
+        object.__setattr__(self, "_digest", known)
 
 
 def _places(
     grouped: Grouped, scores: FloatArray, ranks: Sequence[int] | IntArray | None, reading: Reading
-) -> IntArray:
-    """The place of every grouped row inside its query, by score or by the file's rank column."""
+) -> IntArray | None:
+    """The place of every grouped row inside its query, by score or by the file's rank column.
+
+    None = 1, 2, 3 … as they stand.
+    """
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
     # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
-    ties = None if reading.source_ties == "file" else -grouped.documents
-    places = counting(grouped.offsets)
+    ties = None if reading.source_ties == "file" else ~grouped.documents
     loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
-    if len(loose):  # most files are written best first, and only some queries need sorting
-        rows = rows_of(grouped.offsets, loose)
-        lengths = to_offsets(np.diff(grouped.offsets)[loose])
-        places[rows] = positions(
-            scores[rows], lengths, tie_order=None if ties is None else ties[rows]
-        )
+    if len(loose) == 0:  # most files are written best first, and only some queries need sorting
+        return None
+    places = counting(grouped.offsets)
+    rows = rows_of(grouped.offsets, loose)
+    lengths = to_offsets(np.diff(grouped.offsets)[loose])
+    places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
+
+
+def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> IntArray | slice:
+    """The rows of each query in the order of their places; all as they stand where they do."""
+    if place is None:
+        return slice(None)
+    if reading.rank_from == "column":
+        return _ordered(place, offsets)
+    order = np.empty_like(place)
+    order[place + np.repeat(offsets[:-1] - 1, np.diff(offsets))] = np.arange(len(place))
+    return order
 
 
 def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
@@ -295,11 +325,11 @@ def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> I
     """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
     if ranks is None:
         raise DataError("rank_from: column was asked for, but there is no rank column")
-    column = np.asarray(ranks, dtype=np.int64)[grouped.rows]
+    column = grouped.taken(np.asarray(ranks, dtype=np.int64))
     if (column < 0).any():
         first = int(np.flatnonzero(column < 0)[0])
         raise DataError(
-            f"rank {column[first]} is negative; ranks start at 0 or 1", row=int(grouped.rows[first])
+            f"rank {column[first]} is negative; ranks start at 0 or 1", row=grouped.row(first)
         )
     column = column + int(column.min() == 0)
     query = query_of_rows(grouped.offsets)
@@ -309,6 +339,6 @@ def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> I
         again = order[np.flatnonzero(same)[0] + 1]
         raise DataError(
             f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
-            row=int(grouped.rows[again]),
+            row=grouped.row(int(again)),
         )
     return column

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ from fusion_bench._version import __version__
 from fusion_bench.assess import Assessment, assess
 from fusion_bench.config import Source
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluate import evaluate
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, find_dataset, load_dataset
 from fusion_bench.load.dataset import read_spec
@@ -21,10 +22,12 @@ from fusion_bench.report import model
 from fusion_bench.results import bounds, comparisons, run_infos, system_result
 from fusion_bench.task import Task, prepare
 
-__all__ = ["Progress", "run", "run_on"]
+__all__ = ["Paths", "Progress", "run", "run_on"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
+#: Called with the name of a dataset and ``Scores.path`` of each system.
+Paths = Callable[[str, Mapping[str, str]], None]
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -39,7 +42,9 @@ def run(
     split: str | None = None,
     query_type: str | None = None,
     v2_enabled: bool = True,
+    cache: bool = True,
     progress: Progress = _silent,
+    told: Paths | None = None,
 ) -> model.Report:
     """Run an experiment.
 
@@ -50,7 +55,10 @@ def run(
         split: Instead of the experiment's own.
         query_type: Instead of the experiment's own.
         v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
+        cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
+        told: Told how the values of each system are found where only values are asked for;
+            None = nobody asks, and that work is spared.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
@@ -66,11 +74,12 @@ def run(
     return run_on(
         experiment,
         source,
-        (_load(experiment, path, progress) for path in paths),
+        (_load(experiment, path, progress, cache=cache) for path in paths),
         split=split,
         query_type=query_type,
         v2_enabled=v2_enabled,
         progress=progress,
+        told=told,
     )
 
 
@@ -90,7 +99,7 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
         experiment.parsed_measures(spec.binary_relevance, source)
 
 
-def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
+def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool) -> Dataset:
     """Only the lists that some system uses."""
     progress(f"reading {path.parent.name}", 0, 1)
     systems = experiment.systems.values()
@@ -98,6 +107,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress) -> Dataset:
         path,
         runs={name for system in systems for name in system.runs},
         rerankers={system.blend.reranker_name or "" for system in systems},
+        cache=cache,
     )
 
 
@@ -110,6 +120,7 @@ def run_on(
     query_type: str | None = None,
     v2_enabled: bool = True,
     progress: Progress = _silent,
+    told: Paths | None = None,
 ) -> model.Report:
     """Run an experiment on datasets that are at hand; see :func:`run`."""
     systems = tuple(
@@ -120,6 +131,8 @@ def run_on(
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
         task = prepare(experiment, source, systems, dataset, split=split, query_type=query_type)
+        if told is not None:
+            told(dataset.name, _paths(task))
         collections.append(_collection(task, progress))
     return model.Report(
         name=source.path.stem,
@@ -131,6 +144,21 @@ def run_on(
         provenance=_provenance(source, v2_enabled=v2_enabled),
         collections=tuple(collections),
     )
+
+
+def _paths(task: Task) -> dict[str, str]:
+    """Of each system ``Scores.path``.
+
+    The report itself ranks every system, as it also states ties and unjudged documents.
+    """
+    found = evaluate(
+        task.systems,
+        task.runs,
+        task.measures,
+        spaces=task.dataset.spaces,
+        qrels=task.dataset.qrels,
+    )
+    return {scores.system: scores.path for scores in found}
 
 
 def _collection(task: Task, progress: Progress) -> model.Collection:

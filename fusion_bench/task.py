@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.align import AlignedRuns
 from fusion_bench.columns import factorize, slices
 from fusion_bench.config import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -99,14 +99,7 @@ def prepare(
         ConfigError: No query is left.
     """
     used = dict.fromkeys(name for system in systems for name in system.runs)
-    aligned = align(
-        dataset.qrels,
-        [dataset.runs[name] for name in used],
-        rerankers=list(dataset.rerankers.values()),
-        queries=dataset.queries,
-        ties=experiment.ties,
-        complete=dataset.spec.judgments == "complete",
-    )
+    aligned = dataset.aligned(list(used), ties=experiment.ties)
     split = _resolved_split(dataset, split)
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return Task(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -230,3 +232,15 @@ def test_memo_forgets_the_oldest_of_a_kind_only_where_it_is_told_to() -> None:
         assert make(number, keep=2) == number
     assert made == [1, 2, 3, 1]  # 3 pushed out 1, the oldest
     assert runs.memo(("other", 0), lambda: "made again") == "kept"
+
+
+def test_a_view_of_everything_is_the_runs_and_nothing_keeps_them() -> None:
+    runs = align(Qrels.from_dict({"q": {"d": 1}}), [Run.from_dict("a", {"q": {"d": 1.0}})])
+    assert runs.restrict(["a"]) is runs
+    gone = weakref.ref(runs)
+    gc.disable()
+    try:
+        del runs
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -16,11 +16,13 @@ PACKAGE = Path(fusion_bench.__file__).parent
 LAYERS = [
     ["errors", "_version"],
     ["order"],
+    ["codes"],
     ["ids"],
     ["columns", "extras"],
     ["records", "config"],
     ["registry", "query_types"],
     ["align"],
+    ["storage", "shards"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
     ["engine"],

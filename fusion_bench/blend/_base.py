@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
+from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._scores import on_unit_scale
 from fusion_bench.config import StrictModel
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
@@ -90,6 +91,14 @@ class Blend(StrictModel):
             ConfigError: Its score space is not declared.
             AlignmentError: A candidate without a rerank score under ``missing: error``.
         """
+
+    def compiled(self, depth: int) -> Mixture | None:  # noqa: ARG002 - of those that can
+        """The same final scores in a form that the engine can count with; None = it has none.
+
+        Args:
+            depth: How many fused ranks to speak of.
+        """
+        return None
 
     def without_v2(self) -> Blend:
         """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""

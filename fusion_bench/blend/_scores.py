@@ -10,7 +10,7 @@ from fusion_bench.normalize.squash import sigmoid
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import ScoreSpace
 
-__all__ = ["min_max_within", "on_unit_scale"]
+__all__ = ["fixed_scale", "min_max_within", "on_unit_scale"]
 
 
 def on_unit_scale(
@@ -29,16 +29,27 @@ def on_unit_scale(
     Returns:
         Shape (N,): NaN where there is no score or no candidate.
     """
-    raw = np.where(candidates, runs.rerank[reranker], np.nan)
-    if space == "logit":
-        return sigmoid(raw)
-    if space == "log_prob":
-        return np.exp(raw)
+    given = np.where(candidates, fixed_scale(runs, reranker, space), np.nan)
     if space == "unbounded":
-        return min_max_within(runs, raw)
+        return min_max_within(runs, given)
     if space == "order":
-        return _by_order(runs, runs.rerank_ranks[reranker], ~np.isnan(raw))
-    return raw
+        return _by_order(runs, runs.rerank_ranks[reranker], ~np.isnan(given))
+    return given
+
+
+def fixed_scale(runs: AlignedRuns, reranker: int, space: ScoreSpace) -> FloatArray:
+    """(N,): what does not depend on the candidates; raw scores where all of it does.
+
+    Made once, so that a score is the same to the last bit wherever it is used.
+    """
+    raw: FloatArray = runs.rerank[reranker]
+    if space not in {"logit", "log_prob"}:
+        return raw
+
+    def scaled() -> FloatArray:
+        return sigmoid(raw) if space == "logit" else np.asarray(np.exp(raw), dtype=np.float64)
+
+    return runs.memo(("unit scale", reranker, space), scaled)
 
 
 def min_max_within(runs: AlignedRuns, values: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, blends
+from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.order import FloatArray, sum_terms
 
@@ -42,3 +43,8 @@ class Linear(RetrievalBlend):
         """(N,): the weighted mean."""
         retrieval = self.retrieval_term(runs, fused, candidates)
         return sum_terms(np.stack([self.beta * rerank, (1 - self.beta) * retrieval]))
+
+    def compiled(self, depth: int) -> Mixture:
+        """The same share at every rank."""
+        beta = np.full(depth, self.beta)
+        return Mixture(self.retrieval, 1 - beta, beta)

@@ -10,9 +10,10 @@ from pydantic import Field, field_validator
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
+from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.order import FloatArray, sum_terms
+from fusion_bench.order import FloatArray, IntArray, sum_terms
 
 __all__ = ["PositionAware"]
 
@@ -51,11 +52,20 @@ class PositionAware(RetrievalBlend):
         candidates: NDArray[np.bool_],
     ) -> FloatArray:
         """(N,): the weighted mean with each rank's own weight."""
-        limits = np.array(list(self.tiers), dtype=np.int64)
-        shares = np.array([*self.tiers.values(), self.rest])
-        weight = shares[np.searchsorted(limits, fused.positions)]
+        weight = self._weights(fused.positions)
         retrieval = self.retrieval_term(runs, fused, candidates)
         return sum_terms(np.stack([weight * retrieval, (1 - weight) * rerank]))
+
+    def compiled(self, depth: int) -> Mixture:
+        """Each rank's own share."""
+        weight = self._weights(np.arange(1, depth + 1))
+        return Mixture(self.retrieval, weight, 1 - weight)
+
+    def _weights(self, ranks: IntArray) -> FloatArray:
+        """(n,): w at these fused ranks."""
+        limits = np.array(list(self.tiers), dtype=np.int64)
+        shares = np.array([*self.tiers.values(), self.rest])
+        return np.asarray(shares[np.searchsorted(limits, ranks)])
 
     def without_v2(self) -> Blend:
         """``replace``: v1 overwrote the score."""

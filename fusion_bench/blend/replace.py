@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, RerankBlend, blends
+from fusion_bench.blend._compiled import Mixture
 from fusion_bench.order import FloatArray
 
 __all__ = ["Replace"]
@@ -32,3 +33,7 @@ class Replace(RerankBlend):
     ) -> FloatArray:
         """(N,): the rerank scores."""
         return rerank
+
+    def compiled(self, depth: int) -> Mixture:
+        """The rerank scores as they are."""
+        return Mixture(None, np.zeros(depth), np.ones(depth))

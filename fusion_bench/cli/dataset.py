@@ -76,7 +76,7 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     from fusion_bench.load import find_dataset, load_dataset
 
     path: Path = find_dataset(name, folders_for(datasets))
-    found = notices(load_dataset(path))
+    found = notices(load_dataset(path, cache=False))
     for notice in found:
         typer.echo(f"note: {notice}")
     typer.echo(f"{path}: every rule holds" + (f"; {len(found)} to know" if found else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,7 @@ command = command_app()
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
         "fusion-bench eval --split dev --no-plots --json",
+        "fusion-bench eval --verbose --no-plots",
     ),
 )
 def evaluate(
@@ -53,6 +55,17 @@ def evaluate(
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
     plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Say for each system whether the fast engine counts its values or why it must "
+            "be ranked; the report is the same.",
+        ),
+    ] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Keep what is read beside the dataset, for the next time.")
+    ] = True,
     json: JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
@@ -68,6 +81,7 @@ def evaluate(
     parsed, source = read_experiment(experiment)
     folder = out or Path("reports") / experiment.stem
     _require_folder(folder)
+    paths: list[tuple[str, Mapping[str, str]]] = []
     with progress_bar() as progress:
         report = run(
             parsed,
@@ -76,10 +90,15 @@ def evaluate(
             split=split,
             query_type=query_type,
             v2_enabled=v2_enabled(),
+            cache=cache,
             progress=progress,
+            told=(lambda name, found: paths.append((name, found))) if verbose else None,
         )
         progress("writing the report", 1, 1)
         written = write(report, folder, plots=plots)
+    for name, found in paths:
+        for system, path in found.items():
+            typer.echo(f"{name}: {system}: {path}", err=True)
     if json:
         typer.echo(report.model_dump_json())
         return

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.engine.layout import Block, Pool
-from fusion_bench.engine.scoring import Rough, RoughArray, Scorer
+from fusion_bench.engine import native, pools
+from fusion_bench.engine.layout import Block
+from fusion_bench.engine.scoring import RankScorer, Rough, RoughArray
 from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["Counter"]
@@ -41,13 +43,14 @@ NO_DOUBTS: Final = Doubts(NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
 
 
 class Counter:
-    """Places the relevant candidates of a scorer's layout, a few trials at a time.
+    """Places the relevant candidates of a scorer's layout, up to a limit, a few trials at a time.
 
     What it works in is allocated once: the system hands out fresh memory slowly.
     """
 
-    def __init__(self, scorer: Scorer) -> None:
+    def __init__(self, scorer: RankScorer, limit: int | None = None) -> None:
         self.scorer = scorer
+        self.limit = limit
         self.layout = scorer.layout
         rows = len(self.layout.rows)
         self.size = max((block.others.size for block in self.layout.blocks), default=0)
@@ -55,12 +58,25 @@ class Counter:
         self.keys: FloatArray = np.empty(rows)
 
     def places(self, lanes: slice) -> IntArray:
-        """(L, R): the place of every relevant candidate in its query, for these trials."""
+        """(L, R): the place of every relevant candidate in its query, for these trials.
+
+        Beyond the limit a place may be any that is beyond it, and need not be the only one there.
+        """
+        found = np.repeat((self.layout.above + 1)[:, None], lanes.stop - lanes.start, axis=1)
+        if self.layout.blocks and not (native.usable() and self._count_natively(lanes, found)):
+            self._count(lanes, found)
+        for pool in self.layout.pools:
+            self._sort(pool, lanes, found)
+        return np.ascontiguousarray(found.T)
+
+    def _count(self, lanes: slice, found: IntArray) -> None:
+        """Add what the blocks say to ``found``, (R, L)."""
         rough = self.scorer.rough(lanes)
-        found = np.repeat((self.layout.above + 1)[:, None], rough.scores.shape[1], axis=1)
+        space = _Space(self.size, rough.scores.shape[1], rough.scores.dtype)
         waiting, size = [], 0
-        for members, certain, doubts in self._looked_at(rough):
-            found[members] += certain
+        for block in self.layout.blocks:
+            certain, doubts = _counted(block, rough, space)
+            found[block.members] += certain
             waiting.append(doubts)
             size += len(doubts.lane)
             if size > MOST_DOUBTS:
@@ -68,15 +84,27 @@ class Counter:
                 waiting, size = [], 0
         if size:
             self._settle(lanes.start, _joined(waiting), found)
-        return np.ascontiguousarray(found.T)
 
-    def _looked_at(self, rough: Rough) -> Iterator[tuple[IntArray, IntArray, Doubts]]:
-        """Some members, (n, L) how many are above each for certain, and what is in doubt."""
-        space = _Space(self.size, rough.scores.shape[1], rough.scores.dtype)
-        for block in self.layout.blocks:
-            yield block.members, *_counted(block, rough, space)
-        for pool in self.layout.pools:
-            yield pool.members, *_sorted(pool, rough)
+    def _count_natively(self, lanes: slice, found: IntArray) -> bool:
+        """The same in C, unless there are too many sources for it; whether it did."""
+        sums = self.scorer.sums(lanes)
+        if len(sums.tables) > native.MOST_TABLES:
+            return False
+        pairs = self.layout.by_member
+        certain, lane, pair = native.count(sums, pairs)
+        found[pairs.members] += certain
+        member = pairs.members[np.searchsorted(pairs.starts, pair, side="right") - 1]
+        doubts = Doubts(lane, member, pairs.rows[pair], pairs.earlier[pair])
+        self._settle(lanes.start, doubts, found)
+        return True
+
+    def _sort(self, pool: pools.Pool, lanes: slice, found: IntArray) -> None:
+        """Write the places in a pool into ``found``, (R, L)."""
+        for lane, trial in enumerate(range(lanes.start, lanes.stop)):
+            keys = partial(self.scorer.keys, trial)
+            scores = self.scorer.fine(trial, pool)
+            for member, place in pools.places(pool, scores, self.limit, keys):
+                found[member, lane] = place
 
     def _settle(self, start: int, doubts: Doubts, found: IntArray) -> None:
         """Add to ``found``, (R, L), what exact keys and the tie rule say of doubtful pairs."""
@@ -143,40 +171,6 @@ def _true_by_column(table: NDArray[np.bool_]) -> IntArray:
     for start in range(0, len(table), BYTE_ROWS):
         total += np.add.reduce(as_bytes[start : start + BYTE_ROWS], axis=0, dtype=np.uint8)
     return total
-
-
-def _sorted(pool: Pool, rough: Rough) -> tuple[IntArray, Doubts]:
-    mine = np.ascontiguousarray(rough.scores[pool.rows].T)
-    rising = np.sort(mine, axis=1)
-    lower, upper = (bound[pool.members].T for bound in (rough.lower, rough.upper))
-    certain = np.empty((len(pool.members), len(mine)), dtype=np.int64)
-    parts = [NO_DOUBTS]
-    for lane, sorted_scores in enumerate(rising):
-        first = sorted_scores.searchsorted(lower[lane], side="left")
-        last = sorted_scores.searchsorted(upper[lane], side="right")
-        certain[:, lane] = len(sorted_scores) - last
-        if (last - first).sum() > len(first):  # each member lies between its own bounds
-            parts.append(_neighbours(pool, lane, mine[lane], first, last))
-    return certain, _joined(parts) if len(parts) > 1 else NO_DOUBTS
-
-
-def _neighbours(
-    pool: Pool, lane: int, scores: RoughArray, first: IntArray, last: IntArray
-) -> Doubts:
-    """Who else stands between the bounds of each member, given as places from below."""
-    crowded = np.flatnonzero(last - first > 1)
-    near = (last - first)[crowded]
-    starts = np.repeat(first[crowded] - np.cumsum(near) + near, near)
-    other = np.argsort(scores)[starts + np.arange(len(starts))]
-    member = np.repeat(crowded, near)
-    keep = other != pool.places[member]
-    member, other = member[keep], other[keep]
-    return Doubts(
-        np.full(len(member), lane),
-        pool.members[member],
-        pool.rows[other],
-        other < pool.places[member],
-    )
 
 
 def _joined(parts: list[Doubts]) -> Doubts:

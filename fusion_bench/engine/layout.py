@@ -9,26 +9,31 @@ or ties. Where every better rank also makes a strictly greater key, such pairs a
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from functools import cached_property, partial
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import counting, query_of_rows, to_offsets
+from fusion_bench.columns import counting, query_of_rows, rows_of, to_offsets
+from fusion_bench.engine.pools import Pool, pool_of
 from fusion_bench.order import IntArray
 
-__all__ = ["Block", "Layout", "Pool", "best_ranks", "layout_of"]
+__all__ = ["Block", "Layout", "layout_of"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 #: A query with more relevant candidates than this is sorted instead: a sort of its candidates
 #: costs about as much as counting for so many.
 MOST_COUNTED: Final = 24
 #: Pairs of one block: its scores for a few trials stay in the processor's second-level cache.
-BLOCK_PAIRS: Final = 24_000
+BLOCK_PAIRS: Final = 64_000
+#: Candidates of one table of sorted queries: they stay in the second-level cache as well.
+POOL_SIZE: Final = 100_000
 #: Pairs looked at in one go while the layout is made: bounds the memory that takes.
 CHUNK_PAIRS: Final = 500_000
 #: Where ranks are too large to be packed into one integer, no rows are merged.
@@ -62,19 +67,20 @@ class Block:
     earlier: BoolArray
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """One query that is sorted.
+class ByMember(NamedTuple):
+    """Pairs, one relevant document after the other.
 
     Attributes:
         members: (n,): indices into ``Layout.relevant``.
-        places: (n,): where each member stands among the candidates, as stored.
-        rows: (c,): row of each candidate, as stored.
+        starts: (n+1,): the pairs of member m are ``starts[m]:starts[m+1]``.
+        rows: (P,): row of each other document.
+        earlier: (P,): whether it is stored before the relevant one, hence wins a tie.
     """
 
     members: IntArray
-    places: IntArray
+    starts: IntArray
     rows: IntArray
+    earlier: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +91,11 @@ class Layout:
         relevant: (R,): the candidates of grade 1 or better, as stored, hence sorted by query.
         query: (R,): whose candidate each is.
         grade: (R,).
-        above: (R,): how many others stand above whatever the weights.
+        above: (R,): how many others stand above whatever the weights; in a query that is sorted
+            all others, which is where its documents are until they are found.
         rows: (U,): a candidate for each distinct row; candidates of one row score the same.
-        own: (R,): row of each relevant candidate.
+        counted: So many rows, the first ones, are those that blocks look at.
+        own: (R,): row of each relevant candidate that is counted; 0 of one that is sorted.
         blocks: Relevant candidates that are counted.
         pools: Queries that are sorted.
         shared: Indices into ``relevant`` of those that are not alone in their query, ascending.
@@ -98,10 +106,26 @@ class Layout:
     grade: IntArray
     above: IntArray
     rows: IntArray
+    counted: int
     own: IntArray
     blocks: tuple[Block, ...]
     pools: tuple[Pool, ...]
     shared: IntArray
+
+    @cached_property
+    def by_member(self) -> ByMember:
+        """The pairs of all blocks, in order of size, without padding."""
+        inside = [len(self.rows) > block.others.T for block in self.blocks]
+        return ByMember(
+            members=np.concatenate([block.members for block in self.blocks]),
+            starts=to_offsets(np.concatenate([keep.sum(axis=1) for keep in inside])),
+            rows=_kept(inside, [block.others.T for block in self.blocks]),
+            earlier=_kept(inside, [block.earlier.T for block in self.blocks]),
+        )
+
+
+def _kept(inside: Sequence[BoolArray], parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    return np.concatenate([part[keep] for keep, part in zip(inside, parts, strict=True)])
 
 
 def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
@@ -116,13 +140,6 @@ def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     return runs.memo(key, partial(_layout, runs, merged=merged, pruned=pruned))
 
 
-def best_ranks(ranks: IntArray) -> IntArray:
-    """(n,): the best of (S, n) ranks; 0 where all are 0."""
-    nowhere = np.iinfo(np.int64).max
-    best = np.min(np.where(ranks > 0, ranks, nowhere), axis=0, initial=nowhere)
-    return np.where(best == nowhere, 0, best)
-
-
 def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     relevant = np.flatnonzero(runs.grades > 0)
     query = runs.query_index[relevant]
@@ -130,32 +147,56 @@ def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     counted = np.flatnonzero(found[query] <= MOST_COUNTED)
     pairs, above = _pairs(runs, relevant, counted, pruned=pruned)
     sorted_queries = np.flatnonzero(found > MOST_COUNTED)
-    ends = to_offsets(found)
-    spans = [np.arange(runs.offsets[q], runs.offsets[q + 1]) for q in sorted_queries]
+    is_sorted = found[query] > MOST_COUNTED
+    above[is_sorted] = np.diff(runs.offsets)[query[is_sorted]] - 1
     order, members = _blocks(pairs, counted, len(relevant))
-    used = np.concatenate([relevant[counted], pairs.other[order], *spans]).astype(np.int64)
-    rows, row_of = _rows(runs, used, merged=merged)
-    pools = tuple(
-        Pool(
-            np.arange(ends[q], ends[q + 1]),
-            relevant[ends[q] : ends[q + 1]] - runs.offsets[q],
-            row_of[span],
-        )
-        for q, span in zip(sorted_queries.tolist(), spans, strict=True)
-    )
-    blocks = _filled(pairs, members, relevant, row_of, padding=len(rows))
-    shared = np.flatnonzero(found[query] > 1)
+    used = [relevant[counted], pairs.other[order], rows_of(runs.offsets, sorted_queries)]
+    rows, row_of = _rows(runs, np.concatenate(used).astype(np.int64), merged=merged)
+    first = np.concatenate(used[:2]).astype(np.int64)
     return Layout(
         relevant,
         query,
         runs.grades[relevant],
         above,
         rows,
-        row_of[relevant],
-        blocks,
-        pools,
-        shared,
+        int(row_of[first].max(initial=-1)) + 1,
+        np.where(is_sorted, 0, row_of[relevant]),
+        _filled(pairs, members, relevant, row_of, padding=len(rows)),
+        _pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
+        np.flatnonzero(found[query] > 1),
     )
+
+
+def _pools(
+    runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
+) -> tuple[Pool, ...]:
+    """Queries of about equally many candidates together, so that little is padded."""
+    sizes = np.diff(runs.offsets)
+    member_of = np.full(len(runs.documents), -1, dtype=np.int64)
+    member_of[relevant] = np.arange(len(relevant))
+    pools = []
+    for some in _batches(queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE):
+        place = np.arange(int(sizes[some[-1]]))
+        inside = place < sizes[some][:, None]
+        at = np.where(inside, runs.offsets[some][:, None] + place, 0)
+        rows, member = (
+            np.where(inside, table[at], outside)
+            for table, outside in ((row_of, padding), (member_of, -1))
+        )
+        pools.append(pool_of(sizes[some], rows, member))
+    return tuple(pools)
+
+
+def _batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
+    """Items, of rising width, in tables of so many entries at most; one item at least."""
+    start = 0
+    while start < len(items):
+        # Widths rise, so a table is as wide as its last item.
+        ahead = width[items[start : start + most]]
+        fits = ahead * np.arange(1, len(ahead) + 1) <= most
+        take = max(int(fits.sum()), 1)
+        yield items[start : start + take]
+        start += take
 
 
 def _pairs(
@@ -204,18 +245,12 @@ def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[
     width = np.bincount(pairs.relevant, minlength=size)
     members = counted[width[counted] > 0]
     members = members[np.argsort(width[members], kind="stable")]
-    blocks: list[IntArray] = []
-    start = 0
-    while start < len(members):
-        # Widths rise, so a block is as wide as its last member.
-        ahead = width[members[start : start + BLOCK_PAIRS]]
-        fits = ahead * np.arange(1, len(ahead) + 1) <= BLOCK_PAIRS
-        take = max(int(fits.sum()), 1)
-        blocks.append(members[start : start + take])
-        start += take
+    blocks = list(_batches(members, width, BLOCK_PAIRS))
     block = np.zeros(size, dtype=np.int64)
     for b, chosen in enumerate(blocks):
         block[chosen] = b
+    if len(blocks) <= np.iinfo(np.uint16).max:
+        return np.argsort(block.astype(np.uint16)[pairs.relevant], kind="stable"), blocks  # radix
     return np.argsort(block[pairs.relevant], kind="stable"), blocks
 
 
@@ -230,13 +265,27 @@ def _rows(runs: AlignedRuns, used: IntArray, *, merged: bool) -> tuple[IntArray,
         code = np.zeros(len(runs.documents), dtype=np.int64)
         for row in runs.ranks:
             code = code * radix + row
-    _, first, inverse = np.unique(code[used], return_index=True, return_inverse=True)
-    by_use = np.argsort(first)
-    place = np.empty(len(first), dtype=np.int64)
-    place[by_use] = np.arange(len(first))
+    first = _first_of_equals(code[used])
+    is_first = first == np.arange(len(first))
     row_of = np.full(len(runs.documents), -1, dtype=np.int64)
-    row_of[used] = place[inverse]
-    return used[first[by_use]], row_of
+    row_of[used] = (np.cumsum(is_first) - 1)[first]
+    return used[is_first], row_of
+
+
+def _first_of_equals(values: IntArray) -> IntArray:
+    """(n,): where each value, none of them negative, stands for the first time."""
+    bits = len(values).bit_length()
+    if len(values) == 0 or int(values.max()) >> (62 - bits):
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return np.asarray(first[inverse], dtype=np.int64)
+    # Value and place in one integer: a plain sort is several times as fast as one of indices.
+    packed = values << bits | np.arange(len(values))
+    packed.sort()
+    order, ordered = packed & ((1 << bits) - 1), packed >> bits
+    new = np.diff(ordered, prepend=-1) != 0
+    first = np.empty_like(order)
+    first[order] = order[new][np.cumsum(new) - 1]
+    return first
 
 
 def _filled(

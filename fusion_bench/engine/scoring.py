@@ -6,32 +6,34 @@ The rough scores come with bounds: outside of them the order of the keys (see
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.engine.layout import Layout, best_ranks, layout_of
-from fusion_bench.fuse import Compiled, RankSum, WeightedMean
+from fusion_bench.engine.layout import layout_of
+from fusion_bench.engine.pools import Pool
+from fusion_bench.fuse import RankSum, best_ranks
 from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
-__all__ = ["MeanScorer", "RankScorer", "Rough", "RoughArray", "Scorer", "scorer_class"]
+__all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
+#: For each of some columns the sources that it looks at.
+Columns: TypeAlias = tuple[tuple[int, ...], ...]
 
 #: Scores and the numbers they are made of must lie well inside the range of float64.
-LEAST, GREATEST = 1e-290, 1e290
+LEAST, GREATEST = 1e-250, 1e250
 #: Narrower where two of them are multiplied and a third divides.
 TINY, HUGE = 1e-100, 1e100
-#: Normalisers whose scores a view remembers row by row.
-FEATURES_KEPT: Final = 2
 #: Two scores that differ by more than this share of the greater one have different keys: the
 #: twelfth digit is worth at most 1e-11 of it, and the exact sum errs by a few units of 2^-53.
 KEY_STEP: Final = 2e-11
+#: Share of the greatest score that is added to all where they are sorted.
+FLOOR: Final = 1e-30
 #: Longest table of terms by rank.
 DEEPEST: Final = 1 << 16
 #: Most entries of a table of two columns: for a few trials it fits the second-level cache.
@@ -40,8 +42,6 @@ JOINED: Final = 1 << 14
 MOST_BYTES: Final = 1 << 24
 #: Trials at once: that many float32 numbers are what the processor copies in one go.
 MOST_LANES: Final = 8
-#: Rows of which a weighted mean is computed in one go.
-MEAN_ROWS: Final = 1 << 13
 
 
 class Rough(NamedTuple):
@@ -58,57 +58,24 @@ class Rough(NamedTuple):
     upper: RoughArray
 
 
-class Scorer(ABC):
-    """Scores the rows of a layout for L trials.
+class Sums(NamedTuple):
+    """Rough scores of the counted pairs for L trials, not yet added up.
 
     Attributes:
-        layout: Of the view.
-        width: Bytes of one rough score.
+        tables: (K,) arrays of (D', L): the terms.
+        codes: (K,) arrays of (P,): where each pair's other document stands in them, P as in
+            ``Layout.by_member``.
+        lower: (R, L): as in :class:`Rough`.
+        upper: (R, L): as in :class:`Rough`.
     """
 
-    layout: Layout
-    width: int
-
-    @staticmethod
-    @abstractmethod
-    def refusal(runs: AlignedRuns, trial: Any) -> str | None:  # noqa: ANN401 - of its own form
-        """Why this trial is beyond what the bounds are proven for; None = it is not."""
-
-    @staticmethod
-    @abstractmethod
-    def group(trial: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Trials of one group may share a scorer."""
-
-    @abstractmethod
-    def __init__(self, runs: AlignedRuns, trials: Sequence[Any]) -> None:
-        """Scores for a view and trials of one group."""
-
-    @property
-    def lanes(self) -> int:
-        """How many trials to score at once."""
-        return max(1, min(MOST_LANES, MOST_BYTES // (self.width * (len(self.layout.rows) + 1))))
-
-    @abstractmethod
-    def rough(self, lanes: slice) -> Rough:
-        """Rough scores of some trials; the next call may write over them."""
-
-    @abstractmethod
-    def keys(self, trial: int, rows: IntArray) -> FloatArray:
-        """(n,): exact keys of these rows."""
-
-    def _bounded(self, scores: RoughArray, relative: float, absolute: float) -> Rough:
-        mine = scores[self.layout.own].astype(np.float64)
-        margin = np.abs(mine) * relative + absolute
-        bounds = ((mine + sign * margin).astype(scores.dtype) for sign in (-1, 1))
-        return Rough(scores, *bounds)
+    tables: tuple[RoughArray, ...]
+    codes: tuple[NDArray[np.int32], ...]
+    lower: RoughArray
+    upper: RoughArray
 
 
-def scorer_class(compiled: Compiled) -> type[Scorer]:
-    """Who scores fusions of this form."""
-    return RankScorer if isinstance(compiled, RankSum) else MeanScorer
-
-
-class RankScorer(Scorer):
+class RankScorer:
     """Sums of terms by rank, all of them 0 or more.
 
     Rough scores are float32, scaled so that none exceeds 1. Each of C terms is off by 2^-24 of
@@ -117,11 +84,9 @@ class RankScorer(Scorer):
     a pair, their keys, and the rounding of the bounds.
     """
 
-    width = 4
-
     def __init__(self, runs: AlignedRuns, trials: Sequence[RankSum]) -> None:
         self.trials = trials
-        self.columns, tables = zip(*(_merged(trial) for trial in trials), strict=True)
+        self.columns, tables = zip(*(merged_columns(trial) for trial in trials), strict=True)
         self.tables = np.array(tables)  # (T, C', D+1)
         self.pruned = all(map(_strict, self.columns, self.tables))
         self.layout = layout_of(runs, merged=True, pruned=self.pruned)
@@ -129,11 +94,8 @@ class RankScorer(Scorer):
         self.runs = runs
 
     @staticmethod
-    def refusal(
-        runs: AlignedRuns,  # noqa: ARG004 - part of the contract
-        trial: RankSum,
-    ) -> str | None:
-        """The tables reach further, or their numbers are greater or smaller, than is proven."""
+    def refusal(trial: RankSum) -> str | None:
+        """Why this trial is beyond what the bounds are proven for; None = it is not."""
         if trial.tables.shape[1] > DEEPEST:
             return f"a rank beyond {DEEPEST}"
         greatest = float(trial.tables.max(axis=1, initial=0).sum())
@@ -145,28 +107,77 @@ class RankScorer(Scorer):
     @staticmethod
     def group(trial: RankSum) -> tuple[object, ...]:
         """Trials that look at the same columns, and are pruned alike."""
-        columns, tables = _merged(trial)
+        columns, tables = merged_columns(trial)
         return (RankSum, trial.columns, _strict(columns, tables))
 
+    @property
+    def lanes(self) -> int:
+        """How many trials to score at once."""
+        return max(1, min(MOST_LANES, MOST_BYTES // (4 * (len(self.layout.rows) + 1))))
+
     def rough(self, lanes: slice) -> Rough:
-        """Gathered from the tables and added up."""
-        tables = self.tables[lanes]
-        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
-        small = np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
-        if self.space.shape[2] != len(tables):
-            self.space = np.empty((2, len(self.layout.rows) + 1, len(tables)), dtype=np.float32)
+        """Rough scores of some trials, gathered from the tables and added up.
+
+        The next call may write over them.
+        """
+        small = self._small(lanes)
+        shape = (2, len(self.layout.rows) + 1, small.shape[2])
+        if self.space.shape != shape:
+            self.space = np.empty(shape, dtype=np.float32)
+        counted = self.layout.counted
         scores = self.space[0]
         scores[-1] = -np.inf
-        total, part = self.space[:, :-1]
-        for i, (table, codes) in enumerate(self._joined(small)):
-            np.take(table, codes, axis=0, out=part if i else total, mode="clip")
+        total, part = self.space[:, :counted]
+        for i, (table, columns) in enumerate(self._joined(small)):
+            codes = self._codes(columns)
+            np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
-        width = 4 * (len(small) + 1) * 2.0**-24
-        return self._bounded(scores, width, 1e-35)
+        return Rough(scores, *_bounds(scores[self.layout.own], len(small)))
 
-    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, IntArray]]:
-        """Tables of (D', L) with the (U,) code of each row: two columns at once where they fit.
+    def sums(self, lanes: slice) -> Sums:
+        """The same scores before they are added up, and their bounds."""
+        small = self._small(lanes)
+        tables, columns = zip(*self._joined(small), strict=True)
+        mine = [
+            np.take(table, self._codes(some)[self.layout.own], axis=0)
+            for table, some in zip(tables, columns, strict=True)
+        ]
+        bounds = _bounds(reduce(np.add, mine), len(small))
+        return Sums(tables, tuple(map(self._pair_codes, columns)), *bounds)
+
+    def _small(self, lanes: slice) -> RoughArray:
+        """(C', D+1, L): the tables, scaled so that no score exceeds 1."""
+        tables = self.tables[lanes]
+        scale = tables.max(axis=2).sum(axis=1)[:, None, None]
+        return np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
+
+    def fine(self, trial: int, pool: Pool) -> FloatArray:
+        """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
+        tables = self.tables[trial]
+        # What the smallest scores gain here is lost on all others, and none is 0.
+        floor = tables.max(axis=1).sum() * FLOOR
+        total = np.empty(pool.rows.shape)
+        part = np.empty(pool.rows.shape)
+        for i, (table, codes) in enumerate(zip(tables, self._pooled(pool), strict=True)):
+            with_padding = np.append(table if i else table + floor, 0.0)
+            np.take(with_padding, codes, out=part if i else total, mode="clip")
+            if i:
+                total += part
+        return total
+
+    def _pooled(self, pool: Pool) -> list[IntArray]:
+        """(P, C) for each column: the best rank of each candidate; past the tables if padded."""
+        last = self.tables.shape[2]
+
+        def laid_out() -> list[IntArray]:
+            ranks = (np.append(self._ranks(column), last) for column in self.columns[0])
+            return [found[pool.rows] for found in ranks]
+
+        return self.runs.memo(("engine", "pool", self.pruned, self.columns[0], pool), laid_out)
+
+    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
+        """Tables of (D', L) and what they are of: two columns at once where they fit.
 
         A table of two columns is small, and saves every row a look-up.
         """
@@ -174,10 +185,10 @@ class RankScorer(Scorer):
         step = 2 if depth**2 <= JOINED else 1
         for c in range(0, len(columns), step):
             if c + step > len(columns) or step == 1:
-                yield tables[c], self._codes(columns[c : c + 1])
+                yield tables[c], columns[c : c + 1]
             else:
                 both = tables[c][:, None] + tables[c + 1]
-                yield both.reshape(-1, lanes), self._codes(columns[c : c + 2])
+                yield both.reshape(-1, lanes), columns[c : c + 2]
 
     def keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
@@ -188,13 +199,19 @@ class RankScorer(Scorer):
         ]
         return score_keys(sum_terms(np.array(terms)) / given.divisor)
 
-    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> IntArray:
+    def _codes(self, columns: Columns) -> IntArray:
         """(U,): each row's ranks in one or two columns, packed."""
         key = ("engine", "codes", self.pruned, columns)
         radix = self.runs.deepest + 1
         return self.runs.memo(
             key, lambda: reduce(lambda high, low: high * radix + low, map(self._ranks, columns))
         )
+
+    def _pair_codes(self, columns: Columns) -> NDArray[np.int32]:
+        """(P,): those of the other document of each counted pair."""
+        key = ("engine", "pair codes", self.pruned, columns)
+        rows = self.layout.by_member.rows
+        return self.runs.memo(key, lambda: self._codes(columns)[rows].astype(np.int32))
 
     def _ranks(self, column: tuple[int, ...]) -> IntArray:
         """(U,): each row's best rank among these sources."""
@@ -203,13 +220,20 @@ class RankScorer(Scorer):
         return self.runs.memo(key, lambda: best_ranks(ranks[np.array(column, dtype=int)][:, rows]))
 
 
-def _merged(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
+def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:
     """The distinct columns and the (C', D+1) sum of the tables of each."""
     columns = tuple(dict.fromkeys(trial.columns))
     tables = np.zeros((len(columns), trial.tables.shape[1]))
     for column, table in zip(trial.columns, trial.tables, strict=True):
         tables[columns.index(column)] += table
     return columns, tables
+
+
+def _bounds(scores: RoughArray, columns: int) -> tuple[RoughArray, RoughArray]:
+    """Below and above each sum of so many columns; the class says why so wide."""
+    mine = scores.astype(np.float64)
+    margin = np.abs(mine) * (4 * (columns + 1) * 2.0**-24) + 1e-35
+    return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
 
 
 def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
@@ -222,95 +246,3 @@ def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
     least = KEY_STEP * tables.max(axis=1).sum()
     alone = np.array([len(column) == 1 for column in columns])
     return bool((falls >= 0).all() and (falls[alone] > least).all())
-
-
-class MeanScorer(Scorer):
-    """Weighted means of scores, which may have any sign.
-
-    Rough scores are float64. A mean is at most as great as the greatest feature, and a few units
-    of 2^-53 of that bound its error, cancellation or not.
-    """
-
-    width = 8
-
-    def __init__(self, runs: AlignedRuns, trials: Sequence[WeightedMean]) -> None:
-        self.layout = layout_of(runs, merged=False, pruned=False)
-        self.weights = np.array([trial.weights for trial in trials])  # (T, S)
-        self.features = _features(runs, trials[0])
-        self.space: FloatArray = np.empty((0, 0))
-
-    @staticmethod
-    def refusal(runs: AlignedRuns, trial: WeightedMean) -> str | None:
-        """The weights or the scores are greater or smaller than is proven."""
-        least, most = float(trial.weights.min()), float(trial.weights.max())
-        if not (least > TINY and most < HUGE and least / most > TINY):
-            return "weights beyond the range of the engine"
-        greatest = _features(runs, trial).greatest
-        if greatest and not TINY < greatest < HUGE:
-            return "scores beyond the range of the engine"
-        return None
-
-    @staticmethod
-    def group(trial: WeightedMean) -> tuple[object, ...]:
-        """Trials that differ only in their weights."""
-        return (WeightedMean, trial.key)
-
-    def rough(self, lanes: slice) -> Rough:
-        """Products of features and weights, over the weights that count."""
-        weights = self.weights[lanes]
-        weights = weights / weights.max(axis=1)[:, None]
-        given = self.features
-        size = given.values.shape[1]
-        if self.space.shape[1] != len(weights):
-            self.space = np.empty((size + 1, len(weights)))
-        scores = self.space
-        scores[-1] = -np.inf
-        divisors = given.patterns @ weights.T
-        for start in range(0, size, MEAN_ROWS):
-            rows = slice(start, min(start + MEAN_ROWS, size))
-            part = weights @ given.values[:, rows]
-            divisor = np.take(divisors, given.pattern[rows], axis=0, mode="clip")
-            np.divide(part.T, divisor, out=scores[rows])
-        width = 8 * (len(self.weights[0]) + 3) * 2.0**-53
-        return self._bounded(scores, KEY_STEP, width * given.greatest)
-
-    def keys(self, trial: int, rows: IntArray) -> FloatArray:
-        """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
-        weights = self.weights[trial][:, None]
-        counted = self.features.patterns[self.features.pattern[rows]].T > 0
-        total = sum_terms(np.where(counted, weights * self.features.values[:, rows], 0.0))
-        return score_keys(total / sum_terms(np.where(counted, weights, 0.0)))
-
-
-class _Features(NamedTuple):
-    """What the sources say of each row.
-
-    Attributes:
-        values: (S, U): 0 where a source says nothing.
-        patterns: (K, S): 1 for a source that says something, 0 for one that does not.
-        pattern: (U,): which of these each row has.
-        greatest: The greatest absolute value.
-    """
-
-    values: FloatArray
-    patterns: FloatArray
-    pattern: IntArray
-    greatest: float
-
-
-def _features(runs: AlignedRuns, trial: WeightedMean) -> _Features:
-    key = ("features", trial.key)
-    return runs.memo(key, partial(_laid_out, runs, trial), keep=FEATURES_KEPT)
-
-
-def _laid_out(runs: AlignedRuns, trial: WeightedMean) -> _Features:
-    layout = layout_of(runs, merged=False, pruned=False)
-    features = trial.features()[:, layout.rows]
-    counted = ~np.isnan(features)
-    packed = np.packbits(counted, axis=0)
-    # Up to eight sources make one byte, and numpy is far faster with single numbers.
-    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
-    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
-    values = np.where(counted, features, 0.0)
-    greatest = float(np.abs(values).max(initial=0))
-    return _Features(values, counted.T[first].astype(np.float64), pattern.ravel(), greatest)

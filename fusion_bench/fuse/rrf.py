@@ -54,7 +54,8 @@ class RRF(WeightedFusion):
     def compiled(self, runs: AlignedRuns) -> RankSum:
         """The terms at every rank there is."""
         columns, tables = self._tables(runs, np.arange(runs.deepest + 1))
-        return RankSum(columns, tables, self._divisor(runs))
+        ceiling = 1.0 if self.normalize == "three_lists" else np.inf
+        return RankSum(columns, tables, self._divisor(runs), ceiling)
 
     def _tables(
         self, runs: AlignedRuns, ranks: IntArray

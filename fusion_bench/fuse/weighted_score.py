@@ -17,6 +17,9 @@ from fusion_bench.order import FloatArray, sum_terms
 
 __all__ = ["WeightedScore"]
 
+#: Normalisers for which a view remembers the greatest score of each list.
+TOPS_KEPT = 4
+
 
 @fusions.register
 class WeightedScore(WeightedFusion):
@@ -73,7 +76,11 @@ class WeightedScore(WeightedFusion):
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the best that the tops of the lists allow; NaN for a query without candidates."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        tops = _extreme(runs, self.normalize.apply(runs), np.fmax)
+        tops = runs.memo(
+            ("list tops", self.normalize.model_dump_json()),
+            lambda: _extreme(runs, self.normalize.apply(runs), np.fmax),
+            keep=TOPS_KEPT,
+        )
         if self.missing == "skip":
             return np.asarray(np.fmax.reduce(tops, axis=0))
         if self.missing == "zero":

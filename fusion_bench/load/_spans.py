@@ -9,7 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.ids import BYTES, WIDEST, Ids, Words
+from fusion_bench.codes import WORD, Words
+from fusion_bench.ids import BYTES, WIDEST, Ids
 from fusion_bench.order import POWERS, FloatArray, IntArray
 
 __all__ = ["Spans", "split_blocks"]
@@ -24,7 +25,7 @@ MOST_DIGITS = 18
 #: Whole numbers up to this one are exact in float64.
 EXACT = 2**53
 #: Bytes worked on at a time: what makes of it fits a core's cache.
-BLOCK = 1 << 18
+BLOCK = 1 << 19
 
 
 def _all(byte: int) -> np.uint64:
@@ -36,6 +37,14 @@ ONES, HIGH, DOTS, ZEROS, SIXES = _all(1), _all(0x80), _all(DOT), _all(ord("0")),
 LOW_HALF, HIGH_HALF = _all(0x0F), _all(0xF0)
 #: The last n bytes of a word.
 KEPT = np.array([(1 << 64) - (1 << 8 * (BYTES - n)) for n in range(BYTES + 1)], dtype=np.uint64)
+#: [w, n]: the bytes of word w that belong to a cell of n bytes, which stands at its upper end.
+FIRST = ~np.array(
+    [
+        [(1 << 8 * (BYTES - min(max(n - BYTES * w, 0), BYTES))) - 1 for n in range(WIDEST + 1)]
+        for w in range(WIDEST // BYTES)
+    ],
+    dtype=np.uint64,
+)
 TENS = np.array([10**n for n in range(BYTES + 1)], dtype=np.uint64)
 
 
@@ -69,17 +78,17 @@ class Spans(Sequence[str]):
         widest = int(widths.max(initial=1))
         if widest > WIDEST:
             return None
-        count = -(-widest // BYTES)
-        words = np.empty((count, len(self)), dtype=np.uint64)
-        for w in range(count):
-            unused = _unused(widths, w)
-            words[w] = self._words(self.starts + BYTES * w, ">u8") >> unused << unused
+        words = self._words(self.starts, -(-widest // BYTES), ">u8")
+        for w, word in enumerate(words):
+            word &= FIRST[w].take(widths)
         return Ids(words)
 
-    def _words(self, starts: IntArray, order: str) -> Words:
-        """The eight bytes at each place."""
-        every = np.ndarray((len(self.data) - BYTES + 1,), order, self.data, strides=(1,))
-        return every[starts].astype(np.uint64, copy=False)
+    def _words(self, starts: IntArray, count: int, order: str) -> Words:
+        """(count, n): that many words from each place; many cost hardly more than one."""
+        size = BYTES * count
+        every = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
+        words = every[starts].view(order).reshape(len(starts), count)
+        return np.ascontiguousarray(words.T, dtype=np.uint64)
 
     def integers(self) -> IntArray | None:
         """The cells as whole numbers; None unless all of them are plain ones."""
@@ -116,13 +125,17 @@ class Spans(Sequence[str]):
         digits = before_point - self.starts
         if digits.min() < 1 or digits.max() > BYTES - places:
             return None
-        if point and (self.data[before_point] != DOT).any():
-            return None
-        kept = KEPT[digits]
-        text = (self._words(before_point - BYTES, "<u8") & kept) | (ZEROS & ~kept)
-        if places:
-            behind = self._words(self.ends - BYTES, "<u8") & KEPT[places]
-            text = (text >> np.uint64(8 * places)) | behind
+        before, behind = self._words(self.ends - 2 * BYTES, 2, "<u8")
+        text = behind
+        if point:
+            beside = np.uint64(0xFF << 8 * (BYTES - 1 - places))
+            if ((behind & beside) != (DOTS & beside)).any():
+                return None
+            # What stands before the point moves over it.
+            text = (behind << np.uint64(8)) | (before >> np.uint64(WORD - 8))
+            text = (text & ~KEPT[places]) | (behind & KEPT[places])
+        kept = KEPT.take(digits + places)
+        text = (text & kept) | (ZEROS & ~kept)
         if not _only_digits(text).all():
             return None
         return np.asarray(_number(text) / POWERS[places], dtype=np.float64)
@@ -142,8 +155,8 @@ class Spans(Sequence[str]):
         whole = np.zeros(len(self), dtype=np.uint64)
         points = np.zeros(len(self), dtype=np.int64)
         decimals = np.zeros(len(self), dtype=np.int64)
-        for w in range(min(-(-int(widths.max(initial=0)) // BYTES), 3)):
-            word = self._words(starts + BYTES * w, "<u8")
+        count = min(-(-int(widths.max(initial=1)) // BYTES) or 1, 3)
+        for w, word in enumerate(self._words(starts, count, "<u8")):
             inside = np.clip(widths - BYTES * w, 0, BYTES)
             value, point, good = _digits(word, inside)
             has_point = point < inside
@@ -154,12 +167,6 @@ class Spans(Sequence[str]):
         digits = widths - points
         plain &= (points <= 1) & (digits >= 1) & (digits <= MOST_DIGITS)
         return whole.astype(np.int64), minus, decimals, plain
-
-
-def _unused(widths: IntArray, word: int) -> Words:
-    """How many bits of a word stand behind a cell of that width."""
-    bits: Words = (8 * (BYTES - np.clip(widths - BYTES * word, 0, BYTES))).astype(np.uint64)
-    return bits
 
 
 def _digits(word: Words, inside: IntArray) -> tuple[Words, IntArray, NDArray[np.bool_]]:
@@ -208,37 +215,42 @@ def split_blocks(data: bytes, columns: int) -> Iterator[list[Spans] | None]:
     if not data or not _only_plain_blanks(data):
         yield None
         return
+    padded = np.empty(len(data) + 2 * MARGIN + 1, dtype=np.uint8)
+    padded[MARGIN : MARGIN + len(data)] = np.frombuffer(data, dtype=np.uint8)
+    size = len(data)
+    if data[-1] != NEWLINE:  # the last line of a file may go without
+        padded[MARGIN + size] = NEWLINE
+        size += 1
     at = 0
-    while at < len(data):
-        end = len(data)
+    while at < size:
+        end = size
         if end - at > BLOCK:
             end = data.rfind(b"\n", at, at + BLOCK) + 1
-        found = _split(data[at:end], columns) if end else None
+        found = _split(padded[at : end + 2 * MARGIN], columns) if end else None
         yield found
         if found is None:
             return
         at = end
 
 
-def _split(data: bytes, columns: int) -> list[Spans] | None:
-    """The columns of one block of lines, or None."""
-    size = len(data)
-    padded = np.zeros(size + 2 * MARGIN, dtype=np.uint8)
-    padded[MARGIN : MARGIN + size] = np.frombuffer(data, dtype=np.uint8)
-    if data[-1] != NEWLINE:  # the last line of a file may go without
-        padded[MARGIN + size] = NEWLINE
-        size += 1
-    text = padded[MARGIN : MARGIN + size]
+def _split(padded: NDArray[np.uint8], columns: int) -> list[Spans] | None:
+    """The columns of one block of lines with a margin around it, or None."""
+    text = padded[MARGIN:-MARGIN]
     broken = text <= BLANK
-    if broken[0] or (broken[1:] & broken[:-1]).any():
+    lines = np.flatnonzero(text == NEWLINE)
+    breaks = np.count_nonzero(broken)
+    blanks = np.count_nonzero(text == BLANK)
+    if blanks + len(lines) < breaks:
+        blanks += np.count_nonzero(text == TAB)
+    if blanks != len(lines) * (columns - 1) or blanks + len(lines) != breaks:
+        return None  # other white space, or too many or too few cells
+    mask = _bits(broken)
+    if _side_by_side(mask):
         return None  # an empty cell
-    breaks = np.flatnonzero(broken)
-    lines, rest = divmod(len(breaks), columns)
-    blanks = np.count_nonzero(text == BLANK) + np.count_nonzero(text == TAB)
-    if rest or blanks != lines * (columns - 1):
-        return None
-    ends = np.ascontiguousarray(breaks.reshape(lines, columns).T)
-    if (text[ends[-1]] != NEWLINE).any():
+    ends = _ends(mask, lines, columns)
+    if ends is None:
+        ends = np.ascontiguousarray(np.flatnonzero(broken).reshape(-1, columns).T)
+    if (ends[-1] != lines).any():
         return None
     ends += MARGIN
     starts = np.empty_like(ends)
@@ -246,6 +258,51 @@ def _split(data: bytes, columns: int) -> list[Spans] | None:
     starts[0, 0] = MARGIN
     np.add(ends[-1, :-1], 1, out=starts[0, 1:])
     return [Spans(padded, start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """One bit a flag, the first in the lowest; whole words, and one more to read beyond the end."""
+    mask = np.zeros((len(flags) // WORD + 2) * BYTES, dtype=np.uint8)
+    packed = np.packbits(flags, bitorder="little")
+    mask[: len(packed)] = packed
+    return mask
+
+
+def _side_by_side(mask: NDArray[np.uint8]) -> bool:
+    """Whether two neighbours are set, or the first is, which has a break before it."""
+    words = mask.view("<u8")
+    inside = words & (words >> np.uint64(1))
+    across = (words[:-1] >> np.uint64(WORD - 1)) & words[1:]
+    return bool(inside.any() or (across & np.uint64(1)).any() or mask[0] & 1)
+
+
+def _ends(mask: NDArray[np.uint8], lines: IntArray, columns: int) -> NDArray[np.int64] | None:
+    """(columns, lines): where each cell ends, from one bit for each byte that ends one.
+
+    Args:
+        mask: The bits.
+        lines: Where each line ends.
+        columns: How many cells a line has.
+
+    Returns:
+        None where cells are too long for it: three of them have to fit 49 bits.
+    """
+    every = np.ndarray((len(mask) // 2 - 3,), "<u8", mask, strides=(2,))
+    words = every.astype(np.uint64)  # laid out, from two bytes to two: read several times as fast
+    ends = np.empty((columns, len(lines)), dtype=np.int64)
+    begin = np.zeros(len(lines), dtype=np.int64)
+    np.add(lines[:-1], 1, out=begin[1:])
+    for column in range(columns):
+        if column % 3 == 0:
+            begin = ends[column - 1] + 1 if column else begin
+            window = words[begin >> 4]
+            window >>= (begin & 15).view(np.uint64)
+            if np.bitwise_count(window).min(initial=WORD) < min(3, columns - column):
+                return None
+        rest = window - np.uint64(1)
+        np.add(begin, np.bitwise_count(rest & ~window), out=ends[column])
+        window &= rest
+    return ends
 
 
 def _only_plain_blanks(data: bytes) -> bool:

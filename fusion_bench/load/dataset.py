@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import Field
 
+from fusion_bench.align import AlignedRuns, Ties
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.load.cache import Cache, cache_for
+from fusion_bench.load.cached import Wanted, aligned, load_tables
 from fusion_bench.load.documents import load_documents
-from fusion_bench.load.files import load_qrels, load_queries, load_run
+from fusion_bench.load.files import load_queries
 from fusion_bench.load.provenance import ListMeta, read_meta
 from fusion_bench.records import Document, Qrels, Query, Reading, Run, ScoreSpace
 
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 FILE = "dataset.yaml"
+T = TypeVar("T", Qrels, Run)
 
 
 class RunSpec(StrictModel):
@@ -94,6 +98,8 @@ class Dataset:
         rerankers: The rerank lists that were asked for, by name.
         queries: What is known of the queries, by id.
         provenance: What is known of the making of the rerank lists, by name.
+        cache: Where it and its alignments are kept; None = nowhere.
+        keys: The tables as they were read, and the key of each in the cache.
     """
 
     spec: DatasetSpec
@@ -102,6 +108,32 @@ class Dataset:
     rerankers: Mapping[str, Run]
     queries: Mapping[str, Query]
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
+    cache: Cache | None = None
+    keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
+
+    def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
+        """These runs and all rerank lists that were read, on one set of candidates.
+
+        Args:
+            runs: Names, in the order that ``first_seen`` ties go by.
+            ties: The tie rule.
+
+        Raises:
+            AlignmentError: They cannot be aligned.
+        """
+        return aligned(
+            self._keyed(self.qrels),
+            [self._keyed(self.runs[name]) for name in runs],
+            [self._keyed(run) for run in self.rerankers.values()],
+            self.queries,
+            self.cache,
+            ties=ties,
+            complete=self.spec.judgments == "complete",
+        )
+
+    def _keyed(self, table: T) -> tuple[T, str | None]:
+        """A table and its key in the cache."""
+        return table, next((key for known, key in self.keys if known is table), None)
 
     @property
     def name(self) -> str:
@@ -194,7 +226,11 @@ def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
 
 
 def load_dataset(
-    path: Path, *, runs: Collection[str] | None = None, rerankers: Collection[str] | None = None
+    path: Path,
+    *,
+    runs: Collection[str] | None = None,
+    rerankers: Collection[str] | None = None,
+    cache: bool = True,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -202,6 +238,7 @@ def load_dataset(
         path: Its ``dataset.yaml``.
         runs: Names of the runs to read; all by default.
         rerankers: Names of the rerank lists to read; all by default.
+        cache: Whether what was read before may be taken from the cache beside it.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule.
@@ -212,35 +249,33 @@ def load_dataset(
     inside = _Inside(source)
     if spec.documents is not None:
         inside(spec.documents, "documents")
-    qrels = load_qrels(inside(spec.qrels, "qrels"))
-    reranks = {
-        name: (rerank, inside(rerank.path, "rerank", name, "path"))
-        for name, rerank in spec.rerank.items()
-        if rerankers is None or name in rerankers
-    }
+    files = [Wanted(inside(spec.qrels, "qrels"))]
+    for name, run in spec.runs.items():
+        if runs is None or name in runs:
+            at = inside(run.path, "runs", name, "path")
+            files.append(Wanted(at, name, frozenset(run.roles), run.reading))
+    after_runs = len(files)
+    for name, rerank in spec.rerank.items():
+        if rerankers is None or name in rerankers:
+            at = inside(rerank.path, "rerank", name, "path")
+            files.append(Wanted(at, name, frozenset(), rerank.reading, rerank.score_space))
+    queries = None if spec.queries is None else inside(spec.queries, "queries")
+    store = cache_for(path.parent, [file.path for file in files]) if cache else None
+    tables, keys = load_tables(files, store)
+    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables)
     return Dataset(
         spec=spec,
         qrels=qrels,
-        runs={
-            name: load_run(
-                inside(run.path, "runs", name, "path"),
-                name=name,
-                roles=frozenset(run.roles),
-                reading=run.reading,
-            )
-            for name, run in spec.runs.items()
-            if runs is None or name in runs
-        },
-        rerankers={
-            name: load_run(file, name=name, reading=rerank.reading, score_space=rerank.score_space)
-            for name, (rerank, file) in reranks.items()
-        },
-        queries={} if spec.queries is None else _queries(inside(spec.queries, "queries"), qrels),
+        runs={run.name: run for run in lists[1:after_runs]},
+        rerankers={run.name: run for run in lists[after_runs:]},
+        queries={} if queries is None else _queries(queries, qrels),
         provenance={
-            name: meta
-            for name, (_, file) in reranks.items()
-            if (meta := read_meta(file)) is not None
+            file.name: meta
+            for file in files[after_runs:]
+            if (meta := read_meta(file.path)) is not None
         },
+        cache=store,
+        keys=tuple(zip(tables, keys, strict=True)),
     )
 
 

@@ -16,7 +16,7 @@ from fusion_bench.load.json_lines import objects, text_of
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 
-__all__ = ["load_qrels", "load_queries", "load_run"]
+__all__ = ["load_qrels", "load_queries", "load_run", "qrels_of", "run_of"]
 
 
 def load_qrels(path: Path) -> Qrels:
@@ -25,7 +25,11 @@ def load_qrels(path: Path) -> Qrels:
     Raises:
         DataError: Says file, line and rule.
     """
-    rows = read_rows(path, "qrels")
+    return qrels_of(path, read_rows(path, "qrels"))
+
+
+def qrels_of(path: Path, rows: Rows) -> Qrels:
+    """Judgements from a file's rows; see :func:`load_qrels`."""
     with _located(path, rows):
         return Qrels.from_rows(rows.queries, rows.documents, _integers(rows.values, "grade"))
 
@@ -50,8 +54,20 @@ def load_run(
     Raises:
         DataError: Says file, line and rule.
     """
-    reading = reading or Reading()
-    rows = read_rows(path, "run")
+    return run_of(
+        path, read_rows(path, "run"), name or _stem(path), roles, reading or Reading(), score_space
+    )
+
+
+def run_of(
+    path: Path,
+    rows: Rows,
+    name: str,
+    roles: frozenset[str],
+    reading: Reading,
+    score_space: ScoreSpace | None,
+) -> Run:
+    """One list a query from a file's rows; see :func:`load_run`."""
     with _located(path, rows):
         scores = _numbers(rows.values)
         if score_space is not None:
@@ -60,7 +76,7 @@ def load_run(
         if reading.rank_from == "column" and rows.ranks is not None:
             ranks = _integers(rows.ranks(), "rank")
         return Run.from_rows(
-            name or _stem(path),
+            name,
             rows.queries,
             rows.documents,
             scores,

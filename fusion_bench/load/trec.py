@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.errors import DataError
-from fusion_bench.ids import concatenate
+from fusion_bench.ids import Repeated, concatenate
 from fusion_bench.load._rows import Kind, Rows, decoded, read_data, reader
 from fusion_bench.load._spans import split_blocks
 from fusion_bench.order import IntArray
@@ -46,11 +46,11 @@ def _regular(kind: Kind, data: bytes) -> Rows | None:
         query, document = block[0].ids(), block[2].ids()
         if numbers is None or query is None or document is None:
             return None
-        queries.append(query)
+        queries.append(Repeated.of(query))
         documents.append(document)
         values.append(numbers)
     return Rows(
-        queries=concatenate(queries),
+        queries=Repeated.joined(queries),
         documents=concatenate(documents),
         values=np.concatenate(values),
         ranks=(lambda: _ranks(data, width)) if kind == "run" else None,

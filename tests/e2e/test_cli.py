@@ -17,6 +17,7 @@ import pytest
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.experiment import read_experiment
+from fusion_bench.load.cache import FOLDER
 from fusion_bench.report import read_report
 from fusion_bench.run import run
 from tests import tiny
@@ -153,6 +154,19 @@ def test_methods(capsys: Capture) -> None:
 # ── eval
 
 
+def test_eval_keeps_what_it_reads_unless_told_not_to(
+    root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FUSION_BENCH_CACHE")
+    monkeypatch.setattr("fusion_bench.load.cache.FLOOR", 0)
+    results = []
+    for option in ("--no-cache", "--cache", "--cache"):
+        printed(capsys, "eval", EXPERIMENT, "--no-plots", option)
+        results.append(read_report(root / "reports/e/report.json").collections)
+        assert bool(list(root.rglob(FOLDER))) is (option == "--cache")
+    assert results[0] == results[1] == results[2]
+
+
 def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "eval", EXPERIMENT)
     folder = root / "reports/e"
@@ -176,6 +190,17 @@ def test_eval_json_is_the_report(root: Path, capsys: Capture) -> None:
     assert json.loads(out) == json.loads((root / "here/report.json").read_text(encoding="utf-8"))
     assert {path.name for path in (root / "here").iterdir()} == {"report.json", "report.md"}
     assert not (root / "reports").exists()
+
+
+def test_eval_verbose_says_how_values_are_found(root: Path, capsys: Capture) -> None:
+    assert main(["eval", EXPERIMENT, "--json", "--no-plots", "--verbose"]) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == ["tiny: one: counted", "tiny: two: counted"]
+    edit(root, EXPERIMENT, "nDCG@10", "Judged@10")
+    assert main(["eval", EXPERIMENT, "--json", "--no-plots", "--verbose"]) == 0
+    why = "ranked: Judged@10 looks at more than the relevant documents"
+    assert capsys.readouterr().err.splitlines() == [f"tiny: one: {why}", f"tiny: two: {why}"]
+    assert set(json.loads(out)["collections"][0]["measures"]) == {"RR@10", "nDCG@10"}
 
 
 def evaluated(capsys: Capture, *options: str) -> list[dict[str, Any]]:

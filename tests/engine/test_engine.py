@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,7 +19,18 @@ from hypothesis import strategies as st
 from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.columns import to_offsets
-from fusion_bench.engine import Refusal, count, layout, scoring
+from fusion_bench.engine import (
+    Asked,
+    Refusal,
+    blends,
+    count,
+    layout,
+    lists,
+    native,
+    pools,
+    scoring,
+    tops,
+)
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -33,6 +48,8 @@ NAMES = (
     *("R(rel=2)@4", "AP@2", "AP", "P@2", "P(rel=3)@5", "Success@1", "Success(rel=2)@3"),
 )
 MEASURES = [parse_measure(name) for name in NAMES]
+#: Of these the engine needs the first five places only.
+SHALLOW = [measure for measure in MEASURES if measure.cutoff]
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
@@ -49,15 +66,40 @@ def plain(
     return measure.evaluate(measures, view, placed)
 
 
+def counted(
+    fusions: Sequence[Fusion],
+    view: AlignedRuns,
+    measures: list[measure.Measure],
+    top_k: Sequence[int | None] = (),
+) -> list[FloatArray | Refusal]:
+    """What the engine says of fusions without a blend: it never leaves a query open."""
+    asked = [Asked(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
+    found: list[FloatArray | Refusal] = []
+    for answer in engine.evaluate(asked, view, measures):
+        assert isinstance(answer, Refusal) or not answer.left.any()
+        found.append(answer if isinstance(answer, Refusal) else answer.values)
+    return found
+
+
 def assert_same(
     trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
 ) -> None:
-    """One at a time and all at once."""
-    cuts = top_k or [None] * len(trials)
-    together = engine.evaluate(trials, view, MEASURES, top_k=top_k)
-    for fusion, cut, found in zip(trials, cuts, together, strict=True):
-        expected = plain(fusion, view, MEASURES, cut)
-        (alone,) = engine.evaluate([fusion], view, MEASURES, top_k=[cut])
+    """One at a time and all at once; all places, or the first ones; in C, if it can, or numpy."""
+    for measures in (MEASURES, SHALLOW):
+        assert_same_values(trials, view, measures, top_k or [None] * len(trials))
+
+
+def assert_same_values(
+    trials: list[Fusion],
+    view: AlignedRuns,
+    measures: list[measure.Measure],
+    cuts: list[int | None],
+) -> None:
+    together = counted(trials, view, measures, top_k=cuts)
+    for t, (fusion, cut, found) in enumerate(zip(trials, cuts, together, strict=True)):
+        expected = plain(fusion, view, measures, cut)
+        with patch.dict(os.environ, {"FUSION_BENCH_NATIVE": str(t % 2)}):
+            (alone,) = counted([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
             if isinstance(values, Refusal):
                 assert values.reason == "weights beyond the range of the engine"
@@ -148,14 +190,24 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
     def same(data: st.DataObject) -> None:
         for module, name, values in (
             (layout, "MOST_COUNTED", (0, 1, 2, 24)),
-            (layout, "BLOCK_PAIRS", (1, 5, 24_000)),
+            (layout, "BLOCK_PAIRS", (1, 5, 64_000)),
             (layout, "CHUNK_PAIRS", (1, 7, 500_000)),
+            (layout, "POOL_SIZE", (1, 30, 100_000)),
+            (pools, "MARGIN", (0, 1, 28)),
+            (pools, "WORTH_PARTING", (1, 2)),
+            (pools, "BITS_APART", (pools.BITS_APART, 1 << 50)),
             (layout, "MOST_CODES", (1, 2**62)),
             (count, "MOST_DOUBTS", (0, 3, 250_000)),
+            (native, "MOST_TABLES", (1, 16)),
             (count, "BYTE_ROWS", (1, 2, 255)),
             (scoring, "JOINED", (0, 1 << 14)),
             (scoring, "MOST_BYTES", (1, 1 << 24)),
-            (scoring, "MEAN_ROWS", (1, 3, 1 << 13)),
+            (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
+            (lists, "MOST_NARROW", (1, 4, 1 << 9)),
+            (lists, "JOINED", (0, 1 << 14)),
+            (tops, "MOST_COUNTED", (0, 24)),
+            (tops, "BYTE_COLUMNS", (1, 3, 255)),
+            (blends, "MOST_FUSIONS", (1, 8)),
         ):
             monkeypatch.setattr(module, name, data.draw(st.sampled_from(values)))
         view = data.draw(views())
@@ -173,7 +225,7 @@ def test_every_fusion_that_says_what_it_is_made_of_says_it_right(config: dict[st
     fusion = fusions.build(config)
     for dataset in DATASETS:
         view = judged(aligned(dataset))
-        (found,) = engine.evaluate([fusion], view, MEASURES)
+        (found,) = counted([fusion], view, MEASURES)
         if isinstance(found, Refusal):
             assert fusion.compiled(view) is None
         else:
@@ -209,7 +261,7 @@ def test_ties_go_by_the_rule() -> None:
     view = pair_of_lists()
     for weights in ({}, {"a": 1e-13}, {"b": 1e-13}):
         assert_same([fusions.build({"method": "rrf", "weights": weights})], view)
-    (found,) = engine.evaluate([fusions.build("rrf")], view, [parse_measure("RR")])
+    (found,) = counted([fusions.build("rrf")], view, [parse_measure("RR")])
     assert not isinstance(found, Refusal)
     assert found.tolist() == [[1 / 6, 0.0]]  # b00, a00, b01, a01, b02, a02
 
@@ -235,7 +287,7 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
     view = pair_of_lists()
     weights = given.source_weights(view.sources, view.roles)
     view = view.restrict([s for s, w in zip(view.sources, weights, strict=True) if w > 0])
-    (found,) = engine.evaluate([given], view, [parse_measure(name) for name in names])
+    (found,) = counted([given], view, [parse_measure(name) for name in names])
     assert isinstance(found, Refusal)
     assert found.reason.startswith(reason)
 
@@ -243,18 +295,18 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
 def test_scores_and_ranks_beyond_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [Run.from_dict("a", {"q": {"x": 1e200, "y": 0.0}})]
     view = align(Qrels.from_dict({"q": {"x": 1}}), runs)
-    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
     assert found == Refusal("scores beyond the range of the engine")
     monkeypatch.setattr(scoring, "DEEPEST", 4)
-    (found,) = engine.evaluate([fusions.build("rrf")], pair_of_lists(), MEASURES)
+    (found,) = counted([fusions.build("rrf")], pair_of_lists(), MEASURES)
     assert found == Refusal("a rank beyond 4")
 
 
 def test_a_view_without_candidates_is_refused() -> None:
     view = pair_of_lists().subset(np.array([False, True]))
-    (found,) = engine.evaluate([fusions.build("rrf")], view, MEASURES)
+    (found,) = counted([fusions.build("rrf")], view, MEASURES)
     assert isinstance(found, Refusal)
-    (found,) = engine.evaluate([fusions.build("weighted_score")], view, MEASURES)
+    (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
     assert not isinstance(found, Refusal)
     assert not found.any()
 
@@ -288,6 +340,59 @@ def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     assert not pruned(v2 | {"weights": {"b": 1e-10}})  # smaller than the last digit of a key
 
 
+def deep_lists(seed: int = 3) -> AlignedRuns:
+    """Queries of many relevant documents, and lists that agree in part."""
+    random = np.random.default_rng(seed)
+    hidden = random.normal(size=(5, 900))
+    qrels, lists = {}, [dict[str, dict[str, float]]() for _ in range(3)]
+    for q, scores in enumerate(hidden):
+        best = np.argsort(-scores)[: 30 + 40 * q]
+        qrels[f"q{q}"] = {f"d{d:03}": int(random.integers(1, 4)) for d in best}
+        for found in lists:
+            noisy = scores + random.normal(size=len(scores))
+            order = np.argsort(-noisy)[: 350 + 10 * q]
+            found[f"q{q}"] = {f"d{d:03}": -float(i) for i, d in enumerate(order)}
+    runs = [Run.from_dict(name, mine) for name, mine in zip("abc", lists, strict=True)]
+    return align(Qrels.from_dict(qrels), runs)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"method": "rrf"},
+        {"method": "rrf", "k": 0},
+        {"method": "rrf", "weights": {"a": 2.0}},
+        {"method": "weighted_score"},
+        {"method": "weighted_score", "normalize": "min_max", "weights": {"b": 0.3}},
+    ],
+)
+def test_deep_lists(config: dict[str, Any]) -> None:
+    assert_same([fusions.build(config)], deep_lists())
+
+
+def test_more_than_4096_candidates() -> None:
+    """Two lists that share nothing: every document ties with one of the other list."""
+    lists = [{f"{name}{i:04}": -float(i) for i in range(2_500)} for name in "ab"]
+    runs = [Run.from_dict(name, {"q": found}) for name, found in zip("ab", lists, strict=True)]
+    relevant = {document: 1 + i % 3 for found in lists for i, document in enumerate(found) if i % 7}
+    view = align(Qrels.from_dict({"q": relevant}), runs)
+    assert_same([fusions.build(method) for method in ("rrf", "weighted_score")], view)
+
+
+def test_ties_across_the_last_place_asked_for() -> None:
+    """All documents tie in pairs, and whoever is first in no list ties with all others there."""
+    lists = [{f"{a}{i:03}": -float(i) for i in range(300)} for a in "abcd"]
+    runs = [Run.from_dict(name, {"q": found}) for name, found in zip("wxyz", lists, strict=True)]
+    every = {document: 1 for found in lists for document in found}
+    view = align(Qrels.from_dict({"q": every}), runs)
+    for cutoff in (1, 5, 6, 7, 8, 50, 199):
+        for bits in (pools.BITS_APART, 1 << 44):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(pools, "BITS_APART", bits)
+                measures = [parse_measure(f"AP@{cutoff}")]
+                assert_same_values([fusions.build("rrf")], view, measures, [None])
+
+
 # The systems that go through it -----------------------------------------------------------------
 
 
@@ -308,7 +413,7 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         for i, extra in enumerate(options)
     ]
     found = evaluate(systems, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(engine, "evaluate", lambda fusions, *_, **__: [Refusal("")] * len(fusions))
+    monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Refusal("")] * len(asked))
     for one, other in zip(found, evaluate(systems, view, MEASURES, spaces=SPACES), strict=True):
         assert one.values.tobytes() == other.values.tobytes()
 
@@ -347,9 +452,11 @@ def some_trials(view: AlignedRuns, count: int = 4) -> list[Fusion]:
 def assert_same_on(view: AlignedRuns) -> None:
     trials = some_trials(view)
     measures = [parse_measure(name) for name in ("nDCG@10", "RR@10", "R@100", "AP", "nDCG")]
-    for fusion, found in zip(trials, engine.evaluate(trials, view, measures), strict=True):
-        assert not isinstance(found, Refusal)
-        assert found.tobytes() == plain(fusion, view, measures).tobytes()
+    expected = [plain(fusion, view, measures) for fusion in trials]
+    for some in (measures, measures[:3]):
+        for values, found in zip(expected, counted(trials, view, some), strict=True):
+            assert not isinstance(found, Refusal)
+            assert found.tobytes() == values[: len(some)].tobytes()
 
 
 def test_the_attack_collection() -> None:
@@ -365,10 +472,10 @@ def test_public_collections(collection: str) -> None:
 def test_neither_the_order_of_sources_nor_other_queries_change_a_value() -> None:
     view = attack()
     trials = some_trials(view, 3)
-    expected = engine.evaluate(trials, view, MEASURES)
-    turned = engine.evaluate(trials, view.restrict(view.sources[::-1]), MEASURES)
+    expected = counted(trials, view, MEASURES)
+    turned = counted(trials, view.restrict(view.sources[::-1]), MEASURES)
     odd = np.arange(len(view.queries)) % 2 == 1
-    shards = [(keep, engine.evaluate(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
+    shards = [(keep, counted(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
     for t, values in enumerate(expected):
         assert not isinstance(values, Refusal)
         other = turned[t]

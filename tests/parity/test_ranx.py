@@ -8,11 +8,11 @@ numbers is a test of its own, in a process of its own.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -68,18 +68,13 @@ DIFFERENCES: list[tuple[dict[str, float], str, dict[str, Any], Any, Any, str]] =
 
 
 class Ranx:
-    """The little of ranx that is compared.
+    """The little of ranx that is compared; ``NUMBA_DISABLE_JIT`` says whether it is compiled."""
 
-    Whether it is compiled is settled where a process first imports it.
-    """
-
-    def __init__(self, *, compiled: bool = False) -> None:
+    def __init__(self) -> None:
         with warnings.catch_warnings():
             # numba and ir_datasets announce their own deprecations while they are imported
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
-            config: Any = import_module("numba.core.config")
-            config.DISABLE_JIT = int(not compiled)
             import ranx
             from ranx import normalization
         self.module = ranx
@@ -159,7 +154,7 @@ def everything(ranx: Ranx, runs: Mapping[str, Ranked]) -> dict[str, Any]:
 def test_compiled_ranx_gives_the_numbers_of_its_source(ranx: Ranx, runs: dict[str, Ranked]) -> None:
     code = (
         "import json, sys; from tests.parity.test_ranx import Ranx, everything; "
-        "print(json.dumps(everything(Ranx(compiled=True), json.load(sys.stdin))))"
+        "print(json.dumps(everything(Ranx(), json.load(sys.stdin))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -168,6 +163,7 @@ def test_compiled_ranx_gives_the_numbers_of_its_source(ranx: Ranx, runs: dict[st
         text=True,
         check=False,
         cwd=Path(__file__).parents[2],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "0"},
     )
     assert done.returncode == 0, done.stderr
     compiled, source = json.loads(done.stdout), everything(ranx, runs)

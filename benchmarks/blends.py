@@ -1,0 +1,97 @@
+"""Rerank blends and weighted scores evaluated: fusion_bench against ranx, side by side.
+
+The rerank list scores every candidate, as a cross-encoder would: relevant documents higher by
+some, all of them with noise. ranx knows no blends, so that all rows are compared with its
+``fuse(rrf)`` and ``evaluate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.cases import SIZES, Case, make
+from benchmarks.engine import BATCH, MEASURES, theirs
+from benchmarks.timing import Go, Row, seconds
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.measure import parse_measure
+from fusion_bench.records import ScoreSpace
+
+__all__ = ["TITLE", "rows"]
+
+TITLE = "Rerank blends and weighted scores"
+#: What is measured: name → blend.
+CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
+    "linear, fused": {"method": "linear", "beta": 0.7},
+    "position_aware, 1/rank": {"method": "position_aware", "retrieval": "reciprocal_rank"},
+    "replace": {"method": "replace"},
+    "weighted_score, min_max": {"method": "none"},
+}
+SPACES: dict[str, ScoreSpace] = {"reranker": "unit"}
+
+
+def reranked(case: Case, seed: int = 1) -> Case:
+    """The same collection with a rerank score in [0, 1] for every candidate."""
+    runs = case.aligned
+    noise = np.random.default_rng(seed).normal(size=len(runs.documents))
+    scores = 1 / (1 + np.exp(-(noise + 1.5 * (runs.grades > 0))))
+    order = np.lexsort((-scores, runs.query_index))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order)) - runs.offsets[runs.query_index[order]] + 1
+    aligned = replace(
+        runs, rerankers=("reranker",), rerank=scores[None], rerank_ranks=ranks[None], _memo={}
+    )
+    return replace(case, aligned=aligned)
+
+
+def systems(case: Case, name: str, count: int, turn: int) -> list[System]:
+    """One blend over ``count`` fusions, none of them seen before."""
+    blend = dict(CONFIGURATIONS[name])
+    if blend["method"] != "none":
+        blend["reranker"] = "reranker"
+    names = [run.name for run in case.runs]
+
+    def fusion(n: int) -> dict[str, object]:
+        weights = {run: 1 + 0.1 * i + 0.01 * (turn + n) for i, run in enumerate(names)}
+        if name.startswith("weighted_score"):
+            return {"method": "weighted_score", "normalize": "min_max", "weights": weights}
+        return {"method": "rrf", "k": 20.0 + turn + 1.7 * n, "weights": weights}
+
+    return [
+        System.model_validate({"name": f"s{n}", "runs": names, "fusion": fusion(n), "blend": blend})
+        for n in range(count)
+    ]
+
+
+def ours(case: Case, name: str, count: int) -> Go:
+    """Evaluate ``count`` configurations at once."""
+    measures = [parse_measure(measure) for measure in MEASURES]
+
+    def go(turn: int) -> object:
+        given = systems(case, name, count, turn)
+        return evaluate(given, case.aligned, measures, spaces=SPACES)
+
+    return go
+
+
+def rows(rounds: int) -> list[Row]:
+    """One line a configuration, each beside ranx on the same lists."""
+    case = reranked(make(SIZES["many"]))
+    contestants = {"ranx": theirs(case, list(MEASURES.values()))}
+    for name in CONFIGURATIONS:
+        contestants |= {f"{name} {n}": ours(case, name, n) for n in (1, BATCH)}
+    taken = seconds(contestants, rounds)
+    return [
+        {
+            "queries × runs × documents": case.size.name,
+            "system": name,
+            "ranx ms": 1000 * taken["ranx"],
+            "one ms": 1000 * taken[f"{name} 1"],
+            "one ratio": taken["ranx"] / taken[f"{name} 1"],
+            f"of {BATCH} ms": 1000 * taken[f"{name} {BATCH}"] / BATCH,
+            f"of {BATCH} ratio": taken["ranx"] / (taken[f"{name} {BATCH}"] / BATCH),
+        }
+        for name in CONFIGURATIONS
+    ]

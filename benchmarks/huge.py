@@ -1,0 +1,76 @@
+"""100,000 queries: one thread and two, and the memory that a process of its own needs.
+
+ranx would need about 40 GB there, so it is given 12,000 queries and its time is scaled up: its
+cost grows linearly at best.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from benchmarks.cases import SIZES, make
+from benchmarks.engine import MEASURES, ours, theirs
+from benchmarks.synthetic import aligned
+from benchmarks.timing import Row, seconds
+from fusion_bench import storage
+
+__all__ = ["TITLE", "rows"]
+
+TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
+THEIRS = 12_000
+BATCH = 8
+
+
+def rows(rounds: int) -> list[Row]:
+    """One line for each number of configurations."""
+    size = SIZES["huge"]
+    with tempfile.TemporaryDirectory(prefix="fusion-bench-") as folder:
+        storage.save(aligned(size), Path(folder) / "huge")
+        memory = _in_a_process_of_its_own(Path(folder) / "huge")
+        runs = storage.load(Path(folder) / "huge")
+        run = partial(ours, runs, list(MEASURES))
+        contestants = {
+            f"{count} {threads}": run(count, threads=threads)
+            for count in (1, BATCH)
+            for threads in (1, 2)
+        }
+        smaller = make(replace(size, queries=THEIRS))
+        ranx = theirs(smaller, list(MEASURES.values()))
+        taken = seconds(contestants | {"ranx": ranx}, min(rounds, 3))
+    scaled = taken["ranx"] * size.queries / THEIRS
+    return [
+        {
+            "queries × runs × documents": size.name,
+            "configurations at once": str(count),
+            "ranx s": scaled,
+            "one thread ms": 1000 * taken[f"{count} 1"] / count,
+            "one thread ratio": scaled / taken[f"{count} 1"] * count,
+            "two threads ms": 1000 * taken[f"{count} 2"] / count,
+            "two threads ratio": scaled / taken[f"{count} 2"] * count,
+            "peak GB": memory,
+        }
+        for count in (1, BATCH)
+    ]
+
+
+def _in_a_process_of_its_own(folder: Path) -> float:
+    """GB that opening and evaluating takes there, mapped files included."""
+    command = [sys.executable, "-m", "benchmarks.huge", str(folder)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+
+
+def _measure(folder: Path) -> None:
+    runs = storage.load(folder)
+    for count in (1, BATCH):
+        ours(runs, list(MEASURES), count)(0)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
+
+
+if __name__ == "__main__":
+    _measure(Path(sys.argv[1]))

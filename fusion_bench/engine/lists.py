@@ -1,0 +1,374 @@
+"""Candidates of every query as padded rows, sorted as integers that carry where each one stands.
+
+A key is a quantised score, falling, with the candidate's place in storage in its low bits: one
+sort of plain integers orders a list and remembers who is who. Candidates are stored in the order
+of the tie rule, so equal scores come out in that order too. Neighbours nearer than the quantum
+and its error are left for exact settling.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.engine.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
+from fusion_bench.fuse import Compiled, RankSum, WeightedMean, best_ranks
+from fusion_bench.order import FloatArray, IntArray
+
+__all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "refusal"]
+
+KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
+Which: TypeAlias = Literal["relevant", "all"]
+
+#: Candidates of one block: its keys and what they are made of stay in the second-level cache.
+BLOCK_CANDIDATES: Final = 1 << 16
+#: Beyond this width 32 bits leave too few for the score.
+MOST_NARROW: Final = 1 << 9
+#: Bits of a score in a wide key: its quantum is then well above the twelfth digit of a score.
+WIDE_BITS: Final = 33
+#: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
+MEAN_BITS: Final = 22
+#: Normalised scores that a view remembers row by row.
+FEATURES_KEPT: Final = 2
+#: Smaller weights, against the greatest, are too near the end of the range of float32.
+LEAST_SHARE: Final = 1e-18
+#: Scores of a query that differ by less than this share of their size are not quantised.
+LEAST_SPREAD: Final = 1e-3
+
+
+class Block(NamedTuple):
+    """Lists of about equal length.
+
+    Attributes:
+        rows: Which of ``Lists.queries``.
+        members: Which of ``Lists.member``.
+        width: The greatest length.
+        beyond: (n, w'): which of the last w' columns are padding.
+    """
+
+    rows: slice
+    members: slice
+    width: int
+    beyond: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The candidates of some queries, shortest lists first.
+
+    Attributes:
+        queries: (n,).
+        starts: (n,): first candidate of each.
+        sizes: (n,).
+        which: (R,): index of each relevant candidate among those of the view, as stored.
+        member: (R,): the relevant candidates, by list.
+        owner: (R,): list of each.
+        own: (R,): its place in storage, from 0.
+        blocks: The lists cut into blocks.
+    """
+
+    queries: IntArray
+    starts: IntArray
+    sizes: IntArray
+    which: IntArray
+    member: IntArray
+    owner: IntArray
+    own: IntArray
+    blocks: tuple[Block, ...]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Holds the keys of every block."""
+        return _key_type(self.blocks[-1].width if self.blocks else 0)
+
+    def grid(self, block: Block) -> IntArray:
+        """(n, w): every candidate; padding repeats the last of the list."""
+        place = np.minimum(np.arange(block.width), self.sizes[block.rows, None] - 1)
+        return self.starts[block.rows, None] + place
+
+
+def _key_type(width: int) -> np.dtype[Any]:
+    return np.dtype(np.int32 if width <= MOST_NARROW else np.int64)
+
+
+def lists_of(runs: AlignedRuns, which: Which) -> Lists:
+    """The lists of a view, laid out once.
+
+    Args:
+        runs: The view.
+        which: Only queries with a relevant candidate, or all with any.
+    """
+    return runs.memo(("engine", "lists", which), partial(_lists, runs, which))
+
+
+def _lists(runs: AlignedRuns, which: Which) -> Lists:
+    sizes = np.diff(runs.offsets)
+    relevant = np.flatnonzero(runs.grades > 0)
+    owner = runs.query_index[relevant]
+    wanted = sizes > 0
+    if which == "relevant":
+        wanted &= np.bincount(owner, minlength=len(sizes)) > 0
+    queries = np.flatnonzero(wanted)
+    queries = queries[np.argsort(sizes[queries], kind="stable")]
+    row = np.full(len(sizes), -1)
+    row[queries] = np.arange(len(queries))
+    by_row = np.argsort(row[owner], kind="stable")
+    member = relevant[by_row]
+    owner = row[owner[by_row]]
+    starts = runs.offsets[queries]
+    return Lists(
+        queries,
+        starts,
+        sizes[queries],
+        by_row,
+        member,
+        owner,
+        member - starts[owner],
+        tuple(_cut(sizes[queries], owner)),
+    )
+
+
+def _cut(sizes: IntArray, owner: IntArray) -> list[Block]:
+    """Blocks of rising lengths."""
+    blocks, start = [], 0
+    while start < len(sizes):
+        ahead = sizes[start : start + BLOCK_CANDIDATES]
+        # Lengths rise, so a block is as wide as its last list; keep those of one key width.
+        fits = ahead * np.arange(1, len(ahead) + 1) <= BLOCK_CANDIDATES
+        fits &= _bits(ahead) == _bits(ahead[:1])
+        stop = start + max(int(fits.sum()), 1)
+        width, least = int(sizes[stop - 1]), int(sizes[start])
+        first, last = np.searchsorted(owner, [start, stop])
+        beyond = np.arange(least, width) >= sizes[start:stop, None]
+        blocks.append(Block(slice(start, stop), slice(int(first), int(last)), width, beyond))
+        start = stop
+    return blocks
+
+
+def _bits(width: IntArray) -> IntArray:
+    """Bits that a place in a list of this length takes."""
+    return np.ceil(np.log2(np.maximum(width, 2))).astype(np.int64)
+
+
+class Keys(NamedTuple):
+    """What one block's lists are sorted by.
+
+    Attributes:
+        keys: (n, w): the smaller the better; padding last.
+        bits: How many low bits hold the place in storage.
+        unit: (n, 1): what one unit of the rest is worth, of the score as the fusion decides.
+        base: (n, 1): what none is worth.
+    """
+
+    keys: KeyArray
+    bits: int
+    unit: FloatArray
+    base: FloatArray
+
+
+class Coarse(ABC):
+    """Quantised scores of one fusion.
+
+    Attributes:
+        error: Units by which a quantised score may be off.
+    """
+
+    error: float
+
+    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which) -> None:
+        self.runs, self.lists, self.which = runs, lists, which
+
+    @property
+    def slack(self) -> int:
+        """Scores that are more units apart have keys in the same order (see below)."""
+        return int(np.ceil(2 * self.error)) + 1
+
+    def of(self, number: int) -> Keys:
+        """The keys of one block."""
+        block = self.lists.blocks[number]
+        bits = int(_bits(np.array([block.width]))[0])
+        dtype = _key_type(block.width)
+        keys, unit, base = self._quantised(number, bits, dtype)
+        keys += np.arange(block.width, dtype=dtype)
+        least = block.width - block.beyond.shape[1]
+        keys[:, least:][block.beyond] = np.iinfo(dtype).max
+        return Keys(keys, bits, unit, base)
+
+    @abstractmethod
+    def _quantised(
+        self, number: int, bits: int, dtype: np.dtype[Any]
+    ) -> tuple[KeyArray, FloatArray, FloatArray]:
+        """(n, w) negative quantised scores, shifted by ``bits``; unit and base, (n, 1)."""
+
+    def _kept(self, what: tuple[object, ...], make: Any, keep: int | None = None) -> Any:  # noqa: ANN401
+        return self.runs.memo(("list", *what, self.which), make, keep)
+
+
+def coarse(runs: AlignedRuns, which: Which, trial: Compiled) -> Coarse:
+    """Quantised scores of a fusion of this form."""
+    kind = RankCoarse if isinstance(trial, RankSum) else MeanCoarse
+    return kind(runs, lists_of(runs, which), which, trial)  # type: ignore[arg-type]
+
+
+def refusal(runs: AlignedRuns, trial: Compiled) -> str | None:
+    """Why a fusion is beyond what the bounds are proven for; None = it is not."""
+    if isinstance(trial, RankSum):
+        return RankScorer.refusal(trial)
+    least, most = float(trial.weights.min()), float(trial.weights.max())
+    if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
+        return "weights beyond the range of the engine"
+    key = ("greatest feature", trial.key)
+    greatest = runs.memo(key, partial(_greatest, runs, trial), FEATURES_KEPT)
+    if greatest and not TINY < greatest < HUGE:
+        return "scores beyond the range of the engine"
+    return None
+
+
+def _greatest(runs: AlignedRuns, trial: WeightedMean) -> float:
+    return float(np.nanmax(np.abs(trial.all_features(runs)), initial=0))
+
+
+class RankCoarse(Coarse):
+    """Sums of quantised terms: integers, so that only the C' roundings of its tables err."""
+
+    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which, trial: RankSum) -> None:
+        super().__init__(runs, lists, which)
+        self.trial = trial
+        self.columns, self.tables = merged_columns(trial)
+        self.greatest = float(self.tables.max(axis=1).sum())
+        # Two columns joined are rounded once; the rest is the rounding of float64 sums.
+        self.error = len(self.columns) / 2 + 0.01
+        self.shifted: dict[int, list[KeyArray]] = {}
+
+    def _quantised(
+        self, number: int, bits: int, dtype: np.dtype[Any]
+    ) -> tuple[KeyArray, FloatArray, FloatArray]:
+        room = 31 - bits if dtype == np.int32 else WIDE_BITS
+        scale = (2.0**room - 2 * self.slack) / self.greatest  # what is compared must fit too
+        if bits not in self.shifted:
+            self.shifted[bits] = [
+                -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined()
+            ]
+        tables = self.shifted[bits]
+        codes = [self._codes(columns)[number] for columns in self._pairs()]
+        keys = np.take(tables[0], codes[0], mode="clip")
+        part = np.empty_like(keys)
+        for table, code in zip(tables[1:], codes[1:], strict=True):
+            np.take(table, code, out=part, mode="clip")
+            keys += part
+        unit = np.full((len(keys), 1), 1 / scale / self.trial.divisor)
+        return keys, unit, np.zeros((len(keys), 1))
+
+    def _pairs(self) -> list[tuple[tuple[int, ...], ...]]:
+        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
+        return [self.columns[c : c + step] for c in range(0, len(self.columns), step)]
+
+    def _joined(self) -> list[FloatArray]:
+        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
+        parts = [self.tables[c : c + step] for c in range(0, len(self.tables), step)]
+        return [p[0] if len(p) == 1 else (p[0][:, None] + p[1]).ravel() for p in parts]
+
+    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> list[IntArray]:
+        """Of each block (n, w): the ranks in one or two columns, packed."""
+        return self._kept(("codes", columns), partial(self._packed, columns))  # type: ignore[no-any-return]
+
+    def _packed(self, columns: tuple[tuple[int, ...], ...]) -> list[IntArray]:
+        radix = self.runs.deepest + 1
+        ranks = (best_ranks(self.runs.ranks[np.array(column, dtype=int)]) for column in columns)
+        packed = reduce(lambda high, low: high * radix + low, ranks)
+        return [packed[self.lists.grid(block)] for block in self.lists.blocks]
+
+
+class _Scaled(NamedTuple):
+    """Features of one block on [0, 1].
+
+    Attributes:
+        values: (S, n, w); 0 where a source says nothing.
+        pattern: (n, w): which of ``patterns`` says something; None = all do everywhere.
+        low: (n, 1): what 0 stands for.
+        spread: (n, 1): what 1 stands for above that.
+        wide: (n, 1): false where scores hardly differ, so that all became 0.
+    """
+
+    values: NDArray[np.float32]
+    pattern: IntArray | None
+    low: FloatArray
+    spread: FloatArray
+    wide: NDArray[np.bool_]
+
+
+class MeanCoarse(Coarse):
+    """Weighted means of features that are first put on [0, 1], query by query.
+
+    That changes a mean as it changes its features. Each of S features and weights, products and
+    sums is off by 2^-24 of at most 1, and so is the quotient: (2S + 4)·2^-24 in all.
+    """
+
+    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which, trial: WeightedMean) -> None:
+        super().__init__(runs, lists, which)
+        self.trial = trial
+        self.patterns, self.blocks = self._kept(
+            ("features", trial.key), partial(_scaled, runs, lists, trial), FEATURES_KEPT
+        )
+        self.weights = trial.weights / trial.weights.sum()
+        self.inverse = 1 / (self.patterns @ self.weights)
+        self.error = 0.51 + (2 * len(self.weights) + 4) * 2.0**-24 * 2**MEAN_BITS
+        self.scale = 2.0**MEAN_BITS - 2 * self.slack
+
+    def _quantised(
+        self, number: int, bits: int, dtype: np.dtype[Any]
+    ) -> tuple[KeyArray, FloatArray, FloatArray]:
+        given: _Scaled = self.blocks[number]
+        total = given.values[0] * np.float32(self.weights[0])
+        part = np.empty_like(total)
+        for values, weight in zip(given.values[1:], self.weights[1:], strict=True):
+            np.multiply(values, np.float32(weight), out=part)
+            total += part
+        inverse = (-self.scale * self.inverse).astype(np.float32)
+        if given.pattern is None:
+            total *= inverse[0]
+        else:
+            np.take(inverse, given.pattern, out=part, mode="clip")
+            total *= part
+        keys = np.rint(total, out=total).astype(dtype)
+        keys <<= bits
+        return keys, np.where(given.wide, given.spread / self.scale, given.spread), given.low
+
+
+def _scaled(
+    runs: AlignedRuns, lists: Lists, trial: WeightedMean
+) -> tuple[FloatArray, list[_Scaled]]:
+    """The (K, S) patterns of sources that say something, and the features of each block."""
+    features = trial.all_features(runs)
+    said = ~np.isnan(features)
+    packed = np.packbits(said, axis=0)
+    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
+    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
+    patterns = said.T[first].astype(np.float64)
+    pattern = pattern.ravel()
+    blocks = []
+    for block in lists.blocks:
+        grid = lists.grid(block)
+        mine = features[:, grid]
+        low = np.nanmin(mine, axis=(0, 2))[:, None]
+        high = np.nanmax(mine, axis=(0, 2))[:, None]
+        spread = high - low
+        # Where scores hardly differ all become 0, hence near each other, hence settled exactly.
+        wide = spread > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))
+        scaled = np.where(wide, mine - low, np.nan) / np.where(wide, spread, 1.0)
+        blocks.append(
+            _Scaled(
+                np.nan_to_num(scaled).astype(np.float32),
+                None if len(patterns) == 1 else pattern[grid],
+                low,
+                spread,
+                wide,
+            )
+        )
+    return patterns, blocks

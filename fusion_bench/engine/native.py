@@ -1,0 +1,71 @@
+"""The counting loop in C, where it was compiled; it finds the same places as the one in numpy.
+
+``FUSION_BENCH_NATIVE=0`` switches it off.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.engine.layout import ByMember
+from fusion_bench.engine.scoring import RoughArray, Sums
+from fusion_bench.order import IntArray
+
+try:
+    from fusion_bench.engine._native import count as counted
+except ImportError:
+    counted = None  # type: ignore[assignment] # it was not compiled
+
+__all__ = ["MOST_TABLES", "count", "usable"]
+
+#: Terms of a sum that the loop has room for.
+MOST_TABLES: Final = 16
+#: It counts for one trial, or for so many side by side.
+LANES: Final = 8
+#: Room for pairs in doubt; where there are more, it is made and the loop runs again.
+ROOM: Final = 4_096
+
+
+def usable() -> bool:
+    """Whether the loop was compiled and is not switched off."""
+    return counted is not None and os.environ.get("FUSION_BENCH_NATIVE") != "0"
+
+
+def count(sums: Sums, pairs: ByMember) -> tuple[IntArray, IntArray, IntArray]:
+    """Count, for each member, the other documents that stand above it for certain.
+
+    Args:
+        sums: For L trials, at most ``LANES``, of at most ``MOST_TABLES`` tables.
+        pairs: n members and their P pairs.
+
+    Returns:
+        (n, L) how many are above; and of each pair in doubt the trial and the index, (d,) each.
+    """
+    lanes = sums.lower.shape[1]
+    width = 1 if lanes == 1 else LANES
+    tables = tuple(_filled(table, width, 0.0) for table in sums.tables)
+    # Nothing is above or in doubt in a lane that is only there to fill up.
+    lower = _filled(sums.lower[pairs.members], width, np.inf)
+    upper = _filled(sums.upper[pairs.members], width, np.inf)
+    above = np.empty((len(pairs.members), width), dtype=np.int64)
+    room, doubts = 0, ROOM
+    while doubts > room:
+        room = doubts
+        pair, between = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.uint8)
+        doubts = counted(
+            tables, sums.codes, pairs.starts, lower, upper, above, pair, between, width
+        )
+    which, lane = np.nonzero(np.unpackbits(between[:doubts, None], axis=1, bitorder="little"))
+    return above[:, :lanes], lane, pair[:doubts][which]
+
+
+def _filled(table: RoughArray, width: int, value: float) -> NDArray[np.float32]:
+    """(n, width) and contiguous: the given columns, and ``value`` in those that are missing."""
+    missing = width - table.shape[1]
+    if missing:
+        table = np.pad(table, ((0, 0), (0, missing)), constant_values=value)
+    return np.ascontiguousarray(table, dtype=np.float32)

@@ -1,0 +1,132 @@
+"""A ranking of which only the relevant documents are placed: all that most measures look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.measure import Measure
+from fusion_bench.measure.engine import FORMULAS
+from fusion_bench.measure.ranking import BoolArray, Ranking, Rows
+from fusion_bench.order import FloatArray, IntArray
+
+__all__ = ["Placed", "Refusal", "deepest", "values", "why_not"]
+
+#: Measures that look at relevant documents only.
+COUNTED: Final = frozenset({"nDCG", "RR", "R", "AP", "P", "Success"})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a system must go the plain way.
+
+    Attributes:
+        reason: A few words.
+    """
+
+    reason: str
+
+
+def why_not(measures: Sequence[Measure]) -> str | None:
+    """Why these measures need more than the places of relevant documents; None = they do not."""
+    for measure in measures:
+        if measure.kind not in COUNTED or measure.judged_only:
+            return f"{measure.name} looks at more than the relevant documents"
+    return None
+
+
+def values(
+    runs: AlignedRuns, placed: IntArray, measures: Sequence[Measure], top_k: int | None
+) -> FloatArray:
+    """(M, Q): what ``measure.evaluate`` gives, to the last bit.
+
+    Args:
+        runs: The view.
+        placed: (R,): places of its candidates of grade 1 or better, as stored; 0 = dropped.
+        measures: (M,).
+        top_k: Where the final list is cut; None = nowhere.
+    """
+    ranking = Placed(runs, placed, deepest(measures, top_k))
+    found: FloatArray = np.zeros((len(measures), len(runs.queries)))
+    for m, measure in enumerate(measures):
+        found[m] = FORMULAS[measure.kind](measure, ranking)
+    return found
+
+
+def deepest(measures: Sequence[Measure], top_k: int | None) -> int | None:
+    """The last place that matters; None = all do."""
+    limits = [cut for cut in (measure.cutoff for measure in measures) if cut is not None]
+    cuts = [top_k, max(limits, default=0) if len(limits) == len(measures) else None]
+    return min((cut for cut in cuts if cut is not None), default=None)
+
+
+class _Relevant(NamedTuple):
+    """The relevant candidates of a view, as stored.
+
+    Attributes:
+        query: (R,).
+        grade: (R,).
+    """
+
+    query: IntArray
+    grade: IntArray
+
+
+def _relevant(runs: AlignedRuns) -> _Relevant:
+    index = np.flatnonzero(runs.grades > 0)
+    return _Relevant(runs.query_index[index], runs.grades[index])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Rows):
+    """Rows that remember their tops: most measures of a system share a cutoff."""
+
+    tops: dict[int, Rows] = field(default_factory=dict)
+
+    def where(self, keep: BoolArray) -> Rows:
+        """Only the rows where ``keep``, shape (m,), is true."""
+        index = np.flatnonzero(keep)
+        return _Rows(self.query[index], self.position[index], self.grade[index])
+
+    def top(self, cutoff: int | None) -> Rows:
+        """Only the rows at the first ``cutoff`` positions; None = all."""
+        if cutoff is None:
+            return self
+        if cutoff not in self.tops:
+            self.tops[cutoff] = self.where(self.position <= cutoff)
+        return self.tops[cutoff]
+
+
+class Placed(Ranking):
+    """A ranking of which only the relevant documents are placed.
+
+    Args:
+        runs: The candidates.
+        placed: (R,): places of those of grade 1 or better, as stored; 0 = not returned.
+        limit: What stands further down is of no interest; None = nothing is.
+    """
+
+    def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
+        super().__init__(runs, placed, judged_only=False)
+        given = runs.memo(("engine", "relevant"), partial(_relevant, runs))
+        kept = placed > 0
+        if limit is not None:
+            kept &= placed <= limit
+        index = np.flatnonzero(kept)
+        query, placed = given.query[index], placed[index]
+        # A place never exceeds the number of candidates, so these numbers are distinct.
+        order = np.argsort(runs.offsets[query] + placed)
+        self._all = _Rows(query, placed[order], given.grade[index][order])
+
+    def relevant(self, rel: int) -> Rows:
+        """The returned documents of grade ``rel`` or better."""
+        if rel == 1:
+            return self._all
+        if rel not in self._relevant:
+            self._relevant[rel] = self._all.where(self._all.grade >= rel)
+        return self._relevant[rel]

@@ -1,0 +1,116 @@
+"""The two terms of a blend on the first documents of some lists, as the blend itself has them.
+
+Every number is made by the same operations in the same order as in ``fusion_bench.blend``, so that
+it is the same to the last bit wherever the fused scores are exact. Where these are rough, each
+term says by how much it may be off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.blend import Mixture, fixed_scale
+from fusion_bench.engine.tops import Tops
+from fusion_bench.fuse import Compiled
+from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.records import ScoreSpace
+
+__all__ = ["Heads", "heads_of", "rerank_term", "retrieval_term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The first documents of some lists, in fused order.
+
+    Attributes:
+        rows: (m,): which lists.
+        candidates: (m, D): padding repeats a document of the list.
+        valid: (m, D): what is not padding.
+        fused: (m, D): scores as the fusion reports them.
+        error: (m, 1): by how much these may be off; 0 = exact.
+    """
+
+    rows: IntArray
+    candidates: IntArray
+    valid: NDArray[np.bool_]
+    fused: FloatArray
+    error: FloatArray
+
+
+def heads_of(
+    runs: AlignedRuns, tops: Tops, trial: Compiled, rows: IntArray, depth: int, *, exact: bool
+) -> Heads:
+    """The first ``depth`` documents of these lists, with rough or exact fused scores."""
+    sizes = tops.lists.sizes[rows, None]
+    place = np.minimum(tops.best[rows, :depth], sizes - 1)
+    candidates = tops.lists.starts[rows, None] + place
+    if exact:
+        fused = trial.scores(runs, candidates.ravel()).reshape(candidates.shape)
+        error: FloatArray = np.zeros((len(rows), 1))
+    else:
+        fused, error = tops.rough(rows, depth)
+    valid = np.arange(candidates.shape[1]) < sizes
+    return Heads(rows, candidates, valid, np.minimum(fused, trial.ceiling), error)
+
+
+def rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: Heads) -> FloatArray:
+    """(m, D): rerank scores on the unit scale; NaN = none. See ``on_unit_scale``."""
+    given = fixed_scale(runs, row, space)[heads.candidates]
+    given[~heads.valid] = np.nan
+    if space == "unbounded":
+        return _min_max(given)
+    if space == "order":
+        ranks = runs.rerank_ranks[row][heads.candidates]
+        return _by_order(np.where(np.isnan(given), np.iinfo(np.int64).max, ranks))
+    return given
+
+
+def _min_max(values: FloatArray) -> FloatArray:
+    """Min-max of each row over what is not NaN; 1 where all are equal. See ``min_max_within``."""
+    low = np.fmin.reduce(values, axis=1, keepdims=True)
+    high = np.fmax.reduce(values, axis=1, keepdims=True)
+    out = np.where(np.isnan(values), np.nan, 1.0)
+    np.divide(values - low, high - low, out=out, where=~np.isnan(values) & (high > low))
+    return out
+
+
+def _by_order(ranks: IntArray) -> FloatArray:
+    """(n+1−i)/n for the i-th of the n ranks of each row; NaN where there is none."""
+    nowhere = ranks == np.iinfo(np.int64).max
+    # No two candidates of a list have the same rank in another one.
+    order = np.argsort(ranks, axis=1)
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(1, ranks.shape[1] + 1)[None], axis=1)
+    size = (~nowhere).sum(axis=1)[:, None]
+    return np.where(nowhere, np.nan, (size + 1 - place) / np.maximum(size, 1))
+
+
+def retrieval_term(
+    mixture: Mixture, heads: Heads, greatest: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """(m, D) the retrieval term, and (m, 1) by how much it may be off.
+
+    Args:
+        mixture: Names it.
+        heads: The documents.
+        greatest: (m, 1) no fused score can be greater; needed for ``fused_max_possible``.
+    """
+    exact = np.zeros_like(heads.error)
+    if mixture.retrieval == "reciprocal_rank":
+        return np.broadcast_to(1 / np.arange(1, heads.fused.shape[1] + 1), heads.fused.shape), exact
+    if mixture.retrieval == "fused_min_max":
+        term = _min_max(np.where(heads.valid, heads.fused, np.nan))
+        spread = np.ptp(np.where(heads.valid, heads.fused, heads.fused[:, :1]), axis=1)[:, None]
+        # Numerator and denominator are off by twice the error each, and the term is at most 1;
+        # where they could vanish nothing is known of it.
+        known = np.maximum(spread - 2 * heads.error, 0)
+        off = np.full_like(spread, 1.0)
+        np.divide(4 * heads.error, known, out=off, where=known > 0)
+        return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
+    if mixture.retrieval == "fused_max_possible" and greatest is not None:
+        return heads.fused / greatest, heads.error / greatest
+    return heads.fused, heads.error

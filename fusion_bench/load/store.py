@@ -1,0 +1,140 @@
+"""Arrays in one file, to be mapped into memory: a checked header, then raw bytes.
+
+Written whole or not at all. What is opened is believed only as far as it was checked: always the
+header's checksum, the format, library, byte order and key it names, and the exact size; every byte
+by :meth:`Stored.intact`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import secrets
+import struct
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench._version import __version__
+
+__all__ = ["Array", "Stored", "open_stored", "put", "whole_file"]
+
+Array = NDArray[np.generic]
+MAGIC = b"FUSIONB1"
+#: Magic, length of the header, its CRC-32.
+PREFIX = struct.Struct("<8sII")
+#: Arrays begin at a multiple of it: a cache line.
+ALIGNMENT = 64
+#: Kinds of numbers that a file may hold.
+DTYPES = {"int64", "float64", "uint64", "bool"}
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """An open file.
+
+    Attributes:
+        facts: What was stored beside the arrays.
+        arrays: Read-only, mapped: nothing is read before it is looked at.
+        checksums: CRC-32 of each array.
+    """
+
+    facts: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+    checksums: Mapping[str, int]
+
+    def intact(self) -> bool:
+        """Whether every byte is what was written; reads all of them."""
+        return all(
+            zlib.crc32(_raw(array)) == self.checksums[name] for name, array in self.arrays.items()
+        )
+
+
+def _raw(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def put(path: Path, key: str, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write the arrays to ``path``, whole or not at all.
+
+    Args:
+        path: The file; its folder is there.
+        key: What the contents were made from; :func:`open_stored` asks for the same.
+        facts: Plain values beside the arrays.
+        arrays: Of the kinds in :data:`DTYPES`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    laid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header = {
+        **_made_by(),
+        "key": key,
+        "facts": dict(facts),
+        "arrays": {
+            name: [array.dtype.name, list(array.shape), zlib.crc32(_raw(array))]
+            for name, array in laid.items()
+        },
+    }
+    text = json.dumps(header).encode()
+    with whole_file(path) as file:
+        file.write(PREFIX.pack(MAGIC, len(text), zlib.crc32(text)) + text)
+        for array in laid.values():
+            file.write(b"\0" * (-file.tell() % ALIGNMENT))
+            file.write(_raw(array))
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file under another name, moved into place when all went well."""
+    draft = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with draft.open("xb") as file:
+            yield file
+        os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _made_by() -> dict[str, str]:
+    return {"library": __version__, "byte_order": sys.byteorder}
+
+
+def open_stored(path: Path, key: str) -> Stored | None:
+    """Map a stored file; None where there is none or it is not what it should be."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return _decoded(mapped, key)
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return None  # whatever is wrong with it, it is made anew
+
+
+def _decoded(mapped: mmap.mmap, key: str) -> Stored | None:
+    magic, length, checksum = PREFIX.unpack(mapped[: PREFIX.size])
+    text = mapped[PREFIX.size : PREFIX.size + length]
+    if magic != MAGIC or zlib.crc32(text) != checksum:
+        return None
+    header = json.loads(text)
+    if header["key"] != key or any(header[name] != own for name, own in _made_by().items()):
+        return None
+    arrays, at = {}, PREFIX.size + length
+    for name, (dtype, shape, _) in header["arrays"].items():
+        if dtype not in DTYPES:
+            return None
+        at += -at % ALIGNMENT
+        count = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(mapped, dtype, count, at).reshape(shape)
+        at += arrays[name].nbytes
+    if at != len(mapped):
+        return None
+    checksums = {name: crc for name, (_, _, crc) in header["arrays"].items()}
+    return Stored(header["facts"], arrays, checksums)

@@ -1,0 +1,106 @@
+"""Many queries in shards: each is a view of some queries, and threads take one after another.
+
+No query depends on another, so neither the shards nor the threads change a value. A shard's
+derived arrays fit the caches better than those of a million queries would, and where the data are
+mapped from disk, only a few shards are in memory at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import Final, TypeVar
+
+import numpy as np
+
+from fusion_bench.align import AlignedRuns
+from fusion_bench.errors import ConfigError
+
+__all__ = ["THREADS", "over_shards", "shards"]
+
+T = TypeVar("T")
+
+#: The environment variable that fixes the number of threads.
+THREADS: Final = "FUSION_BENCH_THREADS"
+#: Candidates of one shard, about; fewer are not divided.
+SHARD: Final = 2_000_000
+#: Of more candidates, no shard is remembered: what derives from it is made again in each call.
+MOST_KEPT: Final = 60_000_000
+
+
+def shards(runs: AlignedRuns) -> Iterator[AlignedRuns]:
+    """All queries, some at a time, in their order; only one shard where there are not many."""
+    limits = _limits(runs)
+    if len(limits) == 2:
+        yield runs
+        return
+    for start, stop in pairwise(limits):
+        yield _shard(runs, start, stop)
+
+
+def over_shards(
+    work: Callable[[AlignedRuns], T], runs: AlignedRuns, threads: int | None = None
+) -> Iterator[T]:
+    """What ``work`` makes of each shard, in their order.
+
+    Args:
+        work: Free of side effects.
+        runs: Aligned runs, in memory or mapped.
+        threads: So many shards at a time; None = as the environment variable says, or one for
+            each processor.
+
+    Raises:
+        ConfigError: A number of threads that is not a whole number above 0.
+    """
+    count = min(threads_of(threads), len(_limits(runs)) - 1)
+    if count == 1:
+        yield from map(work, shards(runs))
+        return
+    with ThreadPoolExecutor(count) as pool:
+        waiting: deque[Future[T]] = deque()
+        try:
+            for shard in shards(runs):
+                waiting.append(pool.submit(work, shard))
+                if len(waiting) > count:  # no more shards in memory than threads, and one ahead
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def threads_of(given: int | None) -> int:
+    """How many threads to use at most."""
+    text = str(given) if given is not None else os.environ.get(THREADS, "")
+    if not text:
+        return _processors()
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        where = "threads" if given is not None else THREADS
+        raise ConfigError(f"{where}: {text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _processors() -> int:
+    """Those that this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _limits(runs: AlignedRuns) -> list[int]:
+    """Where shards begin and end, as query numbers."""
+    queries, candidates = len(runs.queries), int(runs.offsets[-1])
+    count = max(min(round(candidates / SHARD), queries), 1)
+    targets = np.arange(1, count) * (candidates / count)
+    inner = np.searchsorted(runs.offsets, targets)
+    return sorted({0, *inner.tolist(), queries})
+
+
+def _shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
+    if int(runs.offsets[-1]) > MOST_KEPT:
+        return runs.between(start, stop)
+    return runs.memo(("shard", start, stop), lambda: runs.between(start, stop))

@@ -1,0 +1,10 @@
+"""What holds in every test process, before anything else is imported."""
+
+from __future__ import annotations
+
+import os
+
+# Compiling ranx takes every process a minute; tests/parity/test_ranx.py compares both forms of it.
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+# No test finds what another one left behind; those of the cache name a folder of their own.
+os.environ["FUSION_BENCH_CACHE"] = "0"

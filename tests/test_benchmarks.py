@@ -1,0 +1,122 @@
+"""What the benchmarks measure is what it says it is, and their tables are well formed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import parts
+from benchmarks.cases import Size
+from benchmarks.engine import MEASURES, ours
+from benchmarks.scaling import slope
+from benchmarks.synthetic import aligned
+from benchmarks.table import draw, markdown, put
+from benchmarks.timing import Row, seconds
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.evaluate import Scores
+from fusion_bench.records import Qrels, Run
+from tests.test_storage import assert_same
+
+ROWS: list[Row] = [
+    {"size": "1 × 2", "ranx ms": 1234.5, "one ratio": 99.6, "one": "a"},
+    {"size": "3 × 4", "ranx ms": 0.5, "one ratio": 1234.5, "one": "b"},
+]
+
+
+def test_synthetic_arrays_are_what_aligning_the_same_lists_gives() -> None:
+    runs = aligned(Size("small", 30, 3, 10, 1.3, 40), seed=4)
+    lists = [
+        {
+            query: {
+                runs.vocabulary[runs.documents[n]]: float(runs.scores[s, n])
+                for n in range(runs.offsets[q], runs.offsets[q + 1])
+                if runs.ranks[s, n]
+            }
+            for q, query in enumerate(runs.queries)
+        }
+        for s in range(3)
+    ]
+    given = [Run.from_dict(name, found) for name, found in zip(runs.sources, lists, strict=True)]
+    again = align(judgements(runs), given)
+    for name in ("offsets", "ranks", "scores", "grades", "judged", "ideal_offsets", "ideal_grades"):
+        assert getattr(again, name).tobytes() == getattr(runs, name).tobytes(), name
+    names = [[table.vocabulary[d] for d in table.documents] for table in (runs, again)]
+    assert names[0] == names[1]
+    assert_same(aligned(Size("small", 30, 3, 10, 1.3, 40), seed=4), runs)
+
+
+def judgements(runs: AlignedRuns) -> Qrels:
+    """The grades of the candidates, and a document for each judged one that no run returned."""
+    found: dict[str, dict[str, int]] = {}
+    for q, query in enumerate(runs.queries):
+        rows = slice(runs.offsets[q], runs.offsets[q + 1])
+        pairs = zip(runs.documents[rows], runs.grades[rows].tolist(), strict=True)
+        seen = {runs.vocabulary[d]: grade for d, grade in pairs if grade}
+        missing = runs.ideal_grades[runs.ideal_offsets[q] : runs.ideal_offsets[q + 1]].tolist()
+        for grade in seen.values():
+            missing.remove(grade)
+        found[query] = seen | {f"zz{i}": grade for i, grade in enumerate(missing)}
+    return Qrels.from_dict(found)
+
+
+def test_no_two_turns_ask_for_the_same() -> None:
+    go = ours(aligned(Size("small", 50, 3, 10, 1.3, 40)), list(MEASURES), 2)
+    found = [scores.values.tobytes() for turn in (0, 40) for scores in scored(go(turn))]
+    assert len(found) == 4
+    assert len(set(found)) > 2
+
+
+def scored(found: object) -> tuple[Scores, ...]:
+    assert isinstance(found, tuple)
+    return found
+
+
+def test_contestants_take_turns() -> None:
+    turns: list[tuple[str, int]] = []
+    contestants = {name: lambda turn, name=name: turns.append((name, turn)) for name in "ab"}
+    assert set(seconds(contestants, 2)) == {"a", "b"}
+    assert turns == [(name, turn) for turn in range(3) for name in "ab"]
+
+
+def test_tables() -> None:
+    lines = markdown("Title", ROWS).splitlines()
+    assert lines[0] == "**Title**"
+    assert lines[2:] == [
+        "| size | ranx | one × | one |",
+        "|---|---:|---:|---|",
+        "| 1 × 2 | 1,234.50 ms | 100× | a |",
+        "| 3 × 4 | 0.50 ms | 1,234× | b |",
+    ]
+
+
+def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
+    put(path, "new \\1\n")
+    assert path.read_text() == "before\n<!-- bench -->\nnew \\1\n<!-- /bench -->\nafter\n"
+    path.write_text("no marks")
+    with pytest.raises(ValueError, match="must stand there once"):
+        put(path, "new")
+
+
+def test_a_picture_is_drawn(tmp_path: Path) -> None:
+    draw({"Title": ROWS}, tmp_path / "made" / "bench.png")
+    assert (tmp_path / "made" / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_slope_of_two_is_found() -> None:
+    points = [{"queries": float(n), "first": 3.0 * n**2} for n in (1, 10, 100)]
+    assert np.isclose(slope(points, "first"), 2)
+
+
+def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None:
+    found = parts()
+    assert {"engine", "huge"} <= set(found)
+    titles = {getattr(module, "TITLE", name) for name, module in found.items()}
+    assert len(titles) == len(found)
+    for page in ("README.md", "docs/performance.md"):
+        text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
+        assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1

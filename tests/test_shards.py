@@ -1,0 +1,171 @@
+"""Neither shards nor threads change a value, to the last bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench import shards, storage
+from fusion_bench.align import AlignedRuns
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluate import System, evaluate
+from fusion_bench.measure import parse_measure
+from fusion_bench.records import Qrels
+from tests.contract.cases import DATASETS, SPACES, aligned
+from tests.engine.test_engine import MEASURES, SOURCES, configs, judged, views
+from tests.test_storage import assert_same
+
+BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}
+
+
+def systems(fusions: list[dict[str, Any]], sources: tuple[str, ...]) -> list[System]:
+    return [
+        System.model_validate({"name": f"s{i}", "runs": sources, "fusion": fusion})
+        for i, fusion in enumerate(fusions)
+    ]
+
+
+@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
+def test_any_shards_any_threads_any_order_of_sources(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(st.data())
+    def same(data: st.DataObject) -> None:
+        view = data.draw(views())
+        every = st.lists(configs(view.sources, method), min_size=1, max_size=3)
+        given = systems(data.draw(every), view.sources)
+        monkeypatch.setattr(shards, "SHARD", 1 << 40)
+        expected = evaluate(given, view, MEASURES)
+        monkeypatch.setattr(shards, "SHARD", data.draw(st.integers(1, 40)))
+        monkeypatch.setattr(shards, "MOST_KEPT", data.draw(st.sampled_from([0, 1 << 40])))
+        order = view.sources
+        if view.ties == "trec":
+            order = tuple(data.draw(st.permutations(view.sources)))
+        turned = [system.model_copy(update={"runs": order}) for system in given]
+        found = evaluate(turned, view, MEASURES, threads=data.draw(st.integers(1, 4)))
+        for one, other in zip(expected, found, strict=True):
+            assert one.values.tobytes() == other.values.tobytes()
+            assert one.queries == other.queries
+
+    same()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blends_types_and_mapped_arrays(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = judged(aligned(DATASETS[0]))
+    options: list[dict[str, Any]] = [
+        {"blend": BLENDED},
+        {"fusion": "weighted_score", "weights_by_type": {"hybrid": {"keyword": 1.0}}},
+        {"fusion": "rrf_v2", "depth": 2, "top_k": 2, "min_relevance": 0.02},
+    ]
+    given = [
+        System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
+        for i, extra in enumerate(options)
+    ]
+    expected = evaluate(given, view, MEASURES, spaces=SPACES)
+    monkeypatch.setattr(shards, "SHARD", 1)
+    mapped = storage.load(storage.save(view, tmp_path / "a"))
+    assert len(list(shards.shards(mapped))) == len(view.queries)
+    for runs in (view, mapped):
+        found = evaluate(given, runs, MEASURES, spaces=SPACES, threads=threads)
+        for one, other in zip(expected, found, strict=True):
+            assert one.values.tobytes() == other.values.tobytes()
+
+
+def test_a_shard_is_the_subset_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = judged(aligned(DATASETS[0]))
+    monkeypatch.setattr(shards, "SHARD", 5)
+    start = 0
+    for shard in shards.shards(view):
+        stop = start + len(shard.queries)
+        kept = np.arange(len(view.queries))
+        assert_same(shard, view.subset((kept >= start) & (kept < stop)))
+        assert np.shares_memory(shard.scores, view.scores)
+        start = stop
+    assert start == len(view.queries)
+    assert start > 1
+
+
+def test_shards_are_made_once_unless_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = judged(aligned(DATASETS[0]))
+    monkeypatch.setattr(shards, "SHARD", 5)
+
+    def again() -> bool:
+        pairs = zip(shards.shards(view), shards.shards(view), strict=True)
+        return all(one is other for one, other in pairs)
+
+    assert again()
+    monkeypatch.setattr(shards, "MOST_KEPT", 0)
+    assert not again()
+    monkeypatch.setattr(shards, "SHARD", 1 << 40)
+    assert [shard is view for shard in shards.shards(view)] == [True]
+
+
+def test_no_more_shards_are_begun_than_threads_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = judged(aligned(DATASETS[0]))
+    monkeypatch.setattr(shards, "SHARD", 1)
+    made: list[int] = []
+    between = AlignedRuns.between
+
+    def counted(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
+        made.append(start)
+        return between(runs, start, stop)
+
+    monkeypatch.setattr(AlignedRuns, "between", counted)
+    found = shards.over_shards(lambda shard: shard.queries, view, 1)
+    assert next(found) == view.queries[:1]
+    assert made == [0]
+    assert [*found] == [(query,) for query in view.queries[1:]]
+
+
+def test_an_error_in_a_thread_is_that_of_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = judged(aligned(DATASETS[0]))
+    lacking = {"method": "weighted_score", "normalize": {"method": "max"}}
+    given = systems([lacking], view.sources)
+    negative = AlignedRuns(**{**vars_of(view), "scores": -np.abs(view.scores) - 1})
+    messages = []
+    monkeypatch.setattr(shards, "SHARD", 1)
+    for threads in (1, 3):
+        with pytest.raises(AlignmentError, match=r"^system 's0': ") as caught:
+            evaluate(given, negative, MEASURES, threads=threads)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def vars_of(view: AlignedRuns) -> dict[str, Any]:
+    names = AlignedRuns.__dataclass_fields__
+    return {name: getattr(view, name) for name in names if not name.startswith("_")}
+
+
+def test_measures_of_ir_measures_see_all_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = aligned(DATASETS[0])
+    qrels = Qrels.from_dict({query: {"d1": 1} for query in view.queries})
+    given = systems([{"method": "rrf"}], view.sources)
+    measures = [parse_measure("Bpref"), parse_measure("RR")]
+    (expected,) = evaluate(given, view, measures, qrels=qrels)
+    monkeypatch.setattr(shards, "SHARD", 1)
+    (found,) = evaluate(given, view, measures, qrels=qrels, threads=2)
+    assert found.values.tobytes() == expected.values.tobytes()
+
+
+def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(shards.THREADS, raising=False)
+    assert shards.threads_of(None) >= 1
+    assert shards.threads_of(3) == 3
+    monkeypatch.setenv(shards.THREADS, "5")
+    assert shards.threads_of(None) == 5
+    assert shards.threads_of(2) == 2
+    for text in ("0", "-1", "two", "²"):
+        monkeypatch.setenv(shards.THREADS, text)
+        with pytest.raises(ConfigError, match=f"^{shards.THREADS}: .* not a whole number above 0"):
+            shards.threads_of(None)
+    with pytest.raises(ConfigError, match=r"^threads: '0' is not"):
+        shards.threads_of(0)

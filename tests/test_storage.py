@@ -1,0 +1,140 @@
+"""A saved alignment comes back as it was, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusion_bench.align import AlignedRuns, align
+from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.ids import Ids
+from fusion_bench.records import Qrels, Query, Run
+from fusion_bench.storage import load, save
+
+
+def example(*, packed: bool = True, reranked: bool = True) -> AlignedRuns:
+    name = "d" if packed else "d" * 100
+    lists = {q: {f"{name}{i}": 9.5 - i for i in range(3 + len(q))} for q in ("q1", "qé", "q3")}
+    runs = [
+        Run.from_dict("bm25", lists, roles=frozenset({"keyword", "question"})),
+        Run.from_dict("dense", {"q1": {f"{name}1": 2.0, f"{name}7": -1.0}}),
+    ]
+    rerankers = [Run.from_dict("ce", {"q1": {f"{name}1": 0.5}})] if reranked else []
+    queries = {"q1": Query("q1", type="local", confidence=0.9, group="g")}
+    qrels = Qrels.from_dict({"q1": {f"{name}1": 2}, "qé": {f"{name}0": 0}, "none": {"x": 1}})
+    return align(qrels, runs, rerankers=rerankers, queries=queries)
+
+
+def assert_same(one: AlignedRuns, other: AlignedRuns) -> None:
+    for field in fields(one):
+        mine, yours = getattr(one, field.name), getattr(other, field.name)
+        if field.name.startswith("_"):
+            assert not yours
+        elif isinstance(mine, np.ndarray):
+            assert (mine.dtype, mine.shape) == (yours.dtype, yours.shape)
+            assert mine.tobytes() == yours.tobytes()
+            assert not yours.flags.writeable
+        else:
+            assert type(mine) is type(yours)
+            assert mine == yours
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("reranked", [True, False])
+def test_it_comes_back(tmp_path: Path, *, mmap: bool, packed: bool, reranked: bool) -> None:
+    runs = example(packed=packed, reranked=reranked)
+    assert isinstance(runs.vocabulary, Ids) is packed
+    folder = save(runs, tmp_path / "made" / "here")
+    assert_same(runs, load(folder, mmap=mmap))
+    assert_same(runs, load(folder, mmap=mmap, verify=False))
+    assert [path.name for path in folder.parent.iterdir()] == ["here"]
+
+
+def test_a_view_replaces_what_was_saved_and_its_readers_keep_theirs(tmp_path: Path) -> None:
+    runs = example()
+    before = load(save(runs, tmp_path / "a"))
+    view = runs.restrict(["dense"])
+    save(view, tmp_path / "a")
+    assert_same(runs, before)
+    assert_same(view, load(tmp_path / "a"))
+    assert not np.isnan(load(tmp_path / "a").scores).any()
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def older(path: Path) -> None:
+    path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
+
+
+def other_sum(path: Path) -> None:
+    header = json.loads(path.read_text())
+    header["content"]["arrays"]["ranks"]["sum"] += 1
+    path.write_text(json.dumps(header))
+
+
+def not_ours(path: Path) -> None:
+    path.write_text("[1, 2]")
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        *[(name, cut) for name in ("header.json", "names.json", "ranks.npy", "rerank.npy")],
+        *[(name, flip) for name in ("names.json", "scores.npy", "judged.npy", "vocabulary.npy")],
+        *[(name, Path.unlink) for name in ("header.json", "names.json", "offsets.npy")],
+        *[(name, empty) for name in ("header.json", "grades.npy")],
+        ("header.json", older),
+        ("header.json", other_sum),
+        ("header.json", not_ours),
+    ],
+)
+@pytest.mark.parametrize("mmap", [True, False])
+def test_what_was_changed_is_refused(
+    tmp_path: Path, file: str, change: Callable[[Path], None], *, mmap: bool
+) -> None:
+    folder = save(example(), tmp_path / "a")
+    change(folder / file)
+    with pytest.raises(DataError, match=r"a: not a saved alignment .* make it again$"):
+        load(folder, mmap=mmap)
+
+
+def test_an_array_of_another_size_is_refused_unread(tmp_path: Path) -> None:
+    folder = save(example(), tmp_path / "a")
+    np.save(folder / "documents.npy", np.arange(3))
+    with pytest.raises(DataError, match=r"documents.npy has another size than the header says"):
+        load(folder, verify=False)
+
+
+def test_pickled_objects_are_refused(tmp_path: Path) -> None:
+    folder = save(example(), tmp_path / "a")
+    np.save(folder / "documents.npy", np.array([{}]), allow_pickle=True)
+    for mmap in (True, False):
+        with pytest.raises(DataError, match="not a saved alignment"):
+            load(folder, mmap=mmap)
+
+
+def test_what_is_not_a_saved_alignment_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(FusionBenchError, match="holds no saved alignment"):
+        save(example(), tmp_path)
+    with pytest.raises(FusionBenchError, match="cannot be written"):
+        save(example(), tmp_path / "mine.txt" / "a")
+    assert (tmp_path / "mine.txt").read_text() == "precious"
