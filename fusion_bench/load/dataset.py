@@ -281,13 +281,13 @@ def load_dataset(
         runs={run.name: run for run in lists[1:after_runs]},
         rerankers={run.name: run for run in lists[after_runs:]},
         queries={} if queries is None else _queries(queries, qrels),
-        cache=store,
-        keys=tuple(zip(tables, keys, strict=True)),
         provenance={
             file.name: meta
             for file in files[after_runs:]
             if (meta := read_meta(file.path)) is not None
         },
+        cache=store,
+        keys=tuple(zip(tables, keys, strict=True)),
     )
 
 

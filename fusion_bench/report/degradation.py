@@ -22,7 +22,7 @@ LINES = {
 
 
 def degradation(study: Mapping[str, Any], title: str) -> Figure:
-    """Three panels: quality and 95th percentile by failure rate, and quality against latency.
+    """Three panels: quality and latency by failure rate, and both by deadline.
 
     Args:
         study: As ``rerank.simulate.Study.as_json`` gives it.
@@ -33,45 +33,49 @@ def degradation(study: Mapping[str, Any], title: str) -> Figure:
         axes = figure.subplots(1, 3)
         figure.suptitle(title, fontsize=10, x=0.01, ha="left")
         _by_failure(axes[0], study["by_failure"], "quality", f"expected {study['measure']}")
-        _by_failure(axes[1], study["by_failure"], "p95", "95th percentile of reranking, ms")
+        _by_failure(
+            axes[1], study["by_failure"], "p95", "reranking, ms: 95th percentile (thin: mean)"
+        )
+        _by_failure(axes[1], study["by_failure"], "mean", "", thin=True)
         for key, name in (("reranked", "always reranked"), ("fused", "fused order")):
             axes[0].axhline(study[key], color=INK, lw=0.8, ls=":" if key == "fused" else "--")
-            axes[0].annotate(name, (1, study[key]), xycoords=("axes fraction", "data"), ha="right")
+            place = (0.99, study[key])
+            axes[0].annotate(
+                name, place, xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7
+            )
         axes[0].legend(fontsize=7, loc="lower left")
         _by_budget(axes[2], study["by_budget"], str(study["measure"]))
     return figure
 
 
-def _by_failure(axes: Axes, points: Sequence[Mapping[str, Any]], value: str, label: str) -> None:
+def _by_failure(
+    axes: Axes, points: Sequence[Mapping[str, Any]], value: str, label: str, *, thin: bool = False
+) -> None:
     for (breaker, fallback), (name, colour, marker, dashes) in LINES.items():
         mine = [p for p in points if (p["breaker"], p["fallback"]) == (breaker, fallback)]
         axes.plot(
             [100 * point["failure_rate"] for point in mine],
             [point[value] for point in mine],
             color=colour,
-            marker=marker,
+            marker="" if thin else marker,
             ls=dashes,
             ms=4,
-            lw=1.4,
-            label=name,
+            lw=0.8 if thin else 1.4,
+            label=None if thin else name,
         )
     axes.set_xlabel("provider down, % of the time")
-    axes.set_ylabel(label)
+    if label:
+        axes.set_ylabel(label)
 
 
 def _by_budget(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:
-    axes.plot(
-        [point["p95"] for point in points],
-        [point["quality"] for point in points],
-        color=BLUE,
-        marker="o",
-        ms=4,
-        lw=1.2,
-    )
-    for point in points:
-        budget = point["budget_ms"]
-        name = "no deadline" if budget is None else f"{budget:g} ms"
-        place = (point["p95"], point["quality"])
-        axes.annotate(name, place, xytext=(4, -9), textcoords="offset points", fontsize=7)
-    axes.set_xlabel("95th percentile of reranking, ms")
+    """Quality by deadline; beside each point the 95th percentile of the latency."""
+    places = range(len(points))
+    axes.plot(places, [point["quality"] for point in points], color=BLUE, marker="o", ms=4, lw=1.2)
+    for place, point in zip(places, points, strict=True):
+        where, text = (place, point["quality"]), f"{point['p95']:.0f} ms"
+        axes.annotate(text, where, xytext=(0, -11), textcoords="offset points", fontsize=7)
+    budgets = (point["budget_ms"] for point in points)
+    axes.set_xticks(places, ["none" if b is None else f"{b:g}" for b in budgets])
+    axes.set_xlabel("deadline, ms (beside each point: 95th percentile)")
     axes.set_ylabel(f"expected {measure}, nothing failing")

@@ -367,7 +367,15 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
     with serving(state):
         given = [sys.executable, "-m", "fusion_bench", *command(state, "--set", "concurrency=1")]
         env = {**os.environ, "JINA_API_KEY": "k1234567"}
-        run = subprocess.Popen(given, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+        run = subprocess.Popen(
+            given,
+            cwd=tmp_path,
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Whoever runs the tests in the background has the signal ignored, and children inherit.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         there = reached.wait(60)
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=30)

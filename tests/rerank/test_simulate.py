@@ -74,7 +74,7 @@ def test_in_an_outage_the_breaker_saves_the_wait() -> None:
     assert without.quality == pytest.approx(0.75, abs=0.02)
     assert without.p95 == pytest.approx(100)
     assert opened.p95 == pytest.approx(40)
-    assert opened.p50 < without.p50 or opened.p50 == pytest.approx(40)
+    assert opened.mean < 0.6 * without.mean
     assert opened.quality <= without.quality  # it stays open a little longer than the outage
     both = point(found, 0.5, breaker=True, fallback=True)
     assert both.quality > without.quality + 0.1
@@ -113,7 +113,7 @@ def test_the_deadline_is_weighed() -> None:
         assert one.quality <= other.quality
     assert by_budget[150.0].p95 == pytest.approx(150, rel=0.05)
     assert by_budget[60.0].p95 <= 60.0 + 1e-9
-    assert found.answer.startswith("A deadline of 60 ms costs 0.")
+    assert found.answer.startswith("With nothing failing, a deadline of 60 ms costs 0.")
     assert "of what reranking wins" in found.answer
 
 
@@ -150,11 +150,13 @@ def test_the_command_answers_and_draws(
     given += ["--experiment", "experiments/e.yaml", "--set", "queries=200"]
     Path("c.yaml").write_text("settings: {budget: {rerank_ms: 80}}\n", encoding="utf-8")
     assert main([*given, "--config", "c.yaml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answer"].startswith("A deadline of 80 ms costs")
+    assert json.loads(capsys.readouterr().out)["answer"].startswith(
+        "With nothing failing, a deadline of 80 ms costs"
+    )
     assert main(given) == 0
     out = capsys.readouterr().out
     folder = Path("reports/rerank/simulate-tiny-two")
-    assert "A deadline of 100 ms costs" in out
+    assert "With nothing failing, a deadline of 100 ms costs" in out
     assert (folder / "simulation.png").read_bytes().startswith(b"\x89PNG")
     written = json.loads((folder / "simulation.json").read_text(encoding="utf-8"))
     assert len(written["by_failure"]) == 7 * 4
