@@ -27,12 +27,14 @@ from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray
 from fusion_bench.statistics import Estimate, estimate
 from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import Split, hashed_split, own_split
 from fusion_bench.tuning import Range, Tuning
 
 RESULTS = Path(__file__).parent / "tuning.json"
-OURS, DEFAULT = "fusion_bench tune", "default"
+OURS, CAREFUL = "fusion_bench tune", "fusion_bench tune, one standard error"
+DEFAULT = "default"
 #: A tuned system that loses no more than this is as good.
 MARGIN = 0.01
 #: Salts where the dataset has no splits of its own: more where there are few queries.
@@ -101,19 +103,28 @@ def held_out_mean(found: Sequence[tuple[Split, FloatArray]]) -> FloatArray:
     return out
 
 
-def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> tuple[Tool, Tool]:
-    """The default, and what a search makes of it."""
+def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> tuple[Tool, Tool, Tool]:
+    """The default, and what a search makes of it by either rule of choice."""
     settings = Tuning(system="default", trials=trials).settings()
     default = asked_for.values([asked_for.default])[0]
-    started, found, first, tried = time.process_time(), [], "", 0
+    found, careful, first, second, tried, seconds = [], [], "", "", 0, 0.0
     for split in every:
+        started = time.process_time()
         study = search(asked_for, split.tune, settings)
-        found.append((split, asked_for.values([study.best.params])[0]))
+        seconds += (time.process_time() - started) / len(every)
+        near = choose(asked_for, study, split.tune, "one_standard_error")
+        best, nearest = asked_for.values([study.best.params, near.params])
+        found.append((split, best))
+        careful.append((split, nearest))
         tried = max(tried, len(study.trials))
         first = first or str(dict(study.best.params))
-    seconds = (time.process_time() - started) / len(every)
+        second = second or str(dict(near.params))
     plain = Tool(DEFAULT, held_out_mean([(split, default) for split in every]), 0.0, 1, "")
-    return plain, Tool(OURS, held_out_mean(found), seconds, tried, first)
+    return (
+        plain,
+        Tool(OURS, held_out_mean(found), seconds, tried, first),
+        Tool(CAREFUL, held_out_mean(careful), seconds, tried, second),
+    )
 
 
 def theirs(rival: Rival, collection: Collection, every: Sequence[Split]) -> Tool:
@@ -140,9 +151,8 @@ def compared(name: str, trials: int) -> Iterator[dict[str, Any]]:
     every = splits(collection)
     tools = [*ours(asked(collection), every, trials)]
     tools += [theirs(rival, collection, every) for rival in RIVALS]
-    mine = tools[1]
     for tool in tools:
-        gap = difference(mine, tool, collection)
+        gap, careful = (difference(mine, tool, collection) for mine in tools[1:3])
         yield {
             "collection": name,
             "queries": int(np.isfinite(tool.values).sum()),
@@ -152,36 +162,47 @@ def compared(name: str, trials: int) -> Iterator[dict[str, Any]]:
             "ours_minus": gap.mean,
             "low": gap.low,
             "high": gap.high,
+            "careful_minus": careful.mean,
+            "careful_low": careful.low,
+            "careful_high": careful.high,
             "seconds": tool.seconds,
             "tried": tool.tried,
             "chosen": tool.chosen,
         }
 
 
-def said(record: Mapping[str, Any]) -> str:
+def said(low: float, high: float) -> str:
     """What the interval of ours − theirs allows to be said."""
-    if record["tool"] == OURS:
-        return ""
-    if record["low"] > 0:
+    if low > 0:
         return "better"
-    if record["high"] < 0:
+    if high < 0:
         return "worse"
-    return "not worse" if record["low"] > -MARGIN else "no difference shown"
+    return "not worse" if low > -MARGIN else "not shown"
+
+
+def gap_cell(record: Mapping[str, Any], prefix: str) -> str:
+    """Ours − this, its interval and what that means; nothing for ours itself."""
+    if record["tool"] in {OURS, CAREFUL}:
+        return ""
+    names = ("careful_minus", "careful_low", "careful_high")
+    mean, low, high = (
+        record[name] for name in (names if prefix else ("ours_minus", "low", "high"))
+    )
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}] {said(low, high)}"
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:
     """As Markdown."""
     lines = [
-        "| collection | tool | nDCG@10, held out | ours − this, 95 % interval | ours is | tried | "
-        "CPU s |",
+        "| collection | tool | nDCG@10, held out | ours, best trial − this | "
+        "ours, one standard error − this | tried | CPU s |",
         "|:--|:--|--:|:--|:--|--:|--:|",
     ]
     for one in records:
         shown = f"{one['collection']}, {one['queries']:,} queries" if one["tool"] == DEFAULT else ""
-        gap = f"{one['ours_minus']:+.4f} [{one['low']:+.4f}, {one['high']:+.4f}]"
         lines.append(
             f"| {shown} | {one['tool']} | {one['held_out']:.4f} | "
-            f"{'' if one['tool'] == OURS else gap} | {said(one)} | {one['tried']:,} | "
+            f"{gap_cell(one, '')} | {gap_cell(one, 'careful')} | {one['tried']:,} | "
             f"{one['seconds']:.1f} |"
         )
     return "\n".join(lines)
