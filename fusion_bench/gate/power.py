@@ -55,8 +55,8 @@ class Powers:
     needed: FloatArray
 
     def at(self, drop: float) -> float:
-        """Power at a true drop."""
-        return float(np.searchsorted(self.needed, drop) / len(self.needed))
+        """Power at a true drop; never quite 0 or 1, which no number of resamples shows."""
+        return float((np.searchsorted(self.needed, drop) + 0.5) / (len(self.needed) + 1))
 
 
 def powers(

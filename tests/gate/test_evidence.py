@@ -122,7 +122,7 @@ def test_powers_are_those_of_the_slow_loop(m: float) -> None:
     assert found.false_pass == pytest.approx(false_pass, abs=0.02)
     assert found.at(found.detectable or 0) == pytest.approx(0.8, abs=1e-3)
     assert found.at(0) <= 0.05
-    assert found.at(10) == 1
+    assert 0.999 < found.at(10) < 1
 
 
 def test_a_skewed_loss_makes_a_false_pass_likelier() -> None:
@@ -149,7 +149,7 @@ def test_where_no_set_of_signs_is_rare_enough_nothing_is_detectable() -> None:
     groups = np.arange(16) % 4
     [found] = powers(difference[None], groups, [0.01], level=0.05)
     assert found.detectable is None
-    assert found.at(1e9) == 0
+    assert 0 < found.at(1e9) < 1e-3
     [p] = randomisation_p(np.full((1, 16), -0.3), groups, resamples=4000, alternative="less")
     assert p > 0.05
     [enough] = powers(difference[None], np.arange(16) % 5, [0.01], level=0.05)
