@@ -12,8 +12,9 @@ import numpy as np
 
 from fusion_bench.errors import DataError
 from fusion_bench.ids import Repeated, concatenate
+from fusion_bench.load import native
 from fusion_bench.load._rows import Kind, Rows, decoded, read_data, reader
-from fusion_bench.load._spans import split_blocks
+from fusion_bench.load._spans import only_plain_blanks, split_blocks
 from fusion_bench.order import IntArray
 
 __all__ = ["rows_of_lines"]
@@ -38,6 +39,8 @@ def _regular(kind: Kind, data: bytes) -> Rows | None:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     width, value = len(COLUMNS[kind].split()), 4 if kind == "run" else 3
+    if native.usable():
+        return _natively(kind, data, width, value)
     queries, documents, values = [], [], []
     for block in split_blocks(data, width):
         if block is None:
@@ -55,6 +58,20 @@ def _regular(kind: Kind, data: bytes) -> Rows | None:
         values=np.concatenate(values),
         ranks=(lambda: _ranks(data, width)) if kind == "run" else None,
         lines=range(1, sum(map(len, values)) + 1),
+    )
+
+
+def _natively(kind: Kind, data: bytes, width: int, value: int) -> Rows | None:
+    """The same by the loops in C."""
+    found = native.regular(data, width, value, whole=kind == "qrels")
+    if found is None or (found.wide and not only_plain_blanks(data)):
+        return None
+    return Rows(
+        queries=found.queries,
+        documents=found.documents,
+        values=found.values,
+        ranks=(lambda: _ranks(data, width)) if kind == "run" else None,
+        lines=range(1, len(found.documents) + 1),
     )
 
 
