@@ -31,6 +31,12 @@ enum {
 #define PREFETCH(place) ((void)(place))
 #endif
 
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
 /* ---- numbers ---- */
 
 static const uint64_t powers[20] = {1ULL,
@@ -60,7 +66,7 @@ typedef struct {
     int minus, point, decimals;
 } Decimal;
 
-static int read_decimal(const uint8_t *at, const uint8_t *end, Decimal *found)
+INLINE int read_decimal(const uint8_t *at, const uint8_t *end, Decimal *found)
 {
     uint64_t digits = 0;
     int count = 0, seen = 0;
@@ -91,7 +97,7 @@ static int read_decimal(const uint8_t *at, const uint8_t *end, Decimal *found)
  * Up to 2^53 both numbers are exact and dividing them rounds once (Clinger 1990). Beyond, the
  * quotient is made of at least 63 bits, the last of which is set where something is left over, so
  * that turning it into a double rounds once, too. */
-static int nearest(const Decimal *number, double *value)
+INLINE int nearest(const Decimal *number, double *value)
 {
 #if FLT_EVAL_METHOD == 0
     if (number->decimals > 19)
@@ -123,7 +129,7 @@ static int nearest(const Decimal *number, double *value)
 /* ---- lines ---- */
 
 /* One bit for each of 64 bytes that is a blank or below, the first in the lowest. */
-static uint64_t breaks_of(const uint8_t *text, int *wide)
+INLINE uint64_t breaks_of(const uint8_t *text, int *wide)
 {
 #if defined(__SSE2__)
     uint64_t found = 0;
@@ -147,7 +153,7 @@ static uint64_t breaks_of(const uint8_t *text, int *wide)
     return found;
 }
 
-static int lowest(uint64_t bits)
+INLINE int lowest(uint64_t bits)
 {
 #if defined(__GNUC__)
     return __builtin_ctzll(bits);
@@ -184,7 +190,7 @@ static void note(int64_t *table, Py_ssize_t row, Py_ssize_t a, Py_ssize_t b, Py_
     table[3 * row + 2] = c;
 }
 
-static int take_value(Split *work, Py_ssize_t start, Py_ssize_t end)
+INLINE int take_value(Split *work, Py_ssize_t start, Py_ssize_t end)
 {
     Decimal number;
     int plain = read_decimal(work->text + start, work->text + end, &number);
@@ -201,12 +207,13 @@ static int take_value(Split *work, Py_ssize_t start, Py_ssize_t end)
 }
 
 /* One line, from where it starts and where its cells end; 0 where it is irregular. */
-static int take_line(Split *work, Py_ssize_t start, const Py_ssize_t *ends)
+INLINE int take_line(Split *work, Py_ssize_t start, const Py_ssize_t *ends, const int columns,
+                     const int value)
 {
     Py_ssize_t begins[MOST_COLUMNS];
-    const int last = work->columns - 1;
+    const int last = columns - 1;
     begins[0] = start;
-    for (int c = 0; c < work->columns; c++) {
+    for (int c = 0; c < columns; c++) {
         uint8_t mark = work->text[ends[c]];
         if (ends[c] == begins[c] || (c < last ? mark != ' ' && mark != '\t' : mark != '\n'))
             return 0;
@@ -225,14 +232,14 @@ static int take_line(Split *work, Py_ssize_t start, const Py_ssize_t *ends)
     work->starts[work->rows] = (uint32_t)begins[2];
     work->widths[work->rows] = (uint8_t)document;
     work->widest = document > work->widest ? (int)document : work->widest;
-    if (!take_value(work, begins[work->value], ends[work->value]))
+    if (!take_value(work, begins[value], ends[value]))
         return 0;
     work->rows++;
     return 1;
 }
 
 /* All lines; 0 where one is irregular. The text ends with a line's end. */
-static int take_lines(Split *work)
+INLINE int take_lines(Split *work, const int columns, const int value)
 {
     Py_ssize_t ends[BLOCK + MOST_COLUMNS];
     Py_ssize_t kept = 0, start = 0;
@@ -250,15 +257,23 @@ static int take_lines(Split *work)
                 ends[kept++] = at + lowest(bits);
         }
         Py_ssize_t done = 0;
-        for (; kept - done >= work->columns; done += work->columns) {
-            if (!take_line(work, start, ends + done))
+        for (; kept - done >= columns; done += columns) {
+            if (!take_line(work, start, ends + done, columns, value))
                 return 0;
-            start = ends[done + work->columns - 1] + 1;
+            start = ends[done + columns - 1] + 1;
         }
         memmove(ends, ends + done, (size_t)(kept - done) * sizeof *ends);
         kept -= done;
     }
     return kept == 0 && start == work->size;
+}
+
+/* A constant number of columns lets the compiler unroll. */
+static int take_all(Split *work)
+{
+    if (work->columns == 6 && work->value == 4 && work->scores)
+        return take_lines(work, 6, 4);
+    return take_lines(work, work->columns, work->value);
 }
 
 /* ---- ids ---- */
@@ -279,7 +294,7 @@ static uint64_t big_endian(const uint8_t *at)
 }
 
 /* The words of one id, padded with zeros. */
-static void pack_one(const Table *table, Py_ssize_t row, int count, uint64_t *words)
+INLINE void pack_one(const Table *table, Py_ssize_t row, int count, uint64_t *words)
 {
     Py_ssize_t start = table->starts[row];
     int width = table->widths[row];
@@ -296,7 +311,7 @@ static void pack_one(const Table *table, Py_ssize_t row, int count, uint64_t *wo
     }
 }
 
-static uint64_t hash_of(const uint64_t *words, int count)
+INLINE uint64_t hash_of(const uint64_t *words, int count)
 {
     uint64_t hash = 0;
     for (int w = 0; w < count; w++) {
@@ -316,7 +331,7 @@ typedef struct {
     Py_ssize_t room, distinct;
 } Known;
 
-static int same_words(const uint64_t *one, const uint64_t *two, int count)
+INLINE int same_words(const uint64_t *one, const uint64_t *two, int count)
 {
     uint64_t other = 0;
     for (int w = 0; w < count; w++)
@@ -324,28 +339,27 @@ static int same_words(const uint64_t *one, const uint64_t *two, int count)
     return other == 0;
 }
 
-static int32_t code_of(Known *known, uint64_t hash, const uint64_t *words)
+INLINE int32_t code_of(Known *known, uint64_t hash, const uint64_t *words, const int count)
 {
     const uint64_t tag = hash << 32;
     for (uint64_t at = hash >> known->shift;; at = (at + 1) & known->mask) {
         uint64_t slot = known->slots[at];
         if (slot == 0) {
             int32_t code = (int32_t)known->distinct++;
-            memcpy(known->ids + (Py_ssize_t)code * known->count, words,
-                   (size_t)known->count * sizeof *words);
+            memcpy(known->ids + (Py_ssize_t)code * count, words, (size_t)count * sizeof *words);
             known->slots[at] = tag | (uint32_t)(code + 1);
             return code;
         }
         if ((slot ^ tag) >> 32 == 0) {
             int32_t code = (int32_t)(uint32_t)slot - 1;
-            if (same_words(known->ids + (Py_ssize_t)code * known->count, words, known->count))
+            if (same_words(known->ids + (Py_ssize_t)code * count, words, count))
                 return code;
         }
     }
 }
 
 /* Some ids at a time, so that what they look at is fetched before it is needed. */
-static void code_table(Known *known, const Table *table, const int count)
+INLINE void code_table(Known *known, const Table *table, const int count)
 {
     uint64_t words[AHEAD][MOST_WORDS], hashes[AHEAD];
     for (Py_ssize_t row = 0; row < table->rows; row += AHEAD) {
@@ -361,7 +375,7 @@ static void code_table(Known *known, const Table *table, const int count)
                 PREFETCH(known->ids + ((Py_ssize_t)(uint32_t)slot - 1) * count);
         }
         for (int i = 0; i < some; i++)
-            table->codes[row + i] = code_of(known, hashes[i], words[i]);
+            table->codes[row + i] = code_of(known, hashes[i], words[i], count);
     }
 }
 
@@ -373,6 +387,139 @@ static int inside(const Table *table, int count)
             table->starts[row] + (Py_ssize_t)table->widths[row] > table->size)
             return 0;
     return 1;
+}
+
+/* ---- order ---- */
+
+/* A word's bits that tell ids apart, moved together: Warren, Hacker's Delight, 7-4. */
+typedef struct {
+    uint64_t mask, moving[6];
+    int bits;
+} Squeeze;
+
+static Squeeze squeeze_for(uint64_t mask)
+{
+    Squeeze made = {.mask = mask};
+    uint64_t zeros = ~mask << 1;
+    for (uint64_t rest = mask; rest; rest &= rest - 1)
+        made.bits++;
+    for (int power = 0; power < 6; power++) {
+        uint64_t odd = zeros;
+        for (int shift = 1; shift < 64; shift *= 2)
+            odd ^= odd << shift;
+        made.moving[power] = odd & mask;
+        mask = (mask ^ made.moving[power]) | made.moving[power] >> (1 << power);
+        zeros &= ~odd;
+    }
+    return made;
+}
+
+static uint64_t squeezed(const Squeeze *by, uint64_t word)
+{
+    word &= by->mask;
+    for (int power = 0; power < 6; power++) {
+        uint64_t part = word & by->moving[power];
+        word = (word ^ part) | part >> (1 << power);
+    }
+    return word;
+}
+
+/* The bits of word w that differ somewhere, without those that a bit above them settles: one or
+ * two above, always the same or always the other. */
+static uint64_t telling(const uint64_t *ids, Py_ssize_t rows, Py_ssize_t count, Py_ssize_t w)
+{
+    uint64_t low[3] = {~0ULL, ~0ULL, ~0ULL}, high[3] = {0, 0, 0};
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        uint64_t word = ids[row * count + w];
+        for (int step = 0; step < 3; step++) {
+            uint64_t bits = step ? word ^ word >> step : word;
+            low[step] &= bits;
+            high[step] |= bits;
+        }
+    }
+    uint64_t mask = low[0] ^ high[0];
+    for (int step = 1; step < 3; step++)
+        mask &= (low[step] ^ high[step]) | ~(~0ULL >> step);
+    return mask;
+}
+
+static int bits_of(uint64_t value)
+{
+    int bits = 0;
+    for (; value; value >>= 1)
+        bits++;
+    return bits;
+}
+
+/* Keys that sort as the ids do, the row in their low bits; 0 where 64 bits do not hold them. */
+static int fill_keys(const uint64_t *ids, Py_ssize_t rows, int count, uint64_t *keys)
+{
+    Squeeze steps[MOST_WORDS];
+    const int low = bits_of((uint64_t)rows - 1);
+    int total = low;
+    for (int w = 0; w < count; w++) {
+        steps[w] = squeeze_for(telling(ids, rows, count, w));
+        total += steps[w].bits;
+    }
+    if (total > 64 || low > 63)
+        return 0;
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        uint64_t key = 0;
+        for (int w = 0; w < count; w++)
+            if (steps[w].bits)
+                key = (steps[w].bits < 64 ? key << steps[w].bits : 0) |
+                      squeezed(&steps[w], ids[row * count + w]);
+        keys[row] = low ? key << low | (uint64_t)row : 0;
+    }
+    return 1;
+}
+
+/* What stands where once the keys are sorted; 0 where one points beyond the ids. */
+static int follow(const uint64_t *keys, const uint64_t *ids, Py_ssize_t rows, Py_ssize_t count,
+                  int32_t *places, uint64_t *words)
+{
+    const int low = rows ? bits_of((uint64_t)rows - 1) : 0;
+    const uint64_t mask = ((uint64_t)1 << low) - 1;
+    for (Py_ssize_t at = 0; at < rows; at++) {
+        if ((Py_ssize_t)(keys[at] & mask) >= rows)
+            return 0;
+        if (at + AHEAD < rows && (Py_ssize_t)(keys[at + AHEAD] & mask) < rows)
+            PREFETCH(ids + (Py_ssize_t)(keys[at + AHEAD] & mask) * count);
+        Py_ssize_t row = (Py_ssize_t)(keys[at] & mask);
+        places[row] = (int32_t)at;
+        for (Py_ssize_t w = 0; w < count; w++)
+            words[w * rows + at] = ids[row * count + w];
+    }
+    return 1;
+}
+
+static int all_below(const int32_t *index, Py_ssize_t size, Py_ssize_t limit)
+{
+    uint32_t greatest = 0; /* a negative index is a huge one */
+    for (Py_ssize_t i = 0; i < size; i++)
+        greatest = (uint32_t)index[i] > greatest ? (uint32_t)index[i] : greatest;
+    return size == 0 || (Py_ssize_t)greatest < limit;
+}
+
+static Py_ssize_t number_own(const int32_t *codes, Py_ssize_t rows, const int32_t *places,
+                             Py_ssize_t size, int32_t *there, int64_t *own, int64_t *present)
+{
+    Py_ssize_t found = 0;
+    memset(there, 0, (size_t)size * sizeof *there);
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        int32_t place = places[codes[row]];
+        own[row] = place;
+        there[place] = 1;
+    }
+    for (Py_ssize_t place = 0; place < size; place++) {
+        present[found] = place; /* overwritten unless it is there: no branch to guess */
+        int32_t is = there[place];
+        there[place] = (int32_t)found;
+        found += is;
+    }
+    for (Py_ssize_t row = 0; row < rows; row++)
+        own[row] = there[own[row]];
+    return found;
 }
 
 /* ---- buffers ---- */
@@ -419,7 +566,7 @@ static void release(Py_buffer *views, size_t count)
 
 /* ---- what Python calls ---- */
 
-PyDoc_STRVAR(lines_doc, "lines(text) -> how many line ends are in it");
+PyDoc_STRVAR(lines_doc, "lines(text) -> how many line ends and carriage returns are in it");
 
 static PyObject *lines(PyObject *self, PyObject *text)
 {
@@ -428,13 +575,21 @@ static PyObject *lines(PyObject *self, PyObject *text)
     if (take(text, &view, 'B', 0, "text") < 0)
         return NULL;
     const uint8_t *at = view.buf;
-    Py_ssize_t found = 0;
+    Py_ssize_t ends = 0, returns = 0;
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < view.len; i++)
-        found += at[i] == '\n';
+    for (Py_ssize_t start = 0; start < view.len; start += 192) { /* a byte counts to 255 */
+        Py_ssize_t stop = view.len - start < 192 ? view.len : start + 192;
+        uint8_t some = 0, others = 0;
+        for (Py_ssize_t i = start; i < stop; i++) {
+            some = (uint8_t)(some + (at[i] == '\n'));
+            others = (uint8_t)(others + (at[i] == '\r'));
+        }
+        ends += some;
+        returns += others;
+    }
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&view);
-    return PyLong_FromSsize_t(found);
+    return Py_BuildValue("nn", ends, returns);
 }
 
 enum { TEXT, STARTS, WIDTHS, VALUES, HEADS, LEFT, SPLIT };
@@ -490,7 +645,7 @@ static PyObject *split(PyObject *self, PyObject *args)
     work.left = views[LEFT].buf;
     int regular;
     Py_BEGIN_ALLOW_THREADS
-    regular = take_lines(&work);
+    regular = take_all(&work);
     Py_END_ALLOW_THREADS
     result = regular ? Py_BuildValue("nnnii", work.rows, work.changes, work.unread, work.widest,
                                      work.wide != 0)
@@ -513,6 +668,22 @@ static int take_table(PyObject *const *given, Py_buffer *views, Table *table)
     table->widths = views[2].buf;
     table->rows = items(&views[1]);
     return wrong_size("widths", &views[2], table->rows) ? -1 : 0;
+}
+
+/* The same and room for codes; how many rows it has. */
+static Py_ssize_t take_coded(PyObject *item, Py_buffer *views, Table *table)
+{
+    PyObject *given[4];
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "tables: each is a tuple");
+        return 0;
+    }
+    if (!PyArg_ParseTuple(item, "OOOO", &given[0], &given[1], &given[2], &given[3]) ||
+        take_table(given, views, table) < 0 || take(given[3], &views[3], 'i', 1, "codes") < 0 ||
+        wrong_size("codes", &views[3], table->rows))
+        return 0;
+    table->codes = views[3].buf;
+    return table->rows;
 }
 
 static PyObject *outside(void)
@@ -552,17 +723,6 @@ done:
     return result;
 }
 
-static int room_for(Known *known, Py_ssize_t rows)
-{
-    int bits = 4;
-    while ((Py_ssize_t)1 << bits < rows + rows / 2)
-        bits++;
-    known->shift = 64 - bits;
-    known->mask = ((uint64_t)1 << bits) - 1;
-    known->slots = PyMem_RawCalloc((size_t)1 << bits, sizeof *known->slots);
-    return known->slots ? 0 : -1;
-}
-
 /* A constant number of words lets the compiler unroll. */
 static void code_all(Known *known, const Table *tables, Py_ssize_t size)
 {
@@ -570,74 +730,178 @@ static void code_all(Known *known, const Table *tables, Py_ssize_t size)
         switch (known->count) {
         case 1: code_table(known, &tables[t], 1); break;
         case 2: code_table(known, &tables[t], 2); break;
+        case 3: code_table(known, &tables[t], 3); break;
+        case 4: code_table(known, &tables[t], 4); break;
         default: code_table(known, &tables[t], known->count);
         }
     }
 }
 
 PyDoc_STRVAR(code_doc,
-             "code(tables, ids, count) -> distinct\n\n"
+             "code(tables, ids, slots, count) -> distinct\n\n"
              "Each table is (text, starts, widths, codes). Fills the codes, in order of first\n"
              "appearance in any table, and ids, shape (rows of all tables, count), with the\n"
-             "words of the distinct ones in that order.");
+             "words of the distinct ones in that order. There are more slots than rows, a power\n"
+             "of two, to work in.");
 
 static PyObject *code(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *listed, *ids, *result = NULL;
+    PyObject *listed, *ids, *slots, *result = NULL;
     Known known = {0};
-    if (!PyArg_ParseTuple(args, "O!Oi", &PyTuple_Type, &listed, &ids, &known.count))
+    if (!PyArg_ParseTuple(args, "O!OOi", &PyTuple_Type, &listed, &ids, &slots, &known.count))
         return NULL;
     const Py_ssize_t size = PyTuple_GET_SIZE(listed);
     if (size < 1 || size > MOST_TABLES || known.count < 1 || known.count > MOST_WORDS) {
         PyErr_Format(PyExc_ValueError, "%zd tables of %d words", size, known.count);
         return NULL;
     }
-    Py_buffer *views = PyMem_Calloc(4 * (size_t)size + 1, sizeof *views);
+    const size_t count = 4 * (size_t)size + 2;
+    Py_buffer *views = PyMem_Calloc(count, sizeof *views), *last = views + count - 2;
     Table *tables = PyMem_Calloc((size_t)size, sizeof *tables);
     if (!views || !tables) {
         PyErr_NoMemory();
         goto done;
     }
+    Py_ssize_t rows = 0;
     for (Py_ssize_t t = 0; t < size; t++) {
-        PyObject *given[4];
-        Py_buffer *view = &views[4 * t];
-        PyObject *item = PyTuple_GET_ITEM(listed, t);
-        if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "tables: each is a tuple");
+        rows += take_coded(PyTuple_GET_ITEM(listed, t), &views[4 * t], &tables[t]);
+        if (PyErr_Occurred())
             goto done;
-        }
-        if (!PyArg_ParseTuple(item, "OOOO", &given[0], &given[1], &given[2],
-                              &given[3]) ||
-            take_table(given, view, &tables[t]) < 0 || take(given[3], view + 3, 'i', 1, "codes") < 0 ||
-            wrong_size("codes", view + 3, tables[t].rows))
-            goto done;
-        tables[t].codes = view[3].buf;
-        known.room += tables[t].rows;
     }
-    if (take(ids, &views[4 * size], 'Q', 1, "ids") < 0 ||
-        wrong_size("ids", &views[4 * size], known.room * known.count))
+    if (take(ids, last, 'Q', 1, "ids") < 0 || wrong_size("ids", last, rows * known.count) ||
+        take(slots, last + 1, 'Q', 1, "slots") < 0)
         goto done;
-    if (known.room >= INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "tables: more rows than 31 bits can count");
+    const Py_ssize_t room = items(last + 1);
+    if (rows >= INT32_MAX || room <= rows || room < 2 || (room & (room - 1))) {
+        PyErr_Format(PyExc_ValueError, "%zd rows and %zd slots", rows, room);
         goto done;
     }
-    known.ids = views[4 * size].buf;
-    int sound = 1, fits;
+    known.ids = last->buf;
+    known.slots = last[1].buf;
+    known.mask = (uint64_t)room - 1;
+    known.shift = 64 - lowest((uint64_t)room);
+    int sound = 1;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t t = 0; sound && t < size; t++)
         sound = inside(&tables[t], known.count);
-    fits = sound && room_for(&known, known.room) == 0;
-    if (fits)
+    if (sound) {
+        memset(known.slots, 0, (size_t)room * sizeof *known.slots);
         code_all(&known, tables, size);
-    PyMem_RawFree(known.slots);
+    }
     Py_END_ALLOW_THREADS
-    result = fits ? PyLong_FromSsize_t(known.distinct) : sound ? PyErr_NoMemory() : outside();
+    result = sound ? PyLong_FromSsize_t(known.distinct) : outside();
 done:
     if (views)
-        release(views, 4 * (size_t)size + 1);
+        release(views, count);
     PyMem_Free(views);
     PyMem_Free(tables);
+    return result;
+}
+
+PyDoc_STRVAR(keys_doc,
+             "keys(ids, count, keys) -> fit\n\n"
+             "Fills keys, shape (n,): integers that sort as the ids, shape (n, count), do, the row\n"
+             "in the low bits; false, and nothing is filled, where 64 bits do not hold them.");
+
+static PyObject *keys(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *ids, *made, *result = NULL;
+    Py_buffer views[2] = {{0}};
+    int count;
+    if (!PyArg_ParseTuple(args, "OiO", &ids, &count, &made))
+        return NULL;
+    if (take(ids, &views[0], 'Q', 0, "ids") < 0 || take(made, &views[1], 'Q', 1, "keys") < 0)
+        goto done;
+    const Py_ssize_t rows = items(&views[1]);
+    if (count < 1 || count > MOST_WORDS || rows < 1 ||
+        wrong_size("ids", &views[0], rows * count)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "%zd ids of %d words", rows, count);
+        goto done;
+    }
+    int fit;
+    Py_BEGIN_ALLOW_THREADS
+    fit = fill_keys(views[0].buf, rows, count, views[1].buf);
+    Py_END_ALLOW_THREADS
+    result = PyBool_FromLong(fit);
+done:
+    release(views, 2);
+    return result;
+}
+
+enum { KEYS, IDS, PLACES, WORDS, RANKED };
+
+PyDoc_STRVAR(ranked_doc,
+             "ranked(keys, ids, places, words)\n\n"
+             "From sorted keys: places, shape (n,), of the ids in order, and words, shape\n"
+             "(count, n): the ids in that order.");
+
+static PyObject *ranked(PyObject *self, PyObject *args)
+{
+    (void)self;
+    static const char *const names[RANKED] = {"keys", "ids", "places", "words"};
+    static const char kinds[RANKED + 1] = "QQiQ";
+    PyObject *given[RANKED], *result = NULL;
+    Py_buffer views[RANKED] = {{0}};
+    if (!PyArg_ParseTuple(args, "OOOO", &given[0], &given[1], &given[2], &given[3]))
+        return NULL;
+    for (int i = 0; i < RANKED; i++)
+        if (take(given[i], &views[i], kinds[i], i >= PLACES, names[i]) < 0)
+            goto done;
+    const Py_ssize_t rows = items(&views[KEYS]);
+    const Py_ssize_t count = rows ? items(&views[IDS]) / rows : 1;
+    if (wrong_size("ids", &views[IDS], rows * count) ||
+        wrong_size("words", &views[WORDS], rows * count) ||
+        wrong_size("places", &views[PLACES], rows))
+        goto done;
+    int sound;
+    Py_BEGIN_ALLOW_THREADS
+    sound = follow(views[KEYS].buf, views[IDS].buf, rows, count, views[PLACES].buf,
+                   views[WORDS].buf);
+    Py_END_ALLOW_THREADS
+    result = sound ? Py_NewRef(Py_None) : outside();
+done:
+    release(views, RANKED);
+    return result;
+}
+
+enum { CODES, RANKS, THERE, OWN, PRESENT, RECODE };
+
+PyDoc_STRVAR(recode_doc,
+             "recode(codes, places, there, own, present) -> how many are there\n\n"
+             "Codes, shape (n,), stand for ids whose places, shape (d,), are known. Fills own,\n"
+             "shape (n,): the number of each row's id among those of these rows, and present,\n"
+             "shape (d,): their places. There, shape (d,), is to work in.");
+
+static PyObject *recode(PyObject *self, PyObject *args)
+{
+    (void)self;
+    static const char *const names[RECODE] = {"codes", "places", "there", "own", "present"};
+    static const char kinds[RECODE + 1] = "iiiqq";
+    PyObject *given[RECODE], *result = NULL;
+    Py_buffer views[RECODE] = {{0}};
+    if (!PyArg_ParseTuple(args, "OOOOO", &given[0], &given[1], &given[2], &given[3], &given[4]))
+        return NULL;
+    for (int i = 0; i < RECODE; i++)
+        if (take(given[i], &views[i], kinds[i], i >= THERE, names[i]) < 0)
+            goto done;
+    const Py_ssize_t rows = items(&views[CODES]), size = items(&views[RANKS]);
+    if (wrong_size("own", &views[OWN], rows) || wrong_size("there", &views[THERE], size) ||
+        wrong_size("present", &views[PRESENT], size))
+        goto done;
+    Py_ssize_t found = 0;
+    int sound;
+    Py_BEGIN_ALLOW_THREADS
+    sound = all_below(views[CODES].buf, rows, size) && all_below(views[RANKS].buf, size, size);
+    if (sound)
+        found = number_own(views[CODES].buf, rows, views[RANKS].buf, size, views[THERE].buf,
+                           views[OWN].buf, views[PRESENT].buf);
+    Py_END_ALLOW_THREADS
+    result = sound ? PyLong_FromSsize_t(found) : outside();
+done:
+    release(views, RECODE);
     return result;
 }
 
@@ -646,6 +910,9 @@ static PyMethodDef methods[] = {
     {"split", split, METH_VARARGS, split_doc},
     {"pack", pack, METH_VARARGS, pack_doc},
     {"code", code, METH_VARARGS, code_doc},
+    {"keys", keys, METH_VARARGS, keys_doc},
+    {"ranked", ranked, METH_VARARGS, ranked_doc},
+    {"recode", recode, METH_VARARGS, recode_doc},
     {NULL, NULL, 0, NULL},
 };
 
