@@ -16,7 +16,8 @@ PACKAGE = Path(fusion_bench.__file__).parent
 LAYERS = [
     ["errors", "_version"],
     ["order"],
-    ["codes"],
+    ["_native"],
+    ["codes", "native"],
     ["ids"],
     ["columns"],
     ["records", "config"],

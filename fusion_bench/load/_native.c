@@ -475,20 +475,15 @@ static int fill_keys(const uint64_t *ids, Py_ssize_t rows, int count, uint64_t *
 }
 
 /* What stands where once the keys are sorted; 0 where one points beyond the ids. */
-static int follow(const uint64_t *keys, const uint64_t *ids, Py_ssize_t rows, Py_ssize_t count,
-                  int32_t *places, uint64_t *words)
+static int follow(const uint64_t *keys, Py_ssize_t rows, int32_t *places, int32_t *order)
 {
-    const int low = rows ? bits_of((uint64_t)rows - 1) : 0;
-    const uint64_t mask = ((uint64_t)1 << low) - 1;
+    const uint64_t mask = ((uint64_t)1 << bits_of((uint64_t)rows - 1)) - 1;
     for (Py_ssize_t at = 0; at < rows; at++) {
-        if ((Py_ssize_t)(keys[at] & mask) >= rows)
-            return 0;
-        if (at + AHEAD < rows && (Py_ssize_t)(keys[at + AHEAD] & mask) < rows)
-            PREFETCH(ids + (Py_ssize_t)(keys[at + AHEAD] & mask) * count);
         Py_ssize_t row = (Py_ssize_t)(keys[at] & mask);
+        if (row >= rows)
+            return 0;
         places[row] = (int32_t)at;
-        for (Py_ssize_t w = 0; w < count; w++)
-            words[w * rows + at] = ids[row * count + w];
+        order[at] = (int32_t)row;
     }
     return 1;
 }
@@ -831,35 +826,34 @@ done:
     return result;
 }
 
-enum { KEYS, IDS, PLACES, WORDS, RANKED };
+enum { KEYS, PLACES, ORDER, RANKED };
 
-PyDoc_STRVAR(ranked_doc,
-             "ranked(keys, ids, places, words)\n\n"
-             "From sorted keys: places, shape (n,), of the ids in order, and words, shape\n"
-             "(count, n): the ids in that order.");
+PyDoc_STRVAR(ranked_doc, "ranked(keys, places, order)\n\n"
+                         "From sorted keys, shape (n,): the place of each id, and which one stands\n"
+                         "where.");
 
 static PyObject *ranked(PyObject *self, PyObject *args)
 {
     (void)self;
-    static const char *const names[RANKED] = {"keys", "ids", "places", "words"};
-    static const char kinds[RANKED + 1] = "QQiQ";
+    static const char *const names[RANKED] = {"keys", "places", "order"};
+    static const char kinds[RANKED + 1] = "Qii";
     PyObject *given[RANKED], *result = NULL;
     Py_buffer views[RANKED] = {{0}};
-    if (!PyArg_ParseTuple(args, "OOOO", &given[0], &given[1], &given[2], &given[3]))
+    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2]))
         return NULL;
     for (int i = 0; i < RANKED; i++)
         if (take(given[i], &views[i], kinds[i], i >= PLACES, names[i]) < 0)
             goto done;
     const Py_ssize_t rows = items(&views[KEYS]);
-    const Py_ssize_t count = rows ? items(&views[IDS]) / rows : 1;
-    if (wrong_size("ids", &views[IDS], rows * count) ||
-        wrong_size("words", &views[WORDS], rows * count) ||
-        wrong_size("places", &views[PLACES], rows))
+    if (wrong_size("places", &views[PLACES], rows) || wrong_size("order", &views[ORDER], rows))
         goto done;
+    if (rows < 1 || rows >= INT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%zd keys", rows);
+        goto done;
+    }
     int sound;
     Py_BEGIN_ALLOW_THREADS
-    sound = follow(views[KEYS].buf, views[IDS].buf, rows, count, views[PLACES].buf,
-                   views[WORDS].buf);
+    sound = follow(views[KEYS].buf, rows, views[PLACES].buf, views[ORDER].buf);
     Py_END_ALLOW_THREADS
     result = sound ? Py_NewRef(Py_None) : outside();
 done:

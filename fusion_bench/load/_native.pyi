@@ -31,11 +31,7 @@ def code(
 ) -> int: ...
 def keys(ids: NDArray[np.uint64], count: int, keys: NDArray[np.uint64], /) -> bool: ...
 def ranked(
-    keys: NDArray[np.uint64],
-    ids: NDArray[np.uint64],
-    places: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    /,
+    keys: NDArray[np.uint64], places: NDArray[np.int32], order: NDArray[np.int32], /
 ) -> None: ...
 def recode(
     codes: NDArray[np.int32],

@@ -26,6 +26,7 @@ except ImportError:
 __all__ = [
     "Cells",
     "Numbered",
+    "Ordered",
     "Regular",
     "all_cells",
     "code_together",
@@ -106,6 +107,34 @@ class Cells(Ids):
         """Codes that sort as the ids do by bytes, and the distinct ids in that order."""
         (coded,) = code_together([self])
         return coded.codes, coded.whole
+
+
+class Ordered(Ids):
+    """Ids as they first appeared, and their order; put in it when somebody looks at them.
+
+    Attributes:
+        packed: Shape (n, W).
+        order: Shape (n,): which of them stands where.
+    """
+
+    def __init__(self, packed: Words, order: Int32Array) -> None:
+        freeze(packed)
+        freeze(order)
+        self.packed, self.order = packed, order
+
+    @cached_property
+    def words(self) -> Words:  # type: ignore[override]
+        """Shape (W, n): word w of each id; read-only."""
+        words = np.ascontiguousarray(self.packed[self.order].T)
+        freeze(words)
+        return words
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def take(self, index: IntArray | NDArray[np.bool_]) -> Ids:
+        """The ids at these places."""
+        return Ids(np.ascontiguousarray(self.packed[self.order[index]].T))
 
 
 class Numbered(Coded):
@@ -228,6 +257,6 @@ def _sorted(ids: Words) -> tuple[Ids, Int32Array]:
         codes, whole = Ids(np.ascontiguousarray(ids.T)).factorize()
         return whole, codes.astype(np.int32)
     keys.sort()
-    places, words = np.empty(len(ids), dtype=np.int32), np.empty(ids.shape[::-1], dtype=np.uint64)
-    compiled.ranked(keys, ids, places, words)
-    return Ids(words), places
+    places, order = np.empty(len(ids), dtype=np.int32), np.empty(len(ids), dtype=np.int32)
+    compiled.ranked(keys, places, order)
+    return Ordered(ids, order), places
