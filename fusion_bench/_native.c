@@ -360,7 +360,37 @@ done:
     return result;
 }
 
+PyDoc_STRVAR(counted_doc, "counted(offsets, counts)\n\nFills counts, shape (n,): 1, 2, 3 ... in each "
+                          "query.");
+
+static PyObject *counted(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *offsets, *counts, *result = NULL;
+    Py_buffer views[2] = {{0}};
+    if (!PyArg_ParseTuple(args, "OO", &offsets, &counts))
+        return NULL;
+    if (take(offsets, &views[0], 'q', 0, "offsets") < 0 ||
+        take(counts, &views[1], 'q', 1, "counts") < 0)
+        goto done;
+    const Py_ssize_t queries = items(&views[0]) - 1;
+    const int64_t *starts = views[0].buf;
+    int64_t *filled = views[1].buf;
+    int sound;
+    Py_BEGIN_ALLOW_THREADS
+    sound = queries >= 0 && rising(starts, queries, items(&views[1]));
+    for (Py_ssize_t q = 0; sound && q < queries; q++)
+        for (int64_t row = starts[q]; row < starts[q + 1]; row++)
+            filled[row] = row - starts[q] + 1;
+    Py_END_ALLOW_THREADS
+    result = sound ? Py_NewRef(Py_None) : outside();
+done:
+    release(views, 2);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    {"counted", counted, METH_VARARGS, counted_doc},
     {"settled", settled, METH_VARARGS, settled_doc},
     {"twice", twice, METH_VARARGS, twice_doc},
     {"joined", joined, METH_VARARGS, joined_doc},

@@ -19,7 +19,7 @@ try:
 except ImportError:
     compiled = None  # type: ignore[assignment] # it was not compiled
 
-__all__ = ["Listed", "any_twice", "candidates", "settled", "usable"]
+__all__ = ["Listed", "any_twice", "candidates", "counting", "settled", "usable"]
 
 #: Rows and codes that the loops can count.
 MOST: Final = 2**31 - 1
@@ -75,6 +75,13 @@ def any_twice(documents: IntArray, offsets: IntArray, size: int) -> bool:
         size: How many documents there are.
     """
     return compiled.twice(np.ascontiguousarray(documents), offsets, size)
+
+
+def counting(offsets: IntArray) -> IntArray:
+    """1, 2, 3 … inside each query, shape (N,)."""
+    counts = np.empty(int(offsets[-1]), dtype=np.int64)
+    compiled.counted(np.ascontiguousarray(offsets), counts)
+    return counts
 
 
 def candidates(

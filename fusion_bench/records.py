@@ -227,7 +227,7 @@ class Run:
         else:
             refuse_duplicates(grouped)
         offsets = grouped.offsets
-        if not isinstance(order, slice):
+        if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
         final = counting(offsets)
