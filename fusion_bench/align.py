@@ -27,6 +27,8 @@ __all__ = ["AlignedRuns", "Ties", "align", "described"]
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
+#: Where rows stand among the candidates, and which rows these are.
+Found: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
 T = TypeVar("T")
 #: Rows that are sorted together.
 BLOCK = 1 << 15
@@ -359,19 +361,20 @@ def _codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
 
 def _placed(
     queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
-) -> tuple[IntArray, IntArray, list[tuple[IntArray, IntArray | slice]]]:
+) -> tuple[IntArray, IntArray, list[Found]]:
     """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
     if native.usable() and (made := _natively(queries, runs, codes, bits)) is not None:
         return made
     sources = [_keyed(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
     candidates, places = _candidates([keys for keys, _ in sources], bits, len(queries))
     offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
-    return candidates, offsets, [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    return candidates, offsets, found
 
 
 def _natively(
     queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
-) -> tuple[IntArray, IntArray, list[tuple[IntArray, IntArray | slice]]] | None:
+) -> tuple[IntArray, IntArray, list[Found]] | None:
     """The same by the loop in C; None where that has no room."""
     made = native.candidates(
         [_listed(run, own, queries) for run, own in zip(runs, codes, strict=True)], bits
@@ -379,9 +382,10 @@ def _natively(
     if made is None:
         return None
     candidates, offsets, places = made
-    found: list[tuple[IntArray, IntArray | slice]] = []
+    found: list[Found] = []
     for at in places:
-        rows = slice(None) if at.min(initial=0) >= 0 else np.flatnonzero(at >= 0)
+        every = at.min(initial=0) >= 0
+        rows: IntArray | slice = slice(None) if every else np.flatnonzero(at >= 0)
         found.append((at[rows], rows))
     return candidates, offsets, found
 
@@ -454,9 +458,7 @@ def _candidates(
     return np.concatenate(found), places
 
 
-def _spread(
-    size: int, runs: Sequence[Run], found: Sequence[tuple[IntArray, IntArray | slice]]
-) -> tuple[IntArray, FloatArray]:
+def _spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
     ranks = np.zeros((len(runs), size), dtype=np.int64)
     scores = np.full((len(runs), size), np.nan)

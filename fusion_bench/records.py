@@ -324,8 +324,10 @@ def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> 
         return slice(None)
     if reading.rank_from == "column":
         return _ordered(place, offsets)
-    order = np.empty_like(place)
-    order[place + np.repeat(offsets[:-1] - 1, np.diff(offsets))] = np.arange(len(place))
+    here = counting(offsets)
+    moved = np.flatnonzero(place != here)  # mostly few
+    order = np.arange(len(place))
+    order[moved + (place[moved] - here[moved])] = moved
     return order
 
 

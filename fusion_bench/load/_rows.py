@@ -126,7 +126,7 @@ def read_array(path: Path) -> NDArray[np.uint8]:
     """The same in an array, whose memory is quicker to come by where it is large."""
     with _opening(path), path.open("rb", buffering=0) as file:
         data = np.empty(os.fstat(file.fileno()).st_size, dtype=np.uint8)
-        size = file.readinto(data) or 0
+        size = file.readinto(data.data) or 0
         if rest := file.read():  # more than was asked for at once, or no ordinary file
             return np.frombuffer(_unpacked(data[:size].tobytes() + rest), dtype=np.uint8)
         data = data[:size]

@@ -79,14 +79,14 @@ class Cells(Ids):
     @cached_property
     def words(self) -> Words:  # type: ignore[override]
         """Shape (W, n): word w of each id; read-only."""
-        words = np.empty((len(self), self.count), dtype=np.uint64)
+        words = np.empty((len(self), self.word_count), dtype=np.uint64)
         compiled.pack(self.text, self.starts, self.widths, words)
         words = np.ascontiguousarray(words.T)
         freeze(words)
         return words
 
     @property
-    def count(self) -> int:
+    def word_count(self) -> int:
         """Words that hold the longest one."""
         return max(-(-self.widest // BYTES), 1)
 
@@ -207,7 +207,8 @@ def regular(text: Text, rows: int, columns: int, value: int, *, whole: bool) -> 
     if not 0 < len(text) <= MOST:
         return None
     starts, widths = np.empty(rows, dtype=np.uint32), np.empty(rows, dtype=np.uint8)
-    values = np.empty(rows, dtype=np.int64 if whole else np.float64)
+    values: FloatArray | IntArray
+    values = np.empty(rows, dtype=np.int64) if whole else np.empty(rows, dtype=np.float64)
     # Room for the worst case; what is never written to costs no memory.
     heads, left = np.empty((rows, 3), dtype=np.int64), np.empty((rows, 3), dtype=np.int64)
     found = compiled.split(text, columns, value, starts, widths, values, heads, left)
@@ -237,7 +238,7 @@ def all_cells(tables: Sequence[Ids]) -> TypeGuard[Sequence[Cells]]:
 
 def code_together(tables: Sequence[Cells]) -> list[Numbered]:
     """The same sequences, coded by one table that all of them share."""
-    count, rows = max(ids.count for ids in tables), sum(map(len, tables))
+    count, rows = max(ids.word_count for ids in tables), sum(map(len, tables))
     numbers = [np.empty(len(ids), dtype=np.int32) for ids in tables]
     given = tuple(
         (table.text, table.starts, table.widths, own)
