@@ -1,4 +1,4 @@
-"""Compile the optional C loop of the engine; go on without it where that cannot be done."""
+"""Compile the optional loops in C; go on without them where that cannot be done."""
 
 from __future__ import annotations
 
@@ -12,32 +12,40 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = Path("fusion_bench", "engine")
+#: Each has a ``_native.c`` whose loops numpy does where it is not compiled.
+PACKAGE = Path("fusion_bench")
+FOLDERS = (PACKAGE, PACKAGE / "load", PACKAGE / "engine")
 #: No instruction may fuse a product with a sum: both loops round alike.
 FLAGS = ("-O3", "-fPIC", "-ffp-contract=off")
 
 
 class NativeHook(BuildHookInterface[Any]):
-    """Puts ``fusion_bench/engine/_native.*.so`` beside its source."""
+    """Puts a ``_native.*.so`` beside each ``_native.c``."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Compile; a failure costs speed and nothing else."""
-        source = Path(self.root, FOLDER, "_native.c")
+        made = [path for folder in FOLDERS if (path := self._compiled(folder)) is not None]
+        if made:
+            build_data["artifacts"] += [f"/{path.as_posix()}" for path in made]
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+
+    def _compiled(self, folder: Path) -> Path | None:
+        """Where a folder's module is now, from the root; None where it was not compiled."""
+        source = Path(self.root, folder, "_native.c")
         target = source.with_name(f"_native{sysconfig.get_config_var('EXT_SUFFIX')}")
         target.unlink(missing_ok=True)
         command = _command(source, target)
         if command is None:
-            self.app.display_warning("no C compiler: the engine will count in numpy")
-            return
+            self.app.display_warning(f"no C compiler: numpy will do what {folder} does in C")
+            return None
         made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if made.returncode:
-            self.app.display_warning(f"not compiled, the engine will count in numpy: {made.stderr}")
-            return
-        build_data["artifacts"].append(f"/{FOLDER.as_posix()}/{target.name}")
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+            self.app.display_warning(f"{folder} not compiled, numpy will do it: {made.stderr}")
+            return None
+        return folder / target.name
 
 
 def _command(source: Path, target: Path) -> list[str] | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench import native
 from fusion_bench.codes import dense
 from fusion_bench.columns import query_of_rows, rows_of, to_offsets
 from fusion_bench.errors import AlignmentError, UnknownNameError
@@ -26,6 +27,8 @@ __all__ = ["AlignedRuns", "Ties", "align", "described"]
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
+#: Where rows stand among the candidates, and which rows these are.
+Found: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
 T = TypeVar("T")
 #: Rows that are sorted together.
 BLOCK = 1 << 15
@@ -274,19 +277,18 @@ def align(
         [qrels.vocabulary, *(run.vocabulary for run in runs)]
     )
     bits = len(vocabulary).bit_length()
-    sources = [_keyed(run, c, qrels.queries, bits) for run, c in zip(runs, codes, strict=True)]
     # They are sorted by query, then by document from the greatest id down: the trec rule.
-    candidates, places = _candidates([keys for keys, _ in sources], bits, len(qrels.queries))
-    found = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    candidates, offsets, found = _placed(qrels.queries, runs, codes, bits)
     ranks, scores = _spread(len(candidates), runs, found)
     found = [
         _find(candidates, *_keyed(run, _codes_in(vocabulary, run.vocabulary), qrels.queries, bits))
         for run in rerankers
     ]
     rerank_ranks, rerank = _spread(len(candidates), rerankers, found)
-    query = candidates >> bits
     judged, grades = _judgements(
-        qrels, *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, bits)), len(query)
+        qrels,
+        *_find(candidates, *_keyed(qrels, judged_codes, qrels.queries, bits)),
+        len(candidates),
     )
     ideal_offsets, ideal_grades = _ideal(qrels)
     aligned = AlignedRuns(
@@ -294,7 +296,7 @@ def align(
         roles=tuple(run.roles for run in runs),
         queries=qrels.queries,
         **described(qrels, queries or {}),
-        offsets=to_offsets(np.bincount(query, minlength=len(qrels.queries))),
+        offsets=offsets,
         vocabulary=vocabulary,
         documents=~candidates & ((1 << bits) - 1),
         ranks=ranks,
@@ -362,6 +364,46 @@ def _codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
     return np.array([codes.get(name, -1) for name in names], dtype=np.int64)
 
 
+def _placed(
+    queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
+) -> tuple[IntArray, IntArray, list[Found]]:
+    """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
+    if native.usable() and (made := _natively(queries, runs, codes, bits)) is not None:
+        return made
+    sources = [_keyed(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
+    candidates, places = _candidates([keys for keys, _ in sources], bits, len(queries))
+    offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
+    found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    return candidates, offsets, found
+
+
+def _natively(
+    queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
+) -> tuple[IntArray, IntArray, list[Found]] | None:
+    """The same by the loop in C; None where that has no room."""
+    made = native.candidates(
+        [_listed(run, own, queries) for run, own in zip(runs, codes, strict=True)], bits
+    )
+    if made is None:
+        return None
+    candidates, offsets, places = made
+    found: list[Found] = []
+    for at in places:
+        every = at.min(initial=0) >= 0
+        rows: IntArray | slice = slice(None) if every else np.flatnonzero(at >= 0)
+        found.append((at[rows], rows))
+    return candidates, offsets, found
+
+
+def _listed(run: Run, codes: IntArray, queries: tuple[str, ...]) -> native.Listed:
+    """Where the rows of each judged query are."""
+    index = {query: q for q, query in enumerate(run.queries)}
+    own = np.array([index.get(query, -1) for query in queries], dtype=np.int64)
+    counts = np.where(own >= 0, np.diff(run.offsets)[own], 0)
+    documents = np.ascontiguousarray(run.documents)
+    return native.Listed(documents, np.ascontiguousarray(codes), run.offsets[own], counts)
+
+
 def _keyed(
     table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
 ) -> tuple[IntArray, IntArray | slice]:
@@ -421,9 +463,7 @@ def _candidates(
     return np.concatenate(found), places
 
 
-def _spread(
-    size: int, runs: Sequence[Run], found: Sequence[tuple[IntArray, IntArray | slice]]
-) -> tuple[IntArray, FloatArray]:
+def _spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
     ranks = np.zeros((len(runs), size), dtype=np.int64)
     scores = np.full((len(runs), size), np.nan)

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench import native
 from fusion_bench.codes import PIECE
 from fusion_bench.errors import DataError
 from fusion_bench.ids import Coded, Ids, Repeated
@@ -117,6 +118,8 @@ def _any_repeated(grouped: Grouped) -> bool:
     """Whether some query names a document twice; some queries at a time, in a core's cache."""
     step = max(PIECE * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
     size = len(grouped.vocabulary)
+    if native.usable():
+        return native.any_twice(grouped.documents, grouped.offsets, size)
     kind = np.int32 if (step + 1) * size < 2**31 else np.int64  # small ones sort faster
     for start in range(0, len(grouped.offsets) - 1, step):
         offsets = grouped.offsets[start : start + step + 1]
@@ -163,6 +166,8 @@ def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
 
 def counting(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
+    if native.usable():
+        return native.counting(offsets)
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
 
 

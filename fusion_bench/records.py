@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fusion_bench import native
 from fusion_bench.columns import (
     Grouped,
     counting,
@@ -225,7 +227,7 @@ class Run:
         else:
             refuse_duplicates(grouped)
         offsets = grouped.offsets
-        if not isinstance(order, slice):
+        if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
         final = counting(offsets)
@@ -290,16 +292,30 @@ def _places(
     """
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    # Greater document id first; the row breaks the tie of a duplicate, which is dealt with later.
-    ties = None if reading.source_ties == "file" else ~grouped.documents
-    loose = np.flatnonzero(~settled(scores, grouped.offsets, tie_order=ties))
+    loose = np.flatnonzero(~_settled(grouped, scores, reading))
     if len(loose) == 0:  # most files are written best first, and only some queries need sorting
         return None
+    ties = _tie_order(grouped, reading)
     places = counting(grouped.offsets)
     rows = rows_of(grouped.offsets, loose)
     lengths = to_offsets(np.diff(grouped.offsets)[loose])
     places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
+
+
+def _tie_order(grouped: Grouped, reading: Reading) -> IntArray | None:
+    """Greater document id first; the row breaks the tie of a duplicate, which comes later."""
+    return None if reading.source_ties == "file" else ~grouped.documents
+
+
+def _settled(grouped: Grouped, scores: FloatArray, reading: Reading) -> NDArray[np.bool_]:
+    """Which queries hold their rows in order already."""
+    if native.usable():
+        by_document = reading.source_ties == "trec"
+        found = native.settled(scores, grouped.documents, grouped.offsets, by_document=by_document)
+        if found is not None:
+            return found
+    return settled(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
 
 
 def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> IntArray | slice:
@@ -308,8 +324,10 @@ def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> 
         return slice(None)
     if reading.rank_from == "column":
         return _ordered(place, offsets)
-    order = np.empty_like(place)
-    order[place + np.repeat(offsets[:-1] - 1, np.diff(offsets))] = np.arange(len(place))
+    here = counting(offsets)
+    moved = np.flatnonzero(place != here)  # mostly few
+    order = np.arange(len(place))
+    order[moved + (place[moved] - here[moved])] = moved
     return order
 
 

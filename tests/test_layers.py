@@ -16,7 +16,8 @@ PACKAGE = Path(fusion_bench.__file__).parent
 LAYERS = [
     ["errors", "_version"],
     ["order", "files", "switches", "trace"],
-    ["codes"],
+    ["_native"],
+    ["codes", "native"],
     ["ids"],
     ["columns", "extras"],
     ["records", "config", "space"],

@@ -13,7 +13,7 @@ from fusion_bench.codes import WORD, Words
 from fusion_bench.ids import BYTES, WIDEST, Ids
 from fusion_bench.order import POWERS, FloatArray, IntArray
 
-__all__ = ["Spans", "split_blocks"]
+__all__ = ["Spans", "only_plain_blanks", "split_blocks"]
 
 #: Bytes around the text, so that whole words can be read at both ends.
 MARGIN = WIDEST + BYTES
@@ -212,7 +212,7 @@ def split_blocks(data: bytes, columns: int) -> Iterator[list[Spans] | None]:
         then no more, where a line is anything else: blanks in a row or at an end, an empty line,
         any other white space, bytes that are no UTF-8.
     """
-    if not data or not _only_plain_blanks(data):
+    if not data or not only_plain_blanks(data):
         yield None
         return
     padded = np.empty(len(data) + 2 * MARGIN + 1, dtype=np.uint8)
@@ -305,7 +305,7 @@ def _ends(mask: NDArray[np.uint8], lines: IntArray, columns: int) -> NDArray[np.
     return ends
 
 
-def _only_plain_blanks(data: bytes) -> bool:
+def only_plain_blanks(data: bytes) -> bool:
     """Whether the text is UTF-8 without the white space that only Unicode has."""
     if data.isascii():
         return True

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.ids import Ids, code_together
+from fusion_bench.load import native
 from fusion_bench.load._rows import Kind, Rows, read_rows
 
 __all__ = ["read_together"]
@@ -42,6 +43,8 @@ def read_together(files: Sequence[tuple[Path, Kind]]) -> Iterator[Rows]:
 def _coded(tables: list[Rows]) -> list[Rows]:
     packed = {n: rows.documents for n, rows in enumerate(tables) if isinstance(rows.documents, Ids)}
     if packed:
-        for n, documents in zip(packed, code_together(list(packed.values())), strict=True):
+        ids = list(packed.values())
+        coded = native.code_together(ids) if native.all_cells(ids) else code_together(ids)
+        for n, documents in zip(packed, coded, strict=True):
             tables[n] = replace(tables[n], documents=documents)
     return tables

@@ -9,11 +9,13 @@ import codecs
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.errors import DataError
 from fusion_bench.ids import Repeated, concatenate
-from fusion_bench.load._rows import Kind, Rows, decoded, read_data, reader
-from fusion_bench.load._spans import split_blocks
+from fusion_bench.load import native
+from fusion_bench.load._rows import Kind, Rows, decoded, read_array, read_data, reader
+from fusion_bench.load._spans import only_plain_blanks, split_blocks
 from fusion_bench.order import IntArray
 
 __all__ = ["rows_of_lines"]
@@ -24,20 +26,22 @@ COLUMNS = {"run": "query Q0 document rank score tag", "qrels": "query 0 document
 @reader(".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
 def read(path: Path, kind: Kind) -> Rows:
     """Read a TREC run or qrels file; blank lines are skipped."""
-    data = read_data(path)
-    return _regular(kind, data) or rows_of_lines(path, kind, decoded(path, data))
+    data = read_array(path) if native.usable() else read_data(path)
+    return _regular(kind, data) or rows_of_lines(path, kind, decoded(path, bytes(data)))
 
 
-def _regular(kind: Kind, data: bytes) -> Rows | None:
+def _regular(kind: Kind, data: bytes | NDArray[np.uint8]) -> Rows | None:
     """The rows of a file that is regular throughout; None if it has to be read line by line.
 
     This is the fast way and knows no errors: whatever is unusual is left to the other one, which
     says what is wrong and where.
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
+    width, value = len(COLUMNS[kind].split()), 4 if kind == "run" else 3
+    if native.usable():
+        return _natively(kind, data, width, value)
+    data = bytes(data).removeprefix(codecs.BOM_UTF8)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    width, value = len(COLUMNS[kind].split()), 4 if kind == "run" else 3
     queries, documents, values = [], [], []
     for block in split_blocks(data, width):
         if block is None:
@@ -55,6 +59,21 @@ def _regular(kind: Kind, data: bytes) -> Rows | None:
         values=np.concatenate(values),
         ranks=(lambda: _ranks(data, width)) if kind == "run" else None,
         lines=range(1, sum(map(len, values)) + 1),
+    )
+
+
+def _natively(kind: Kind, data: bytes | NDArray[np.uint8], width: int, value: int) -> Rows | None:
+    """The same by the loops in C."""
+    text, rows = native.prepared(data)
+    found = native.regular(text, rows, width, value, whole=kind == "qrels")
+    if found is None or (found.wide and not only_plain_blanks(text.tobytes())):
+        return None
+    return Rows(
+        queries=found.queries,
+        documents=found.documents,
+        values=found.values,
+        ranks=(lambda: _ranks(text.tobytes(), width)) if kind == "run" else None,
+        lines=range(1, len(found.documents) + 1),
     )
 
 
