@@ -40,8 +40,10 @@ def front(
         effort: What a reranked candidate costs.
 
     Returns:
-        By depth; empty where no good trial has a reranker.
+        By depth; empty where no good trial has a reranker, or each query type has its own depth.
     """
+    if problem.system.by_query_type is not None:
+        return ()
     done = sorted((t for t in trials if not t.failed), key=lambda t: (-t.value, t.number))
     kept = [(t, s) for t in done if (s := problem.build(t.params)).blend.reranker_name][:TRIALS]
     points = []

@@ -83,6 +83,13 @@ def test_without_a_reranker_there_is_no_front(split: Split) -> None:
     assert front(plain, split, study.trials, Effort()) == ()
 
 
+def test_with_a_depth_for_each_type_there_is_no_front(split: Split) -> None:
+    typed = system(blend={"by_query_type": {"a": BLEND, "hybrid": {**BLEND, "depth": 3}}})
+    own = problem(typed, runs=aligned(60, depth=12))
+    study = search(own, split.tune, SETTINGS.model_copy(update={"trials": 2}))
+    assert front(own, split, study.trials, Effort()) == ()
+
+
 def test_a_depth_without_scores_is_left_out(base: Problem, split: Split, study: Study) -> None:
     rerank = base.runs.rerank.copy()
     ranks = base.runs.rerank_ranks.copy()
