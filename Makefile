@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint types tests format clean
+.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,6 +52,9 @@ types: $(VENV)/.dev
 		--cache-dir ../../../.mypy_cache .
 
 tests: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+coverage: $(VENV)/.dev ## Run the tests with coverage, which takes two to three times as long
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term
 
 format: $(VENV)/.dev ## Format the code and fix what a linter can fix
