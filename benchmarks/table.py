@@ -10,7 +10,9 @@ from benchmarks.timing import Row
 __all__ = ["draw", "markdown", "put"]
 
 #: How a number is written, by the unit that its column ends in.
-FORMATS = {"ms": "{:,.2f} ms", "s": "{:,.1f} s", "GB": "{:.1f} GB", "ratio": "{:,.0f}×"}
+FORMATS = {"ms": "{:,.2f} ms", "s": "{:,.3g} s", "GB": "{:.1f} GB", "ratio": "{:,.0f}×"}
+#: Below it a ratio has a decimal place.
+SMALL = 20
 
 
 def markdown(title: str, rows: list[Row]) -> str:
@@ -35,7 +37,12 @@ def _cell(row: Row, column: str) -> str:
     value = row.get(column, "")
     if isinstance(value, str):
         return value
-    return FORMATS.get(column.rpartition(" ")[2], "{:,.2f}").format(value)
+    unit = column.rpartition(" ")[2]
+    return _times(value) if unit == "ratio" else FORMATS.get(unit, "{:,.3g}").format(value)
+
+
+def _times(value: float) -> str:
+    return f"{value:.1f}×" if value < SMALL else FORMATS["ratio"].format(value)
 
 
 def put(path: Path, text: str, mark: str = "bench") -> None:
@@ -68,7 +75,7 @@ def draw(groups: dict[str, list[Row]], path: Path) -> None:
     axes = figure.subplots()
     axes.barh([name for name, _ in bars], [value for _, value in bars], color="#3b6ea5")
     for at, (_, value) in enumerate(bars):
-        axes.text(value * 1.05, at, f"{value:,.0f}×", va="center", fontsize=8)
+        axes.text(value * 1.05, at, _times(value), va="center", fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlim(1, 2 * max(value for _, value in bars))
