@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json as encoder
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -201,6 +202,8 @@ def _run(
             progress(f"{work.dataset}: scoring{price}", done, total)
 
         settings = config.resolved_settings()
+        # The ledger counts retries; without a handler each would print its event's bare name.
+        logging.getLogger("stamina").addHandler(logging.NullHandler())
         return asyncio.run(score(work, providers, settings, store, max_cost=limit, told=told))
 
 

@@ -385,3 +385,24 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.sqlite") as db:
         assert db.execute("SELECT count(*) FROM scores").fetchone() == (2 * 12,)
     db.close()
+
+
+def test_retries_are_counted_and_not_printed(root: Path) -> None:
+    """Nobody listens at that port, so that every call is tried again."""
+    Path("rerank.yaml").write_text(
+        "settings: {retry: {attempts: 2, 'on': [connection], wait_initial: 0.01}}\n"
+        "providers: {away: {method: cohere, base_url: 'http://127.0.0.1:9'}}\n"
+    )
+    options = ["--dataset", "tiny", "--system", "a", "--provider", "away"]
+    options += ["--config", "rerank.yaml"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fusion_bench", "rerank", *options],
+        cwd=root,
+        env=os.environ | {"COHERE_API_KEY": "key"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no query was scored" in done.stderr
+    assert "retry_scheduled" not in done.stderr
