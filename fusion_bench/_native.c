@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_buffers.h"
+
 enum { DIGIT = 8, MOST_BITS = 31, FEW = 24 };
 
 /* Offsets rise from 0 to the rows. */
@@ -161,45 +163,6 @@ static Py_ssize_t most_rows(const Source *sources, const Py_ssize_t *known, Py_s
         most = count > most ? count : most;
     }
     return most;
-}
-
-/* A contiguous buffer of one type: 'd' float64, 'q' int64, 'i' int32, 'B' bytes. */
-static int take(PyObject *object, Py_buffer *view, char kind, int writable, const char *name)
-{
-    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, view, flags) < 0)
-        return -1;
-    const char *format = view->format ? view->format : "B";
-    Py_ssize_t size = kind == 'B' ? 1 : kind == 'i' || kind == 'I' ? 4 : 8;
-    char given = format[0];
-    if (view->itemsize == 8)
-        given = given == 'l' ? 'q' : given == 'L' ? 'Q' : given;
-    if (view->itemsize == 4)
-        given = given == 'l' ? 'i' : given == 'L' ? 'I' : given;
-    if (given == kind && format[1] == '\0' && view->itemsize == size)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "%s: items of format '%s', and '%c' is needed", name, format,
-                 kind);
-    return -1;
-}
-
-static Py_ssize_t items(const Py_buffer *view)
-{
-    return view->len / view->itemsize;
-}
-
-static int wrong_size(const char *name, const Py_buffer *view, Py_ssize_t wanted)
-{
-    if (items(view) == wanted)
-        return 0;
-    PyErr_Format(PyExc_ValueError, "%s: %zd items, and %zd are needed", name, items(view), wanted);
-    return 1;
-}
-
-static void release(Py_buffer *views, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        PyBuffer_Release(&views[i]); /* does nothing for one that was never taken */
 }
 
 /* ---- what Python calls ---- */

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from fusion_bench.errors import FusionBenchError
 
-__all__ = ["move_whole", "write_whole"]
+__all__ = ["move_whole", "whole_file", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> Path:
@@ -26,13 +29,20 @@ def write_whole(path: Path, data: bytes) -> Path:
 
 def move_whole(path: Path, data: bytes) -> Path:
     """The same, for callers with their own words: raises OSError."""
+    with whole_file(path) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file under another name, moved into place when all went well; raises OSError."""
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with draft.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            yield file
         os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
     finally:
         draft.unlink(missing_ok=True)
-    return path

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../_buffers.h"
+
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 /* One file for every processor: the best of these is chosen when the module is loaded. */
 #define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -144,35 +146,6 @@ static void count_all(Work *work, Py_ssize_t lanes)
     }
 }
 
-/* A contiguous buffer of one type: 'f' float32, 'i' int32, 'q' int64, 'B' bytes. */
-static int take(PyObject *object, Py_buffer *view, char kind, int writable, const char *name)
-{
-    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, view, flags) < 0)
-        return -1;
-    const char *format = view->format ? view->format : "B";
-    Py_ssize_t size = kind == 'q' ? 8 : kind == 'B' ? 1 : 4;
-    int known = format[0] == kind || (kind == 'q' && format[0] == 'l');
-    if (known && format[1] == '\0' && view->itemsize == size)
-        return 0;
-    PyErr_Format(PyExc_TypeError, "%s: items of format '%s', and '%c' is needed", name, format,
-                 kind);
-    return -1;
-}
-
-static Py_ssize_t items(const Py_buffer *view)
-{
-    return view->len / view->itemsize;
-}
-
-static int wrong_size(const char *name, const Py_buffer *view, Py_ssize_t wanted)
-{
-    if (items(view) == wanted)
-        return 0;
-    PyErr_Format(PyExc_ValueError, "%s: %zd items, and %zd are needed", name, items(view), wanted);
-    return 1;
-}
-
 /* The starts rise from 0. */
 static int rising(const int64_t *starts, Py_ssize_t members)
 {
@@ -254,8 +227,7 @@ static PyObject *count(PyObject *self, PyObject *args)
     else
         PyErr_SetString(PyExc_IndexError, "starts or codes: beyond what they point into");
 done:
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        PyBuffer_Release(&views[i]); /* does nothing for one that was never taken */
+    release(views, sizeof views / sizeof *views);
     return result;
 }
 

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
-import secrets
 import struct
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
+from fusion_bench.files import whole_file
 
-__all__ = ["Array", "Stored", "open_stored", "put", "whole_file"]
+__all__ = ["Array", "Stored", "open_stored", "put"]
 
 Array = NDArray[np.generic]
 MAGIC = b"FUSIONB1"
@@ -90,18 +88,6 @@ def put(path: Path, key: str, facts: Mapping[str, Any], arrays: Mapping[str, Arr
         for array in laid.values():
             file.write(b"\0" * (-file.tell() % ALIGNMENT))
             file.write(_raw(array))
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file under another name, moved into place when all went well."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with draft.open("xb") as file:
-            yield file
-        os.replace(draft, path)  # noqa: PTH105 - the call that promises to be atomic
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _made_by() -> dict[str, str]:

@@ -12,10 +12,11 @@ import pytest
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.errors import DataError
+from fusion_bench.files import whole_file
 from fusion_bench.load import Dataset, cache, load_dataset, seals
 from fusion_bench.load._rows import Kind
 from fusion_bench.load.cache import FOLDER, Cache
-from fusion_bench.load.store import open_stored, put, whole_file
+from fusion_bench.load.store import open_stored, put
 from fusion_bench.load.together import read_together
 
 YAML = """
