@@ -56,6 +56,8 @@ def _unknown(key: object, model: type[BaseModel]) -> str:
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(key), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
+    if isinstance(key, bool):
+        hint = "; YAML reads a bare on, off, yes or no as true or false: quote it"
     return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
 
 

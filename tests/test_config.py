@@ -27,6 +27,7 @@ class Outer(StrictModel):
         ({"iner": {}}, "iner: unknown key 'iner'; did you mean 'inner'? (known: inner, names)"),
         ({"inner": {"zzz": 1}}, "inner.zzz: unknown key 'zzz' (known: size, items)"),
         ({1: 2}, "1: unknown key '1' (known: inner, names)"),
+        ({True: 2}, "True: unknown key 'True'; YAML reads a bare on, off, yes or no as true or"),
         ({"inner": {"size": "x"}}, "inner.size: input should be a valid integer, unable to parse"),
         ({"inner": {"size": {"a": "x"}}}, "inner.size.a: input should be a valid integer"),
         ({"inner": {"items": [1, "x"]}}, "inner.items.1: input should be a valid integer"),
