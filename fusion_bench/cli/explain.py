@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._app import (
+    DEFAULT,
     DatasetFolders,
     JsonFlag,
     command_app,
@@ -48,7 +49,7 @@ def explain(
     ] = None,
     experiment: Annotated[
         Path, typer.Option(help="The experiment's YAML file.", metavar="FILE")
-    ] = Path("experiments/default.yaml"),
+    ] = DEFAULT,
     system: Annotated[
         str | None,
         typer.Option(help="Name of a system. Default: the gated one, or the baseline."),
