@@ -20,6 +20,7 @@ from fusion_bench.cli._app import (
     opened,
     out_folder,
 )
+from fusion_bench.cli._say import say, say_written
 
 __all__ = ["command", "evaluate"]
 
@@ -88,9 +89,9 @@ def evaluate(
         written = write(report, folder, plots=plots)
     for name, found in paths:
         for system, path in found.items():
-            typer.echo(f"{name}: {system}: {path}", err=True)
+            say(f"{name}: {system}: {path}", err=True)
     if json:
         typer.echo(report.model_dump_json())
         return
     render(report, console())
-    typer.echo("Written: " + ", ".join(str(path) for path in written))
+    say_written(written)

@@ -19,6 +19,7 @@ from fusion_bench.cli._app import (
     opened,
     out_folder,
 )
+from fusion_bench.cli._say import complain, say, say_written
 
 if TYPE_CHECKING:
     from fusion_bench.gate import GateResult
@@ -129,7 +130,7 @@ def _gate(
     elif not printed and not result.refused:
         render(result, console())
     if result.refused:
-        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {result.headline}", err=True)
+        complain(result.headline)
     raise typer.Exit(result.exit_code)
 
 
@@ -174,11 +175,11 @@ def _update(
     if json:
         typer.echo(last.model_dump_json())
         return
-    typer.echo(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
+    say(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
-        typer.echo(f"  {collection}: {values}")
-    typer.echo("Commit it together with the change.")
+        say(f"  {collection}: {values}")
+    say("Commit it together with the change.")
 
 
 def _self_test(
@@ -210,5 +211,5 @@ def _self_test(
         typer.echo(plain(found, systems), nl=False)
     else:
         render_self_test(found, systems, console())
-        typer.echo("Written: " + ", ".join(str(path) for path in written))
+        say_written(written)
     raise typer.Exit(0 if found.holds else 1)

@@ -21,6 +21,7 @@ from fusion_bench.report.model import (
     SystemResult,
     TieResult,
 )
+from fusion_bench.text import shown
 
 __all__ = [
     "Column",
@@ -84,11 +85,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-
-
-def shown(text: str) -> str:
-    r"""A name as it is, but for control characters, which appear as ``\n`` or ``\x1b``."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def known(value: float | None) -> bool:

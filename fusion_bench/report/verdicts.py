@@ -15,9 +15,10 @@ import numpy as np
 
 from fusion_bench.columns import factorize
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
-from fusion_bench.report.tables import coverage, interval, level, number, p_value, ranked, shown
+from fusion_bench.report.tables import coverage, interval, level, number, p_value, ranked
 from fusion_bench.report.tables import share as percent
 from fusion_bench.statistics import estimate
+from fusion_bench.text import shown
 
 __all__ = ["Sentence", "sentences"]
 
