@@ -20,7 +20,7 @@ LAYERS = [
     ["codes", "native"],
     ["ids"],
     ["columns", "extras"],
-    ["records", "config", "space"],
+    ["records", "config", "space", "stored"],
     ["registry", "query_types"],
     ["align"],
     ["storage", "shards"],
