@@ -22,7 +22,7 @@ LAYERS = [
     ["columns", "extras"],
     ["records", "config", "space", "stored"],
     ["registry", "query_types"],
-    ["align"],
+    ["align", "arrays"],
     ["storage", "shards"],
     ["load", "normalize", "measure"],
     ["fuse", "blend"],
