@@ -18,7 +18,7 @@ from fusion_bench.cli._app import (
 from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
-    from fusion_bench.load.dataset import DatasetSpec
+    from fusion_bench.load.spec import DatasetSpec
 
 __all__ = ["check", "command", "list_", "show"]
 
@@ -41,7 +41,7 @@ Name = Annotated[
 def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.load import list_datasets
-    from fusion_bench.load.dataset import read_spec
+    from fusion_bench.load.spec import read_spec
 
     found: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):

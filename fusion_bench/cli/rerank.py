@@ -110,7 +110,7 @@ def rerank(
     command runs again, and pays for nothing twice.
     """
     from fusion_bench.load import find_dataset
-    from fusion_bench.load.dataset import read_spec
+    from fusion_bench.load.spec import read_spec
     from fusion_bench.rerank.candidates import find_system, prepare
     from fusion_bench.rerank.config import chosen, read_config
 
