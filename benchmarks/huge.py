@@ -59,14 +59,14 @@ def rows(rounds: int) -> list[Row]:
     ]
 
 
-def _in_a_process_of_its_own(folder: Path) -> float:
+def _in_a_process_of_its_own(saved: Path) -> float:
     """GB that opening and evaluating takes there, mapped files included."""
-    command = [sys.executable, "-m", "benchmarks.huge", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.huge", str(saved)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
 
-def _measure(folder: Path) -> None:
-    runs = storage.load(folder)
+def _measure(saved: Path) -> None:
+    runs = storage.load(saved)
     for count in (1, BATCH):
         ours(runs, list(MEASURES), count)(0)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)

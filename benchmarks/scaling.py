@@ -1,6 +1,6 @@
 """Time and memory from a thousand to a million queries: ``python -m benchmarks.scaling``.
 
-Each size runs in a process of its own. More than 100,000 queries are kept on disk in folders of so
+Each size runs in a process of its own. More than 100,000 queries are kept on disk in files of so
 many, mapped, evaluated and deleted one after another. The data are made by yet another process, so
 that neither its time nor its memory counts.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -50,17 +49,17 @@ def measure(queries: int) -> Point:
     total = dict.fromkeys((FIRST, AGAIN, BATCHED), 0.0)
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as place:
         for seed, start in enumerate(range(0, queries, CHUNK)):
-            folder = Path(place) / str(seed)
-            _run("make", min(CHUNK, queries - start), seed, folder)
-            for name, taken in _chunk(folder).items():
+            saved = Path(place) / str(seed)
+            _run("make", min(CHUNK, queries - start), seed, saved)
+            for name, taken in _chunk(saved).items():
                 total[name] += taken
-            shutil.rmtree(folder)
+            saved.unlink()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"queries": queries} | total | {MEMORY: float(peak)}
 
 
-def _chunk(folder: Path) -> Point:
-    runs = storage.load(folder)
+def _chunk(saved: Path) -> Point:
+    runs = storage.load(saved)
     one, many = (ours(runs, list(MEASURES), count, threads=1) for count in (1, BATCH))
     again = [_seconds(one, turn) for turn in range(REPEATS + 1)]
     return {
@@ -76,9 +75,9 @@ def _seconds(go: Go, turn: int) -> float:
     return time.process_time() - started
 
 
-def make(queries: int, seed: int, folder: Path) -> None:
+def make(queries: int, seed: int, place: Path) -> None:
     """Some queries of the collection, on disk."""
-    storage.save(aligned(replace(SIZES["huge"], queries=queries), seed), folder)
+    storage.save(aligned(replace(SIZES["huge"], queries=queries), seed), place)
 
 
 def _run(*arguments: object) -> str:
@@ -128,8 +127,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["make", queries, seed, folder]:
-            make(int(queries), int(seed), Path(folder))
+        case ["make", queries, seed, place]:
+            make(int(queries), int(seed), Path(place))
         case ["measure", queries]:
             print(json.dumps(measure(int(queries))))
         case _:

@@ -17,8 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.text import is_text
 
-__all__ = ["Source", "StrictModel", "Weight", "is_text", "read_yaml", "validated"]
+__all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -56,6 +57,8 @@ def _unknown(key: object, model: type[BaseModel]) -> str:
     known = list(model.model_fields)
     close = difflib.get_close_matches(str(key), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
+    if isinstance(key, bool):
+        hint = "; YAML reads a bare on, off, yes or no as true or false: quote it"
     return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
 
 
@@ -134,11 +137,6 @@ def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], pa
     elif not is_text(node.value):
         line = node.start_mark.line + 1
         raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
-
-
-def is_text(value: str) -> bool:
-    """Whether a string can be written to a file: an escape may leave half a surrogate pair."""
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _yaml_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from fusion_bench.config import Source, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, load_qrels, load_run
-from fusion_bench.load.dataset import DatasetSpec
+from fusion_bench.load.spec import DatasetSpec
 from fusion_bench.order import FloatArray
 from fusion_bench.report import Report
 from fusion_bench.report.model import Collection

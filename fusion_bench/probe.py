@@ -10,7 +10,7 @@ from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment, read_experiment
 from fusion_bench.explain import explain
 from fusion_bench.load import find_dataset, load_dataset
-from fusion_bench.load.dataset import read_spec
+from fusion_bench.load.spec import read_spec
 from fusion_bench.task import ALL, prepare
 from fusion_bench.trace import Explanation
 

@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench import native
 from fusion_bench.columns import (
-    Grouped,
     counting,
     digest,
     group,
@@ -24,12 +21,12 @@ from fusion_bench.columns import (
     refuse_duplicates,
     refuse_ragged,
     repeats,
-    rows_of,
     slices,
     to_offsets,
 )
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray, IntArray, freeze, positions, settled
+from fusion_bench.order import FloatArray, IntArray, freeze
+from fusion_bench.reading import Reading, best_first, ordered, places
 
 __all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
 
@@ -56,24 +53,6 @@ class Document:
 
     id: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a run's rows become ranks: the options that can change a ranking before any fusion.
-
-    Attributes:
-        rank_from: ``score`` = position after sorting by score; ``column`` = the file's own ranks.
-        source_ties: Who stands first among equal scores: ``trec`` = greater document id by bytes,
-            ``file`` = the earlier row.
-        on_duplicate: A document listed twice for a query is an error, or keeps its best rank.
-        drop_zero_scores: Drop rows whose score is exactly 0 (padding of BM25 implementations).
-    """
-
-    rank_from: Literal["score", "column"] = "score"
-    source_ties: Literal["trec", "file"] = "trec"
-    on_duplicate: Literal["error", "best_rank"] = "error"
-    drop_zero_scores: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +92,7 @@ class Qrels:
         grouped = group(queries, documents, "judgement")
         refuse_duplicates(grouped)
         values = grouped.taken(np.asarray(grades, dtype=np.int64))
-        by_document = _ordered(grouped.documents, grouped.offsets)
+        by_document = ordered(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
             grouped.offsets,
@@ -213,8 +192,8 @@ class Run:
             raise DataError(f"score {values[row]} is not a finite number", row=row)
         grouped = group(queries, documents, "ranked document")
         values = grouped.taken(values)
-        place = _places(grouped, values, ranks, reading)
-        order = _best_first(place, grouped.offsets, reading)
+        place = places(grouped, values, ranks, reading)
+        order = best_first(place, grouped.offsets, reading)
         zeros = int(np.count_nonzero(values == 0))
         if reading.drop_zero_scores and zeros:
             order = np.arange(len(values))[order]
@@ -281,82 +260,3 @@ class Run:
     def remember_digest(self, known: str) -> None:
         """Take a digest that was computed before for these contents."""
         object.__setattr__(self, "_digest", known)
-
-
-def _places(
-    grouped: Grouped, scores: FloatArray, ranks: Sequence[int] | IntArray | None, reading: Reading
-) -> IntArray | None:
-    """The place of every grouped row inside its query, by score or by the file's rank column.
-
-    None = 1, 2, 3 … as they stand.
-    """
-    if reading.rank_from == "column":
-        return _column_ranks(grouped, ranks)
-    loose = np.flatnonzero(~_settled(grouped, scores, reading))
-    if len(loose) == 0:  # most files are written best first, and only some queries need sorting
-        return None
-    ties = _tie_order(grouped, reading)
-    places = counting(grouped.offsets)
-    rows = rows_of(grouped.offsets, loose)
-    lengths = to_offsets(np.diff(grouped.offsets)[loose])
-    places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
-    return places
-
-
-def _tie_order(grouped: Grouped, reading: Reading) -> IntArray | None:
-    """Greater document id first; the row breaks the tie of a duplicate, which comes later."""
-    return None if reading.source_ties == "file" else ~grouped.documents
-
-
-def _settled(grouped: Grouped, scores: FloatArray, reading: Reading) -> NDArray[np.bool_]:
-    """Which queries hold their rows in order already."""
-    if native.usable():
-        by_document = reading.source_ties == "trec"
-        found = native.settled(scores, grouped.documents, grouped.offsets, by_document=by_document)
-        if found is not None:
-            return found
-    return settled(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
-
-
-def _best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> IntArray | slice:
-    """The rows of each query in the order of their places; all as they stand where they do."""
-    if place is None:
-        return slice(None)
-    if reading.rank_from == "column":
-        return _ordered(place, offsets)
-    here = counting(offsets)
-    moved = np.flatnonzero(place != here)  # mostly few
-    order = np.arange(len(place))
-    order[moved + (place[moved] - here[moved])] = moved
-    return order
-
-
-def _ordered(values: IntArray, offsets: IntArray) -> IntArray:
-    """The rows of each query by their values, a stable sort."""
-    rises = np.ones(len(values) + 1, dtype=bool)
-    np.less_equal(values[:-1], values[1:], out=rises[1:-1])
-    rises[offsets] = True  # a query's first row has nothing above it
-    return np.arange(len(values)) if rises.all() else np.lexsort((values, query_of_rows(offsets)))
-
-
-def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:
-    """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
-    if ranks is None:
-        raise DataError("rank_from: column was asked for, but there is no rank column")
-    column = grouped.taken(np.asarray(ranks, dtype=np.int64))
-    if (column < 0).any():
-        first = int(np.flatnonzero(column < 0)[0])
-        raise DataError(
-            f"rank {column[first]} is negative; ranks start at 0 or 1", row=grouped.row(first)
-        )
-    column = column + int(column.min() == 0)
-    query = query_of_rows(grouped.offsets)
-    order = np.lexsort((column, query))
-    same = (np.diff(query[order]) == 0) & (np.diff(column[order]) == 0)
-    if same.any():
-        again = order[np.flatnonzero(same)[0] + 1]
-        raise DataError(
-            f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
-            row=grouped.row(int(again)),
-        )
-    return column

@@ -14,14 +14,16 @@ PACKAGE = Path(fusion_bench.__file__).parent
 #: Lowest first. A module may import from its own line and from the lines above it, at any depth
 #: of the file, type-checking imports included. A folder stands for everything in it.
 LAYERS = [
-    ["errors", "_version"],
+    ["errors", "text", "_version"],
     ["order", "files", "switches", "trace"],
     ["_native"],
     ["codes", "native"],
     ["ids"],
     ["columns", "extras"],
-    ["records", "config", "space"],
+    ["reading"],
+    ["records", "config", "space", "stored"],
     ["registry", "query_types"],
+    ["joining", "arrays"],
     ["align"],
     ["storage", "shards"],
     ["load", "normalize", "measure"],

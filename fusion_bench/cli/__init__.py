@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    from fusion_bench.cli._say import complain
     from fusion_bench.errors import FusionBenchError
 
     _tolerate_narrow_encodings()
@@ -36,17 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return _code(stop)
     except (FusionBenchError, OSError) as error:
-        _complain(str(error))
+        complain(str(error))
         _drop_unwritten()
         return FAILED
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would say "the gate found a regression"
         traceback.print_exc()
-        _complain(
-            "this is a fault of fusion-bench, not of your data: please report the lines above"
-        )
+        complain("this is a fault of fusion-bench, not of your data: please report the lines above")
         return FAILED
     return 0
 
@@ -56,7 +55,9 @@ def _code(stop: SystemExit) -> int:
     if isinstance(stop.__context__, BrokenPipeError):
         return PIPE_CLOSED  # whoever read has gone; Typer says 1, which here means a regression
     if stop.code == INTERRUPTED:
-        _complain("interrupted")
+        from fusion_bench.cli._say import complain
+
+        complain("interrupted")
     return stop.code if isinstance(stop.code, int) else FAILED
 
 
@@ -73,10 +74,3 @@ def _drop_unwritten() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str) -> None:
-    import typer
-
-    one_line = " ".join(message.split())
-    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {one_line}", err=True)

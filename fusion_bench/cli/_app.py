@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 import typer
 
@@ -14,16 +16,29 @@ from fusion_bench.switches import v2_enabled
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fusion_bench.config import Source
+    from fusion_bench.experiment import Experiment
+    from fusion_bench.run import Progress
+
 __all__ = [
+    "DEFAULT",
     "DatasetFolders",
+    "ExperimentFile",
     "JsonFlag",
+    "OutFolder",
+    "PlotsFlag",
     "app",
     "command_app",
     "console",
     "examples",
     "folders_for",
+    "opened",
+    "out_folder",
     "v2_enabled",
 ]
+
+#: The experiment where none is named.
+DEFAULT = Path("experiments/default.yaml")
 
 #: Columns where no terminal sets a limit: enough for every table without folding.
 PIPE_WIDTH = 200
@@ -78,7 +93,18 @@ def main(
     """Make the application a group; its commands are found by :class:`LazyGroup`."""
 
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs to read.")]
+ExperimentFile = Annotated[
+    Path, typer.Argument(help="The experiment's YAML file.", metavar="EXPERIMENT")
+]
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Folder for what is written. Default: reports/EXPERIMENT.",
+        metavar="DIR",
+        show_default=False,
+    ),
+]
 DatasetFolders = Annotated[
     list[Path] | None,
     typer.Option(
@@ -89,6 +115,42 @@ DatasetFolders = Annotated[
         show_default=False,
     ),
 ]
+PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Draw the PNG plots.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs to read.")]
+
+
+class How(TypedDict):
+    """What every walk over an experiment is told, by the names of its arguments."""
+
+    folders: list[Path]
+    v2_enabled: bool
+    progress: Progress
+
+
+class Work(NamedTuple):
+    """An experiment, where it says what, and how it is walked."""
+
+    experiment: Experiment
+    source: Source
+    how: How
+
+
+@contextmanager
+def opened(experiment: Path, datasets: list[Path] | None) -> Iterator[Work]:
+    """Read an experiment, and show a progress bar for as long as the work on it lasts.
+
+    Raises:
+        ConfigError: The file breaks a rule.
+    """
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.experiment import read_experiment
+
+    parsed, source = read_experiment(experiment)
+    folders, enabled = folders_for(datasets, experiment), v2_enabled()
+    with progress_bar() as progress:
+        yield Work(
+            parsed, source, {"folders": folders, "v2_enabled": enabled, "progress": progress}
+        )
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:
@@ -97,6 +159,21 @@ def folders_for(given: list[Path] | None, experiment: Path | None = None) -> lis
         return given
     beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
     return [*beside, Path("datasets")]
+
+
+def out_folder(given: Path | None, experiment: Path) -> Path:
+    """Where a command writes: what ``--out`` says, or ``reports/EXPERIMENT``.
+
+    Raises:
+        ConfigError: A file stands in the way; said before the work begins.
+    """
+    folder = given or Path("reports") / experiment.stem
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            from fusion_bench.errors import ConfigError
+
+            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
+    return folder
 
 
 def console() -> Console:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
-from fusion_bench.report.tables import shown
+from fusion_bench.text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fusion_bench.errors import UnknownNameError
+
 __all__ = ["LazyGroup"]
 
 PACKAGE = "fusion_bench.cli"
@@ -43,10 +45,13 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - vendored types
         """Import the command that was named, then resolve as any group does."""
         name = args[0] if args else ""
-        if name in self.list_commands(ctx):
+        known = self.list_commands(ctx)
+        if name in known:
             module = importlib.import_module(f"{PACKAGE}.{name}")
             self.commands[name] = typer.main.get_command(module.command)
             self.commands[name].name = name
+        elif name and not name.startswith("-"):
+            ctx.fail(str(UnknownNameError("command", name, known)))
         return super().resolve_command(ctx, args)
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._app import JsonFlag, command_app, console, examples
+from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
+    from fusion_bench.compare import Comparison
     from fusion_bench.contrast import Contrast
 
 __all__ = ["command", "compare"]
@@ -35,7 +37,7 @@ def compare(
         list[Path],
         typer.Argument(
             help="Run files (with --qrels; the first is the baseline), or one or two report.json.",
-            metavar="FILE...",
+            metavar="FILE",
         ),
     ],
     qrels: Annotated[
@@ -128,25 +130,22 @@ def _plain(contrast: Contrast) -> dict[str, object]:
 
 
 def _print(contrast: Contrast) -> None:
-    from rich.table import Table
-
     baseline = contrast.comparisons[0].baseline
-    typer.echo(f"{contrast.collection}: {contrast.queries} queries, against {baseline}")
-    table = Table()
+    say(f"{contrast.collection}: {contrast.queries} queries, against {baseline}")
     interval = f"{100 * (1 - contrast.alpha):g} % interval"
-    for heading in ("measure", "system", "mean", "difference", interval, "p", "W/T/L"):
-        table.add_column(heading, overflow="fold")
+    headings = ("measure", "system", "mean", "difference", interval, "p", "W/T/L")
     family = sum(c.p_holm is not None for c in contrast.comparisons)
-    for c in contrast.comparisons:
-        adjusted = c.p_holm is not None
-        p = f"{c.p_holm:.4f} (Holm over {family})" if adjusted else f"{c.p:.4f} (unadjusted)"
-        table.add_row(
-            c.measure,
-            c.candidate,
-            f"{c.candidate_mean:.4f}",
-            f"{c.difference:+.4f}",
-            f"[{c.low:+.4f}, {c.high:+.4f}]",
-            p,
-            f"{c.wins}/{c.ties}/{c.losses}",
-        )
-    console().print(table, markup=False)
+    say_table(headings, [_row(comparison, family) for comparison in contrast.comparisons])
+
+
+def _row(c: Comparison, family: int) -> list[str]:
+    adjusted = c.p_holm is not None
+    return [
+        c.measure,
+        c.candidate,
+        f"{c.candidate_mean:.4f}",
+        f"{c.difference:+.4f}",
+        f"[{c.low:+.4f}, {c.high:+.4f}]",
+        f"{c.p_holm:.4f} (Holm over {family})" if adjusted else f"{c.p:.4f} (unadjusted)",
+        f"{c.wins}/{c.ties}/{c.losses}",
+    ]

@@ -12,13 +12,13 @@ from fusion_bench.cli._app import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    console,
     examples,
     folders_for,
 )
+from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
-    from fusion_bench.load.dataset import DatasetSpec
+    from fusion_bench.load.spec import DatasetSpec
 
 __all__ = ["check", "command", "list_", "show"]
 
@@ -32,14 +32,16 @@ command = command_app(
     ),
 )
 
-Name = Annotated[str, typer.Argument(help="A dataset's name, its folder or its dataset.yaml.")]
+Name = Annotated[
+    str, typer.Argument(help="A dataset's name, its folder or its dataset.yaml.", metavar="NAME")
+]
 
 
 @command.command("list", epilog=examples("fusion-bench dataset list --json"))
 def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.load import list_datasets
-    from fusion_bench.load.dataset import read_spec
+    from fusion_bench.load.spec import read_spec
 
     found: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):
@@ -50,10 +52,10 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
         return
     if not found:
         looked = ", ".join(str(folder) for folder in folders_for(datasets))
-        typer.echo(f"no dataset in {looked}: name the folder with --datasets")
+        say(f"no dataset in {looked}: name the folder with --datasets")
     for name, spec in found.items():
         lists = f"{len(spec.runs)} runs, {len(spec.rerank)} rerank lists"
-        typer.echo(f"{name}  {lists}  {spec.description}".rstrip())
+        say(f"{name}  {lists}  {spec.description}".rstrip())
 
 
 @command.command(epilog=examples("fusion-bench dataset show attack"))
@@ -78,22 +80,14 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     path: Path = find_dataset(name, folders_for(datasets))
     found = notices(load_dataset(path, cache=False))
     for notice in found:
-        typer.echo(f"note: {notice}")
-    typer.echo(f"{path}: every rule holds" + (f"; {len(found)} to know" if found else ""))
+        say(f"note: {notice}")
+    say(f"{path}: every rule holds" + (f"; {len(found)} to know" if found else ""))
 
 
 def _print(facts: dict[str, object]) -> None:
-    from rich.table import Table
-
     for key, value in facts.items():
         if not isinstance(value, list):
-            typer.echo(f"{key}: {value}")
-            continue
-        if not value:
-            continue
-        table = Table(title=key, title_justify="left")
-        for column in value[0]:
-            table.add_column(column, overflow="fold")
-        for row in value:
-            table.add_row(*(str(cell) for cell in row.values()))
-        console().print(table, markup=False)
+            say(f"{key}: {value}")
+        elif value:
+            rows = [[str(cell) for cell in row.values()] for row in value]
+            say_table(list(value[0]), rows, title=key)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fusion_bench.cli._app import (
+    DEFAULT,
     DatasetFolders,
+    ExperimentFile,
     JsonFlag,
+    OutFolder,
+    PlotsFlag,
     command_app,
     console,
     examples,
-    folders_for,
-    v2_enabled,
+    opened,
+    out_folder,
 )
+from fusion_bench.cli._say import say, say_written
 
 __all__ = ["command", "evaluate"]
 
@@ -34,15 +38,8 @@ command = command_app()
     ),
 )
 def evaluate(
-    experiment: Annotated[
-        Path, typer.Argument(help="The experiment's YAML file.", metavar="EXPERIMENT")
-    ] = Path("experiments/default.yaml"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for the report. Default: reports/EXPERIMENT.", show_default=False
-        ),
-    ] = None,
+    experiment: ExperimentFile = DEFAULT,
+    out: OutFolder = None,
     datasets: DatasetFolders = None,
     split: Annotated[
         str | None,
@@ -54,7 +51,7 @@ def evaluate(
     query_type: Annotated[
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
-    plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
+    plots: PlotsFlag = True,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -72,44 +69,29 @@ def evaluate(
 
     Prints one table per dataset and writes report.json, report.md and plots.
     """
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment import read_experiment
     from fusion_bench.report.terminal import render
     from fusion_bench.report.write import write
     from fusion_bench.run import run
 
-    parsed, source = read_experiment(experiment)
-    folder = out or Path("reports") / experiment.stem
-    _require_folder(folder)
     paths: list[tuple[str, Mapping[str, str]]] = []
-    with progress_bar() as progress:
+    with opened(experiment, datasets) as (parsed, source, how):
+        folder = out_folder(out, experiment)
         report = run(
             parsed,
             source,
-            folders=folders_for(datasets, experiment),
             split=split,
             query_type=query_type,
-            v2_enabled=v2_enabled(),
             cache=cache,
-            progress=progress,
             told=(lambda name, found: paths.append((name, found))) if verbose else None,
+            **how,
         )
-        progress("writing the report", 1, 1)
+        how["progress"]("writing the report", 1, 1)
         written = write(report, folder, plots=plots)
     for name, found in paths:
         for system, path in found.items():
-            typer.echo(f"{name}: {system}: {path}", err=True)
+            say(f"{name}: {system}: {path}", err=True)
     if json:
         typer.echo(report.model_dump_json())
         return
     render(report, console())
-    typer.echo("Written: " + ", ".join(str(path) for path in written))
-
-
-def _require_folder(folder: Path) -> None:
-    """Refuse a place where no report can be written before the work begins."""
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            from fusion_bench.errors import ConfigError
-
-            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
+    say_written(written)

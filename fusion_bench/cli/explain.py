@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._app import (
+    DEFAULT,
     DatasetFolders,
     JsonFlag,
     command_app,
-    console,
     examples,
     folders_for,
     v2_enabled,
 )
+from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fusion_bench.trace import Explanation, Trace
 
@@ -42,13 +43,11 @@ def explain(
     query: Annotated[str, typer.Argument(help="Id of a judged query.", metavar="QUERY")],
     document: Annotated[
         str | None,
-        typer.Argument(
-            help="Id of a document. Default: the top of the list.", metavar="[DOCUMENT]"
-        ),
+        typer.Argument(help="Id of a document. Default: the top of the list.", metavar="DOCUMENT"),
     ] = None,
     experiment: Annotated[
         Path, typer.Option(help="The experiment's YAML file.", metavar="FILE")
-    ] = Path("experiments/default.yaml"),
+    ] = DEFAULT,
     system: Annotated[
         str | None,
         typer.Option(help="Name of a system. Default: the gated one, or the baseline."),
@@ -82,7 +81,7 @@ def explain(
         typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
         return
     head = f"{found.system} on query {found.query}: {len(found.traces)} candidates"
-    _say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
+    say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
     if document is None:
         _list(shown)
     else:
@@ -126,59 +125,48 @@ def _reasons(shown: Sequence[Trace], ties: str) -> None:
 
     for above, below in pairwise(shown):
         reason = why(above, below, ties)
-        _say(f"{above.document} stands above {below.document}: {reason}")
-
-
-def _say(line: str) -> None:
-    """A line in which an id cannot colour a terminal."""
-    from fusion_bench.report.tables import shown
-
-    typer.echo(shown(line))
+        say(f"{above.document} stands above {below.document}: {reason}")
 
 
 def _list(shown: Sequence[Trace]) -> None:
-    from rich.table import Table
-
-    from fusion_bench.report.tables import shown as literal
-
-    table = Table()
     labels = dict.fromkeys(label for trace in shown for label in trace.fused_contributions)
     blends = dict.fromkeys(label for trace in shown if trace.mixed for label in trace.contributions)
-    for heading in ("#", "document", "grade", "score", *labels, "fused", *blends):
-        table.add_column(heading, overflow="fold")
-    for trace in shown:
-        fused = trace.fused_contributions
-        mixed = trace.contributions if trace.mixed else {}
-        table.add_row(
-            str(trace.position),
-            literal(trace.document),
-            "–" if trace.grade is None else str(trace.grade),
-            f"{trace.score:.6g}",
-            *(f"{fused.get(label, 0):.6g}" for label in labels),
-            f"{trace.fused:.6g} (#{trace.fused_rank})",
-            *(f"{mixed[label]:.6g}" if label in mixed else "–" for label in blends),
-        )
-    console().print(table, markup=False)
+    headings = ("#", "document", "grade", "score", *labels, "fused", *blends)
+    say_table(headings, [_row(trace, labels, blends) for trace in shown])
+
+
+def _row(trace: Trace, labels: Iterable[str], blends: Iterable[str]) -> list[str]:
+    fused = trace.fused_contributions
+    mixed = trace.contributions if trace.mixed else {}
+    return [
+        str(trace.position),
+        trace.document,
+        "–" if trace.grade is None else str(trace.grade),
+        f"{trace.score:.6g}",
+        *(f"{fused.get(label, 0):.6g}" for label in labels),
+        f"{trace.fused:.6g} (#{trace.fused_rank})",
+        *(f"{mixed[label]:.6g}" if label in mixed else "–" for label in blends),
+    ]
 
 
 def _print(trace: Trace) -> None:
     place = "not returned" if trace.position is None else f"at {trace.position}"
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
-    _say(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
+    say(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
     for term in trace.terms:
-        _say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
+        say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
     if trace.ceiling is not None:
-        _say(f"  cut at {trace.ceiling:g}")
-    _say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
+        say(f"  cut at {trace.ceiling:g}")
+    say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
     mixed = trace.mixed
     if mixed is None:
         return
     if mixed.retrieval is not None:
-        _say(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
+        say(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
     raw = "the list lacks it" if mixed.raw is None else f"raw {mixed.raw:.6g}"
     weight = "" if mixed.rerank_weight is None else f"{mixed.rerank_weight:.6g} × "
-    _say(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
-    _say(f"  {_words('= score', trace.score)}")
+    say(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
+    say(f"  {_words('= score', trace.score)}")
 
 
 def _words(label: str, value: float) -> str:

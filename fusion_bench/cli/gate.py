@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._app import (
+    DEFAULT,
     DatasetFolders,
+    ExperimentFile,
     JsonFlag,
+    OutFolder,
     command_app,
     console,
     examples,
-    folders_for,
-    v2_enabled,
+    opened,
+    out_folder,
 )
+from fusion_bench.cli._say import complain, say, say_written
 
 if TYPE_CHECKING:
     from fusion_bench.gate import GateResult
@@ -36,9 +40,7 @@ command = command_app()
     ),
 )
 def gate(
-    experiment: Annotated[
-        Path, typer.Argument(help="The experiment's YAML file, with a gate.", metavar="EXPERIMENT")
-    ] = Path("experiments/default.yaml"),
+    experiment: ExperimentFile = DEFAULT,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -71,15 +73,7 @@ def gate(
         ),
     ] = None,
     datasets: DatasetFolders = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for gate.json, gate.md and gate.xml, or for the self-test. Default: "
-            "reports/EXPERIMENT.",
-            metavar="DIR",
-            show_default=False,
-        ),
-    ] = None,
+    out: OutFolder = None,
     markdown: Annotated[
         Path | None, typer.Option(help="File for Markdown; - prints it.", metavar="FILE")
     ] = None,
@@ -87,6 +81,8 @@ def gate(
     json: JsonFlag = False,
 ) -> None:
     """Hold a changed configuration to the committed baseline.
+
+    Writes gate.json, gate.md and gate.xml, or the self-test's report.
 
     Exit codes: 0 passed, 1 a regression, 2 could not be compared, 3 inconclusive and the policy
     blocks. A self-test ends with 1 where a promise is broken.
@@ -102,8 +98,7 @@ def gate(
     if update:
         _update(experiment, baseline, reason, datasets, json=json)
     elif self_test:
-        folder = out or Path("reports") / experiment.stem
-        _self_test(experiment, datasets, runs or 2000, against, folder, json=json)
+        _self_test(experiment, datasets, runs or 2000, against, out, json=json)
     else:
         _gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
 
@@ -123,28 +118,19 @@ def _gate(
     json: bool,
 ) -> None:
     from fusion_bench.cli._gate_table import render
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment import read_experiment
     from fusion_bench.gate import baseline_path, judge
 
-    parsed, source = read_experiment(experiment)
-    with progress_bar() as progress:
-        result = judge(
-            parsed,
-            source,
-            baseline=baseline or baseline_path(experiment),
-            folders=folders_for(datasets, experiment),
-            v2_enabled=v2_enabled(),
-            progress=progress,
-        )
     out, markdown, junit = places
-    printed = _write(result, out or Path("reports") / experiment.stem, markdown, junit)
+    with opened(experiment, datasets) as (parsed, source, how):
+        folder = out_folder(out, experiment)
+        result = judge(parsed, source, baseline=baseline or baseline_path(experiment), **how)
+    printed = _write(result, folder, markdown, junit)
     if json:
         typer.echo(result.model_dump_json())
     elif not printed and not result.refused:
         render(result, console())
     if result.refused:
-        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {result.headline}", err=True)
+        complain(result.headline)
     raise typer.Exit(result.exit_code)
 
 
@@ -178,33 +164,22 @@ def _update(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment import read_experiment
     from fusion_bench.gate import baseline_path, update
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
-    parsed, source = read_experiment(experiment)
     path = baseline or baseline_path(experiment)
-    with progress_bar() as progress:
-        written = update(
-            parsed,
-            source,
-            baseline=path,
-            reason=reason,
-            folders=folders_for(datasets, experiment),
-            v2_enabled=v2_enabled(),
-            progress=progress,
-        )
+    with opened(experiment, datasets) as (parsed, source, how):
+        written = update(parsed, source, baseline=path, reason=reason, **how)
     last = written.history[-1]
     if json:
         typer.echo(last.model_dump_json())
         return
-    typer.echo(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
+    say(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
-        typer.echo(f"  {collection}: {values}")
-    typer.echo("Commit it together with the change.")
+        say(f"  {collection}: {values}")
+    say("Commit it together with the change.")
 
 
 def _self_test(
@@ -212,39 +187,29 @@ def _self_test(
     datasets: list[Path] | None,
     runs: int,
     against: str | None,
-    out: Path,
+    out: Path | None,
     *,
     json: bool,
 ) -> None:
     from fusion_bench.cli._gate_table import render_self_test
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment import read_experiment
     from fusion_bench.files import write_whole
     from fusion_bench.gate.selftest_page import page, picture, plain
     from fusion_bench.gate.trial import name_of
     from fusion_bench.gate.tryout import tryout
 
-    parsed, source = read_experiment(experiment)
-    with progress_bar() as progress:
-        found, systems, checks = tryout(
-            parsed,
-            source,
-            folders=folders_for(datasets, experiment),
-            against=against,
-            runs=runs,
-            v2_enabled=v2_enabled(),
-            progress=progress,
-        )
+    with opened(experiment, datasets) as (parsed, source, how):
+        folder = out_folder(out, experiment)
+        found, systems, checks = tryout(parsed, source, against=against, runs=runs, **how)
         max_drops = {name_of(check): check.max_drop for check in checks}
         files = {
             "self-test.json": plain(found, systems).encode(),
             "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
             "self-test.png": picture(found, max_drops),
         }
-        written = [write_whole(out / name, data) for name, data in files.items()]
+        written = [write_whole(folder / name, data) for name, data in files.items()]
     if json:
         typer.echo(plain(found, systems), nl=False)
     else:
         render_self_test(found, systems, console())
-        typer.echo("Written: " + ", ".join(str(path) for path in written))
+        say_written(written)
     raise typer.Exit(0 if found.holds else 1)

@@ -14,10 +14,10 @@ from fusion_bench.cli._app import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    console,
     examples,
     folders_for,
 )
+from fusion_bench.cli._say import say, say_table, say_written
 
 if TYPE_CHECKING:
     from fusion_bench.evaluate import System
@@ -110,7 +110,7 @@ def rerank(
     command runs again, and pays for nothing twice.
     """
     from fusion_bench.load import find_dataset
-    from fusion_bench.load.dataset import read_spec
+    from fusion_bench.load.spec import read_spec
     from fusion_bench.rerank.candidates import find_system, prepare
     from fusion_bench.rerank.config import chosen, read_config
 
@@ -211,16 +211,16 @@ def _print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
     if as_json:
         typer.echo(encoder.dumps(plan.as_json()))
         return
-    typer.echo(
+    say(
         f"{plan.queries} queries, {plan.documents} pairs of query and document, "
         f"{plan.stored} of them scored already"
     )
-    typer.echo(
+    say(
         f"{plan.calls} calls of {provider.identity.label}: {plan.usage.searches:g} search units, "
         f"about {plan.usage.tokens} tokens, {plan.usage.output_tokens} tokens written"
     )
     unknown = "not known: say --set price.per_1000_searches=… or price.per_million_tokens=…"
-    typer.echo(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
+    say(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
 
 
 def _print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -> None:
@@ -231,8 +231,8 @@ def _print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -
         return
     ledger = meta.ledger
     for label, queries in meta.providers.items():
-        typer.echo(f"{label}: {len(queries)} queries")
-    typer.echo(
+        say(f"{label}: {len(queries)} queries")
+    say(
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
         f"price {ledger['cost']:.4f}; a query took {_ms(ledger['query_ms'])}"
     )
@@ -240,12 +240,13 @@ def _print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -
         _print_rows("latency by number of candidates asked about", ledger["by_candidates"])
     if meta.degraded:
         query, why = next(iter(meta.degraded.items()))
-        typer.echo(
+        say(
             f"degraded: {len(meta.degraded)} queries do not have {meta.asked}'s scores (for "
             f"example {query}: {why}); run the same command again to score them"
         )
-    typer.echo(f"Written: {place}; in dataset.yaml:")
-    typer.echo(entry(place, folder, meta))
+    say(f"Written: {place}; in dataset.yaml:")
+    for line in entry(place, folder, meta).split("\n"):
+        say(line)
 
 
 def _ms(latency: dict[str, Any]) -> str:
@@ -255,14 +256,8 @@ def _ms(latency: dict[str, Any]) -> str:
 
 
 def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    for column in rows[0]:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    console().print(table, markup=False)
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    say_table(list(rows[0]), cells, title=title)
 
 
 def _cell(value: object) -> str:
@@ -304,8 +299,8 @@ def _simulate(
         return
     _print_rows("by failure rate", found.as_json()["by_failure"])
     _print_rows("by deadline, nothing failing", found.as_json()["by_budget"])
-    typer.echo(found.answer)
-    typer.echo(f"Written: {', '.join(str(file) for file in written)}")
+    say(found.answer)
+    say_written(written)
 
 
 def _write_study(found: Study, folder: Path, title: str) -> list[Path]:

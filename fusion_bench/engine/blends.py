@@ -13,7 +13,7 @@ from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Blend, Mixture, RerankBlend
 from fusion_bench.engine.blending import Blending, kept_places, lacks_scores, unscored_by_query
 from fusion_bench.engine.lists import Which, refusal
-from fusion_bench.engine.placed import Refusal, values, why_not
+from fusion_bench.engine.placed import Refusal, values
 from fusion_bench.engine.tops import Tops, all_tops
 from fusion_bench.fuse import Compiled, Fusion
 from fusion_bench.measure import Measure
@@ -70,21 +70,10 @@ def evaluate_blends(
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
 ) -> tuple[Counted | Refusal, ...]:
-    """Evaluate systems of one view; those of one fusion share its lists.
+    """Evaluate systems of one view whose measures can be counted; those of one fusion share lists.
 
-    Args:
-        asked: (T,).
-        runs: A view of the sources that take part in each of them.
-        measures: (M,).
-        spaces: Score space of each rerank list.
-
-    Returns:
-        For each system its values, to the last bit those of ``measure.evaluate`` after
-        ``evaluate.rank`` wherever they are not left open, or why they must be had from there.
+    Arguments and result as for :func:`fusion_bench.engine.evaluate`, which asks for them.
     """
-    reason = why_not(measures)
-    if reason is not None:
-        return (Refusal(reason),) * len(asked)
     found: list[Counted | Refusal] = [Refusal("")] * len(asked)
     groups: dict[tuple[Which, str], list[tuple[int, _Plan]]] = {}
     for number, one in enumerate(asked):

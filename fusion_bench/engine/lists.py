@@ -244,18 +244,18 @@ class RankCoarse(Coarse):
         self.greatest = float(self.tables.max(axis=1).sum())
         # Two columns joined are rounded once; the rest is the rounding of float64 sums.
         self.error = len(self.columns) / 2 + 0.01
-        self.shifted: dict[int, list[KeyArray]] = {}
+        self.shifted: dict[tuple[int, np.dtype[Any]], list[KeyArray]] = {}
 
     def _quantised(
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
         room = 31 - bits if dtype == np.int32 else WIDE_BITS
         scale = (2.0**room - 2 * self.slack) / self.greatest  # what is compared must fit too
-        if bits not in self.shifted:
-            self.shifted[bits] = [
+        if (bits, dtype) not in self.shifted:
+            self.shifted[bits, dtype] = [
                 -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined()
             ]
-        tables = self.shifted[bits]
+        tables = self.shifted[bits, dtype]
         codes = [self._codes(columns)[number] for columns in self._pairs()]
         keys = np.take(tables[0], codes[0], mode="clip")
         part = np.empty_like(keys)

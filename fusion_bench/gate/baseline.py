@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.files import write_whole
 from fusion_bench.order import FloatArray
+from fusion_bench.stored import read_stored
 
 __all__ = [
     "FORMAT_VERSION",
@@ -173,29 +174,18 @@ def read_baseline(path: Path) -> Baseline | None:
     Raises:
         DataError: Not a baseline, of a format that this version does not know, or edited by hand.
     """
+
+    def unchanged(data: dict[str, Any]) -> None:
+        if data.get("seal") != _seal(data):
+            raise DataError(
+                f"{path}: changed since it was written (its seal does not fit): restore it, or "
+                f"{REMEDY}"
+            )
+
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return read_stored(path, Baseline, what="baseline", remedy=REMEDY, check=unchanged)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a JSON baseline: {error}: {REMEDY}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DataError(f"{path}: not a baseline of fusion-bench (no 'format': '{FORMAT}')")
-    if data.get("format_version") != FORMAT_VERSION:
-        raise DataError(
-            f"{path}: baseline format {data.get('format_version')!r}, and this version reads "
-            f"format {FORMAT_VERSION}: {REMEDY}"
-        )
-    if data.get("seal") != _seal(data):
-        raise DataError(
-            f"{path}: changed since it was written (its seal does not fit): restore it, or {REMEDY}"
-        )
-    try:
-        return Baseline.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {place}: {first['msg']}: {REMEDY}") from None
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:

@@ -14,7 +14,8 @@ from fusion_bench.gate.result import (
     LostDocument,
 )
 from fusion_bench.report.markdown import escape
-from fusion_bench.report.tables import number, shown
+from fusion_bench.report.numbers import number
+from fusion_bench.text import shown
 
 __all__ = [
     "bound",

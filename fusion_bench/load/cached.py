@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from fusion_bench.align import AlignedRuns, Ties, align, described
+from fusion_bench.arrays import Array, Stored
 from fusion_bench.ids import Ids, pack
 from fusion_bench.load.cache import Cache, key_of
 from fusion_bench.load.files import qrels_of, run_of
-from fusion_bench.load.store import Array, Stored
 from fusion_bench.load.together import read_together
 from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 

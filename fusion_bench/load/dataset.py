@@ -1,90 +1,26 @@
-"""``dataset.yaml``: what belongs together, read and checked."""
+"""A dataset: everything that a ``dataset.yaml`` names, read and checked."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast
-
-from pydantic import Field
+from typing import TypeVar, cast
 
 from fusion_bench.align import AlignedRuns, Ties
-from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.load.cache import Cache, cache_for
 from fusion_bench.load.cached import Wanted, aligned, load_tables
 from fusion_bench.load.documents import load_documents
 from fusion_bench.load.files import load_queries
 from fusion_bench.load.provenance import ListMeta, read_meta
-from fusion_bench.records import Document, Qrels, Query, Reading, Run, ScoreSpace
+from fusion_bench.load.spec import DatasetSpec, Inside, read_spec
+from fusion_bench.records import Document, Qrels, Query, Run, ScoreSpace
 
-__all__ = [
-    "Dataset",
-    "DatasetSpec",
-    "documents_of",
-    "find_dataset",
-    "list_datasets",
-    "load_dataset",
-    "read_spec",
-]
+__all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
 
-FILE = "dataset.yaml"
 T = TypeVar("T", Qrels, Run)
-
-
-class RunSpec(StrictModel):
-    """One run of a ``dataset.yaml``: its file, its roles, and how it is read (see ``Reading``)."""
-
-    path: str
-    roles: tuple[str, ...] = ()
-    rank_from: Literal["score", "column"] = "score"
-    source_ties: Literal["trec", "file"] = "trec"
-    on_duplicate: Literal["error", "best_rank"] = "error"
-    drop_zero_scores: bool = False
-
-    @property
-    def reading(self) -> Reading:
-        """The options that decide its ranks."""
-        return Reading(self.rank_from, self.source_ties, self.on_duplicate, self.drop_zero_scores)
-
-
-class RerankSpec(RunSpec):
-    """One rerank list: as a run, plus what its numbers mean."""
-
-    score_space: ScoreSpace
-
-
-class DatasetSpec(StrictModel):
-    """What a ``dataset.yaml`` says.
-
-    Attributes:
-        name: The dataset's name.
-        version: Raised by its owner when the contents change.
-        description: One line for ``dataset list``.
-        licence: Terms of the data.
-        qrels: File of judgements.
-        queries: JSON Lines of queries: text, type, intent, confidence, group, split.
-        documents: JSON Lines of documents: id, text.
-        judgments: How the judgements came about; says what an unjudged document means.
-        runs: Run files by name.
-        rerank: Rerank lists by name.
-        binary_relevance: Grade from which binary measures count a document as relevant.
-    """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
-    version: str = "1"
-    description: str = ""
-    licence: str = ""
-    qrels: str
-    queries: str | None = None
-    documents: str | None = None
-    judgments: Literal["pooled", "sparse", "complete"] = "pooled"
-    runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
-    rerank: dict[str, RerankSpec] = Field(default_factory=dict)
-    binary_relevance: Annotated[int, Field(ge=1)] = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,42 +137,6 @@ class Dataset:
         return hashlib.sha256(repr(sorted(self.digests().items())).encode()).hexdigest()
 
 
-def find_dataset(name: str, folders: Collection[Path], *, where: str = "") -> Path:
-    """The ``dataset.yaml`` that a name or a path stands for.
-
-    Args:
-        name: A dataset's name, a folder, or a ``.yaml`` file.
-        folders: Where named datasets live, in order.
-        where: Prefix of the message that says where the name stands.
-
-    Raises:
-        UnknownNameError: There is none; lists the names that there are, and where they live.
-    """
-    given = Path(name)
-    if given.suffix in {".yaml", ".yml"}:
-        return given
-    if (given / FILE).is_file() and (given.is_absolute() or len(given.parts) > 1):
-        return given / FILE
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
-        for folder in folders:
-            if (folder / name / FILE).is_file():
-                return folder / name / FILE
-    known = {path.parent.name for folder in folders for path in list_datasets(folder)}
-    looked = ", ".join(str(folder) for folder in folders)
-    raise UnknownNameError("dataset", name, known, where=f"{where}: in {looked}".lstrip(": "))
-
-
-def list_datasets(folder: Path) -> list[Path]:
-    """Every ``dataset.yaml`` one level below ``folder``."""
-    return sorted(folder.glob(f"*/{FILE}"))
-
-
-def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
-    """What a ``dataset.yaml`` says, and where it says it."""
-    source = read_yaml(path)
-    return validated(DatasetSpec, source.data, source.where), source
-
-
 def load_dataset(
     path: Path,
     *,
@@ -258,7 +158,7 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
-    inside = _Inside(source)
+    inside = Inside(source)
     if spec.documents is not None:
         inside(spec.documents, "documents")
     files = [Wanted(inside(spec.qrels, "qrels"))]
@@ -307,7 +207,7 @@ def documents_of(path: Path) -> dict[str, Document]:
             f"{path}: no 'documents': name a JSON Lines file with the texts, one "
             '{"id": …, "text": …} a line'
         )
-    return load_documents(_Inside(source)(spec.documents, "documents"))
+    return load_documents(Inside(source)(spec.documents, "documents"))
 
 
 def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:
@@ -320,23 +220,3 @@ def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:
             "use the same query ids"
         )
     return queries
-
-
-class _Inside:
-    """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.folder = source.path.parent.resolve()
-
-    def __call__(self, given: str, *location: str) -> Path:
-        try:
-            path = (self.folder / given).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
-            raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
-        if not path.is_relative_to(self.folder):
-            raise ConfigError(
-                f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
-                "copy the file into it"
-            )
-        return self.source.path.parent / given

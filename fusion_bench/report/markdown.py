@@ -11,8 +11,9 @@ import yaml
 from fusion_bench.report import tables
 from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
-from fusion_bench.report.tables import Table, shown
+from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
+from fusion_bench.text import shown
 
 __all__ = ["Picture", "escape", "render"]
 

@@ -8,13 +8,13 @@ Format history:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from fusion_bench.errors import DataError
+from fusion_bench.stored import read_stored
 
 __all__ = [
     "FORMAT_VERSION",
@@ -268,21 +268,6 @@ def read_report(path: Path) -> Report:
         DataError: No such file, not a report, or a format this version does not know.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return read_stored(path, Report, what="report", remedy="run the experiment again")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a JSON report: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DataError(f"{path}: not a report of fusion-bench (no 'format': '{FORMAT}')")
-    if data.get("format_version") != FORMAT_VERSION:
-        raise DataError(
-            f"{path}: report format {data.get('format_version')!r}, and this version reads format "
-            f"{FORMAT_VERSION}: run the experiment again"
-        )
-    try:
-        return Report.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {place}: {first['msg']}: run the experiment again") from None

@@ -1,8 +1,6 @@
 """Tables as rows of strings: the one place that decides what a report shows and how it is written.
 
-Markdown and the terminal only draw them. Numbers follow fixed rules: means have 4 decimals,
-differences a sign, p-values no leading zero. No number is rounded to 0, and no p across the level
-it was tested at: more decimals are shown instead.
+Markdown and the terminal only draw them.
 """
 
 from __future__ import annotations
@@ -21,6 +19,8 @@ from fusion_bench.report.model import (
     SystemResult,
     TieResult,
 )
+from fusion_bench.report.numbers import UNADJUSTED, interval, known, number, p_value, share, whole
+from fusion_bench.text import shown
 
 __all__ = [
     "Column",
@@ -45,12 +45,6 @@ __all__ = [
 Tone: TypeAlias = Literal["plain", "baseline", "better", "worse", "doubtful", "bound"]
 
 TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdict": "doubtful"}
-#: Stands beside every p that is not adjusted for the number of comparisons.
-UNADJUSTED = "†"
-#: A p above this is not 1 either.
-NEARLY_ONE = 0.9995
-#: Beyond this many decimals a number is float noise.
-MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -84,58 +78,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-
-
-def shown(text: str) -> str:
-    r"""A name as it is, but for control characters, which appear as ``\n`` or ``\x1b``."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def known(value: float | None) -> bool:
-    """Whether there is a number: None and NaN are none."""
-    return value is not None and not math.isnan(value)
-
-
-def number(value: float | None, *, signed: bool = False) -> str:
-    """Four decimals, or as many as it takes to tell it from 0; ``n/a`` for no number."""
-    if value is None or math.isnan(value):
-        return "n/a"
-    for decimals in range(4, MOST_DECIMALS + 1):
-        text = f"{value:{'+' if signed else ''}.{decimals}f}"
-        if float(text) != 0:
-            return text
-    return "0.0000"
-
-
-def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """``[low, high]``, or ``n/a``."""
-    if not (known(low) and known(high)):
-        return "n/a"
-    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
-
-
-def p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:
-    """``<.001`` or ``.012``, on the same side of ``alpha`` as the exact value; † = unadjusted."""
-    mark = "" if adjusted else UNADJUSTED
-    if p is None or math.isnan(p):
-        return "n/a"
-    if p < 0.001 <= alpha:
-        return f"<.001{mark}"
-    if p >= NEARLY_ONE:
-        return f"{'1' if p == 1 else '>.999'}{mark}"
-    if p <= 0:  # no test gives that, but a report may say it
-        return f"0{mark}"
-    decimals = 3
-    while not float(text := f"{p:.{decimals}f}") or (float(text) < alpha) != (p < alpha):
-        decimals += 1
-    return f"{text.removeprefix('0')}{mark}"
-
-
-def share(value: float | None) -> str:
-    """A percentage with one decimal; never 0 for a little more than that."""
-    if value is None or math.isnan(value):
-        return "n/a"
-    return "<0.1 %" if 0 < value < 0.0005 else f"{100 * value:.1f} %"
 
 
 def level(report: Report) -> float:
@@ -385,14 +327,10 @@ def _price_row(collection: Collection, row: SystemResult, run: RunInfo) -> Row:
     cells = (
         number(row.measures[collection.primary].mean),
         "" if found is None else number(found.difference, signed=True),
-        *(_whole(latency.get(key)) for key in ("p50", "p95")),
+        *(whole(latency.get(key)) for key in ("p50", "p95")),
         number(per * float(ledger.get("cost", math.nan))),
-        _whole(per * float(ledger.get("tokens", math.nan))),
-        *(_whole(ledger.get(key)) for key in ("calls", "retries")),
+        whole(per * float(ledger.get("tokens", math.nan))),
+        *(whole(ledger.get(key)) for key in ("calls", "retries")),
         f"{run.degraded:,}",
     )
     return Row((shown(row.name), shown(run.provider or "unknown"), *cells))
-
-
-def _whole(value: float | None) -> str:
-    return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"

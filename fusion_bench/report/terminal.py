@@ -16,6 +16,7 @@ from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
+from fusion_bench.text import shown
 
 __all__ = ["render"]
 
@@ -49,7 +50,7 @@ def render(report: Report, console: Console) -> None:
     if not report.provenance.v2_enabled:
         settings.append("RAG_FUSION_V2_ENABLED off")
     origin = f"{report.provenance.source}, {report.provenance.created}"
-    _say(console, tables.shown(report.name), style="bold")
+    _say(console, shown(report.name), style="bold")
     _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
     for collection in report.collections:
         console.print()
@@ -57,10 +58,10 @@ def render(report: Report, console: Console) -> None:
 
 
 def _collection(report: Report, collection: Collection, console: Console) -> None:
-    of = "" if collection.split is None else f", split {tables.shown(collection.split)}"
+    of = "" if collection.split is None else f", split {shown(collection.split)}"
     if collection.query_type is not None:
-        of += f", type {tables.shown(collection.query_type)}"
-    name = f"{tables.shown(collection.name)} {tables.shown(collection.version)}"
+        of += f", type {shown(collection.query_type)}"
+    name = f"{shown(collection.name)} {shown(collection.version)}"
     _say(console, f"{name}{of}: {len(collection.queries):,} queries", style="bold")
     for sentence in sentences(report, collection):
         warns = sentence.kind == "warning"
@@ -100,7 +101,7 @@ def _say(console: Console, text: str, *, style: str = "") -> None:
 
 def _encodable(text: str, console: Console) -> str:
     """What the output can hold; nothing in a report may steer the terminal."""
-    text = tables.shown(text)
+    text = shown(text)
     if console.encoding.lower().startswith("utf"):
         return text
     return text.translate(PLAIN).encode(console.encoding, "replace").decode(console.encoding)

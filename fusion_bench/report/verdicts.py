@@ -7,28 +7,24 @@ keep to what was tested. Findings come first, warnings after them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fusion_bench.columns import factorize
+from fusion_bench.report.doubts import doubts
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
-from fusion_bench.report.tables import coverage, interval, level, number, p_value, ranked, shown
-from fusion_bench.report.tables import share as percent
+from fusion_bench.report.numbers import interval, number, p_value
+from fusion_bench.report.tables import coverage, level, ranked
 from fusion_bench.statistics import estimate
+from fusion_bench.text import shown
 
 __all__ = ["Sentence", "sentences"]
 
-#: Warn where more of the top 10 than this is unjudged.
-UNJUDGED = 0.2
-#: Warn where ties decide the value of more of the queries than this.
-TIED = 0.05
 #: Values closer than this are equal.
 NOISE = 1e-12
-#: So many names are listed before "and n more".
-LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -48,17 +44,9 @@ def sentences(report: Report, collection: Collection) -> tuple[Sentence, ...]:
         *_power(collection),
         *_headroom(collection),
     ]
-    warnings = [
-        *_switch(report),
-        *_inputs(collection),
-        *_scores(collection),
-        *_unjudged(collection),
-        *_flips(collection),
-        *_tied(collection),
-    ]
     return (
         *(Sentence("finding", text) for text in found),
-        *(Sentence("warning", text) for text in warnings),
+        *(Sentence("warning", text) for text in doubts(report, collection)),
     )
 
 
@@ -66,13 +54,6 @@ def _mean(collection: Collection, row: SystemResult) -> float:
     """The primary mean; without one it is below all others."""
     mean = row.measures[collection.primary].mean
     return -np.inf if mean is None or np.isnan(mean) else mean
-
-
-def _names(names: Sequence[str]) -> str:
-    listed = [shown(name) for name in names[:LISTED]]
-    if len(names) > LISTED:
-        listed.append(f"{len(names) - LISTED} more")
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
 def _by(found: ComparisonResult, alpha: float) -> str:
@@ -277,91 +258,3 @@ def _headroom(collection: Collection) -> Iterator[str]:
         f"Headroom: {shown(top.name)} would reach {number(mean)}, "
         f"{number(mean - best, signed=True)} over the best system ({shown(top.note)})."
     )
-
-
-def _switch(report: Report) -> Iterator[str]:
-    if not report.provenance.v2_enabled:
-        yield (
-            "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
-            "position_aware as replace."
-        )
-
-
-def _inputs(collection: Collection) -> Iterator[str]:
-    """Lists that lack answers or are padded."""
-    for run in collection.runs:
-        if run.unanswered:
-            effect = (
-                "where it stands alone they score 0"
-                if run.kind == "run"
-                else "their candidates have no rerank score"
-            )
-            yield (
-                f"{shown(run.name)} returned nothing for {run.unanswered:,} judged queries of the "
-                f"dataset: {effect}."
-            )
-    for run in collection.runs:
-        if not run.known_documents:
-            where = "is judged" if run.kind == "run" else "stands in any run"
-            yield (
-                f"No document of {shown(run.name)} {where}: check that the same document ids are "
-                "used everywhere before trusting a number here."
-            )
-    for run in collection.runs:
-        padded = run.kind == "run" and run.zero_scores
-        if padded and not run.reading.get("drop_zero_scores"):
-            yield (
-                f"{shown(run.name)} has {run.zero_scores:,} rows scored exactly 0, most likely "
-                "padding that fusion takes for results: see drop_zero_scores."
-            )
-
-
-def _scores(collection: Collection) -> Iterator[str]:
-    """Rerank lists that are not what their scores say, or not all one provider's."""
-    for run in collection.runs:
-        if run.degraded:
-            yield (
-                f"{shown(run.name)} is degraded: {run.degraded:,} queries of the dataset do not "
-                f"have the scores of {shown(run.provider or 'its provider')}."
-            )
-        for note in run.notes:
-            yield f"{shown(note[0].upper())}{shown(note[1:])}."
-
-
-def _unjudged(collection: Collection) -> Iterator[str]:
-    """Too many unjudged documents to trust a measure; where all are judged there are none."""
-    if collection.judgments == "complete":
-        return
-    rows = [row for row in ranked(collection) if (row.unjudged or 0) > UNJUDGED]
-    if rows:
-        worst = max(rows, key=lambda row: row.unjudged or 0)
-        names = _names([row.name for row in rows])
-        yield (
-            f"More than {UNJUDGED:.0%} of the top 10 is unjudged for {names} (at most "
-            f"{percent(worst.unjudged)}): good documents may count as bad."
-        )
-
-
-def _flips(collection: Collection) -> Iterator[str]:
-    names = [c.candidate for c in collection.comparisons if c.verdict == "no verdict"]
-    if names:
-        yield (
-            f"Over judged documents only, the difference of {_names(names)} to the baseline does "
-            "not keep its sign: unjudged documents decide, so no verdict is drawn."
-        )
-
-
-def _tied(collection: Collection) -> Iterator[str]:
-    total = len(collection.queries)
-    affected = {
-        row.name: ties.affected
-        for row in ranked(collection)
-        if (ties := row.measures[collection.primary].ties) and ties.affected > TIED * total
-    }
-    if affected:
-        most = max(affected.values())
-        yield (
-            f"The order of tied documents decides {collection.primary} on more than {TIED:.0%} of "
-            f"the queries for {_names(list(affected))} (at most {most:,} of {total:,}): see the "
-            "tie orders."
-        )

@@ -15,7 +15,7 @@ from fusion_bench.evaluate import Ranking, System, rankings
 from fusion_bench.experiment import read_experiment
 from fusion_bench.fuse import fusions
 from fusion_bench.load import Dataset, documents_of, load_dataset
-from fusion_bench.load.dataset import DatasetSpec, read_spec
+from fusion_bench.load.spec import DatasetSpec, read_spec
 from fusion_bench.records import Document
 from fusion_bench.rerank.pipeline import Candidate
 

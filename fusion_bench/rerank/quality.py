@@ -13,7 +13,7 @@ from fusion_bench.blend.replace import Replace
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.load import load_dataset
-from fusion_bench.load.dataset import DatasetSpec, read_spec
+from fusion_bench.load.spec import DatasetSpec, read_spec
 from fusion_bench.measure import parse_measure
 from fusion_bench.rerank.simulate import Quality
 

@@ -192,7 +192,7 @@ class Session:
     def _again(self, error: Exception) -> bool | float:
         """Whether to call again, and after how many seconds if the provider said so."""
         retry = self._settings.retry
-        if not isinstance(error, ProviderError) or error.kind not in retry.on:
+        if not isinstance(error, ProviderError) or error.kind not in retry.failure_kinds:
             return False
         if error.retry_after is None:
             return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from fusion_bench.config import StrictModel
 from fusion_bench.rerank.breaker import BreakerRules
@@ -23,14 +25,29 @@ class Retry(StrictModel):
         wait_initial: Seconds before the second; each further wait doubles, plus jitter.
         wait_max: No wait is longer; a provider that asks for more is not asked again.
         wait_jitter: Up to so many seconds more, by chance, so that clients do not come together.
-        on: The failures after which it makes sense.
+        failure_kinds: The failures after which it makes sense.
     """
 
     attempts: Annotated[int, Field(ge=1)] = 5
     wait_initial: Annotated[float, Field(ge=0)] = 1.0
     wait_max: Annotated[float, Field(ge=0)] = 60.0
     wait_jitter: Annotated[float, Field(ge=0)] = 1.0
-    on: tuple[Literal["rate_limit", "connection", "server", "timeout"], ...] = ("rate_limit",)
+    failure_kinds: tuple[Literal["rate_limit", "connection", "server", "timeout"], ...] = (
+        "rate_limit",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_the_old_key(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        # YAML 1.1 reads a bare `on` as true, so that the old key had to be quoted.
+        if isinstance(data, Mapping) and ("on" in data or True in data):
+            raise PydanticCustomError(
+                "unknown_key",
+                "'on', which YAML reads as true, is now called 'failure_kinds': write "
+                "'failure_kinds: [rate_limit, connection, server]'",
+                {"key": "on"},
+            )
+        return data
 
 
 class Budget(StrictModel):
@@ -76,7 +93,7 @@ class Settings(StrictModel):
     skip_limit: Annotated[int, Field(ge=0)] = 10
     on_timeout: Literal["fused", "next"] = "fused"
     strict: bool = True
-    retry: Retry = Retry(on=("rate_limit", "connection", "server"))
+    retry: Retry = Retry(failure_kinds=("rate_limit", "connection", "server"))
     breaker: BreakerRules = BreakerRules()
 
     @classmethod

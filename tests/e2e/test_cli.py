@@ -102,6 +102,31 @@ def test_a_misused_command_is_exit_code_2(
     assert not (root / "reports").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["evl"], "unknown command 'evl'; did you mean 'eval'? (known: compare, dataset, eval,"),
+        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: compare,"),
+        (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
+        (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
+        (["dataset", "show"], "Missing argument 'NAME'."),
+        (["compare"], "Missing argument 'FILE'."),
+        (["explain"], "Missing argument 'QUERY'."),
+        (["rerank"], "Missing option '--dataset'."),
+        (["explain", "q", "--top", "x"], "Invalid value for '--top': Input should be a valid"),
+    ],
+)
+def test_a_misused_command_says_what_was_meant(
+    arguments: list[str], says: str, capsys: Capture
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+    assert "-h' for help." in err
+    assert "\x1b" not in err
+
+
 @pytest.mark.parametrize("arguments", [[], ["dataset"]])
 def test_without_a_command_help_is_shown(arguments: list[str], capsys: Capture) -> None:
     assert main(arguments) == 2

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from fusion_bench.align import AlignedRuns
+from fusion_bench.arrays import open_stored, put
 from fusion_bench.errors import DataError
 from fusion_bench.files import whole_file
 from fusion_bench.load import Dataset, cache, load_dataset, seals
 from fusion_bench.load._rows import Kind
 from fusion_bench.load.cache import FOLDER, Cache
-from fusion_bench.load.store import open_stored, put
 from fusion_bench.load.together import read_together
 
 YAML = """
@@ -203,7 +203,7 @@ def test_a_stored_type_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 def test_another_version_is_not_believed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(made)
     before = [path.stat().st_ino for path in entries(made)]
-    monkeypatch.setattr("fusion_bench.load.store.__version__", "0.0.0")
+    monkeypatch.setattr("fusion_bench.arrays.__version__", "0.0.0")
     all_same(load(made), plain(made))
     assert [path.stat().st_ino for path in entries(made)] != before
 

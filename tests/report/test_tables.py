@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.report import tables
 from fusion_bench.report.model import TieResult
-from fusion_bench.report.tables import interval, number, p_value, share, shown
+from fusion_bench.report.numbers import interval, number, p_value, share
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 
@@ -121,11 +121,6 @@ def test_no_p_is_shown_as_0_or_on_the_other_side_of_the_level(alpha: float) -> N
 )
 def test_shares(value: float | None, text: str) -> None:
     assert share(value) == text
-
-
-def test_names_are_shown_without_control_characters() -> None:
-    assert shown("a\nb\x1b[31m\u202e\xa0é 中") == "a\\nb\\x1b[31m\\u202e\\xa0é 中"
-    assert shown(shown("a\nb")) == "a\\nb"
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,8 @@ def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
         asked = providers.build({"method": dialect, **where, **model})
 
         async def go() -> list[Answer]:
-            settings = Settings(retry=FAST.model_copy(update={"on": Settings().retry.on}))
+            kinds = Settings().retry.failure_kinds
+            settings = Settings(retry=FAST.model_copy(update={"failure_kinds": kinds}))
             async with asked.open() as reranker:
                 pace = Pace(concurrency=16, requests_per_minute=None)
                 chain = Chain([Session(reranker, settings, pace=pace)], settings)

@@ -278,6 +278,9 @@ def test_texts_that_are_missing(
         ),
         ("settings: {top_k: 0}\n", "c.yaml:1: settings.top_k: input should be greater than"),
         ("settings: {tpo_k: 1}\n", "settings.tpo_k: unknown key 'tpo_k'; did you mean 'top_k'"),
+        ("settings: {retry: {on: [server]}}\n", "settings.retry.on: 'on', which YAML reads"),
+        ("settings: {retry: {'on': [server]}}\n", "is now called 'failure_kinds': write"),
+        ("settings: {retry: {failure_kinds: [x]}}\n", "settings.retry.failure_kinds.0: input"),
         ("simulation: {latency: {p50: 9, p95: 1}}\n", "p95 (1 ms) is below p50 (9 ms)"),
     ],
 )
@@ -390,7 +393,7 @@ def test_ctrl_c_keeps_what_was_paid(tmp_path: Path) -> None:
 def test_retries_are_counted_and_not_printed(root: Path) -> None:
     """Nobody listens at that port, so that every call is tried again."""
     Path("rerank.yaml").write_text(
-        "settings: {retry: {attempts: 2, 'on': [connection], wait_initial: 0.01}}\n"
+        "settings: {retry: {attempts: 2, failure_kinds: [connection], wait_initial: 0.01}}\n"
         "providers: {away: {method: cohere, base_url: 'http://127.0.0.1:9'}}\n"
     )
     options = ["--dataset", "tiny", "--system", "a", "--provider", "away"]

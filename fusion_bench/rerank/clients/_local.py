@@ -4,17 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.records import ScoreSpace
+from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply
 
-__all__ = ["DEFAULT_MODEL", "Local", "digest"]
+__all__ = ["Local", "LocalProvider", "digest"]
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 #: Bytes read at a time.
 CHUNK = 1 << 20
+
+
+class LocalProvider(Provider):
+    """A cross-encoder that costs time and nothing else.
+
+    Attributes:
+        max_length: Tokens of a pair of query and document.
+    """
+
+    model: str = DEFAULT_MODEL
+    max_length: Annotated[int, Field(ge=8)] = 512
+    space: ScoreSpace = "logit"
+    batch: int = 32
+    max_tokens: int | None = None
+    concurrency: int = 1
+    price: Price | None = Price()
+
+    @property
+    @abstractmethod
+    def weights(self) -> str:
+        """Digest of its files; empty where they are not at hand."""
+
+    @property
+    def identity(self) -> Identity:
+        """With the digest of the model's files in the place of an endpoint."""
+        cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
+        return replace(super().identity, endpoint=self.weights, truncation=cut)
 
 
 class Local:

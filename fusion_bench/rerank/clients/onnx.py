@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.extras import require
-from fusion_bench.records import ScoreSpace
-from fusion_bench.rerank.clients._base import Price, Provider, providers
-from fusion_bench.rerank.clients._local import DEFAULT_MODEL, Local, digest
-from fusion_bench.rerank.protocol import Identity, Reranker
+from fusion_bench.rerank.clients._base import providers
+from fusion_bench.rerank.clients._local import Local, LocalProvider, digest
+from fusion_bench.rerank.protocol import Reranker
 
 __all__ = ["OnnxCrossEncoder"]
 
 
 @providers.register
-class OnnxCrossEncoder(Provider):
+class OnnxCrossEncoder(LocalProvider):
     """A model with one logit for a pair of query and document, on one CPU thread.
 
     Attributes:
@@ -33,21 +30,12 @@ class OnnxCrossEncoder(Provider):
     source: ClassVar[str] = "a model of one's own; sbert.net cross-encoders"
 
     method: Literal["onnx"] = "onnx"
-    model: str = DEFAULT_MODEL
     folder: Path
-    max_length: Annotated[int, Field(ge=8)] = 512
-    space: ScoreSpace = "logit"
-    batch: int = 32
-    max_tokens: int | None = None
-    concurrency: int = 1
-    price: Price | None = Price()
 
     @property
-    def identity(self) -> Identity:
-        """With the digest of the model's files."""
-        files = digest(self._files())
-        cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
-        return replace(super().identity, endpoint=files, truncation=cut)
+    def weights(self) -> str:
+        """Digest of model and tokeniser."""
+        return digest(self._files())
 
     def _files(self) -> tuple[Path, Path]:
         inside = self.folder / "onnx/model.onnx"

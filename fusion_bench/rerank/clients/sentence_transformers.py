@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.extras import require
-from fusion_bench.records import ScoreSpace
-from fusion_bench.rerank.clients._base import Price, Provider, providers
-from fusion_bench.rerank.clients._local import DEFAULT_MODEL, Local, digest
-from fusion_bench.rerank.protocol import Identity, Reranker
+from fusion_bench.rerank.clients._base import providers
+from fusion_bench.rerank.clients._local import Local, LocalProvider, digest
+from fusion_bench.rerank.protocol import Reranker
 
 __all__ = ["SentenceTransformers"]
 
 
 @providers.register
-class SentenceTransformers(Provider):
+class SentenceTransformers(LocalProvider):
     """Any ``CrossEncoder`` of one class; raw logits, so that the scale is known.
 
     Attributes:
@@ -33,23 +29,14 @@ class SentenceTransformers(Provider):
     source: ClassVar[str] = "sbert.net cross-encoders"
 
     method: Literal["sentence_transformers"] = "sentence_transformers"
-    model: str = DEFAULT_MODEL
     device: str | None = None
-    max_length: Annotated[int, Field(ge=8)] = 512
-    space: ScoreSpace = "logit"
-    batch: int = 32
-    max_tokens: int | None = None
-    concurrency: int = 1
-    price: Price | None = Price()
 
     @property
-    def identity(self) -> Identity:
-        """With the digest of the weights where they lie in a folder."""
+    def weights(self) -> str:
+        """Digest of the weights where they lie in a folder."""
         folder = Path(self.model)
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
-        cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
-        endpoint = digest(files) if files else ""
-        return replace(super().identity, endpoint=endpoint, truncation=cut)
+        return digest(files) if files else ""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Reranker]:

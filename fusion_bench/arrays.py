@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fusion_bench._version import __version__
 from fusion_bench.files import whole_file
 
-__all__ = ["Array", "Stored", "open_stored", "put"]
+__all__ = ["Array", "Stored", "is_stored", "open_stored", "opened", "put"]
 
 Array = NDArray[np.generic]
 MAGIC = b"FUSIONB1"
@@ -94,33 +94,62 @@ def _made_by() -> dict[str, str]:
     return {"library": __version__, "byte_order": sys.byteorder}
 
 
+def is_stored(path: Path) -> bool:
+    """Whether a file begins as :func:`put` begins one.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def open_stored(path: Path, key: str) -> Stored | None:
     """Map a stored file; None where there is none or it is not what it should be."""
     try:
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _decoded(mapped, key)
-    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return opened(path, key)
+    except (OSError, ValueError):
         return None  # whatever is wrong with it, it is made anew
 
 
-def _decoded(mapped: mmap.mmap, key: str) -> Stored | None:
+def opened(path: Path, key: str) -> Stored:
+    """Map a stored file.
+
+    Raises:
+        OSError: There is none, or it cannot be read.
+        ValueError: It is not what it should be; says why.
+    """
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return _decoded(mapped, _header(mapped, key))
+    except (KeyError, TypeError, struct.error) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def _header(mapped: mmap.mmap, key: str) -> dict[str, Any]:
+    """What the file says of itself, and where its arrays begin."""
     magic, length, checksum = PREFIX.unpack(mapped[: PREFIX.size])
     text = mapped[PREFIX.size : PREFIX.size + length]
     if magic != MAGIC or zlib.crc32(text) != checksum:
-        return None
-    header = json.loads(text)
-    if header["key"] != key or any(header[name] != own for name, own in _made_by().items()):
-        return None
-    arrays, at = {}, PREFIX.size + length
+        raise ValueError("the header does not agree with its checksum")
+    header: dict[str, Any] = json.loads(text)
+    for name, own in (_made_by() | {"key": key}).items():
+        if header[name] != own:
+            raise ValueError(f"{name} is {header[name]!r}, and {own!r} is needed")
+    return header | {"start": PREFIX.size + length}
+
+
+def _decoded(mapped: mmap.mmap, header: Mapping[str, Any]) -> Stored:
+    arrays, at = {}, header["start"]
     for name, (dtype, shape, _) in header["arrays"].items():
         if dtype not in DTYPES:
-            return None
+            raise ValueError(f"array {name!r} is of type {dtype!r}")
         at += -at % ALIGNMENT
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(mapped, dtype, count, at).reshape(shape)
         at += arrays[name].nbytes
     if at != len(mapped):
-        return None
+        raise ValueError(f"{len(mapped)} bytes, and {at} are needed")
     checksums = {name: crc for name, (_, _, crc) in header["arrays"].items()}
     return Stored(header["facts"], arrays, checksums)

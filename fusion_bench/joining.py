@@ -1,0 +1,194 @@
+"""Which documents are the candidates of a query, and where each table's rows stand among them.
+
+A candidate is an integer, its key: the query above, the document's common code below, from the
+greatest id down, so that sorted keys stand in the order of the ``trec`` rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench import native
+from fusion_bench.codes import dense
+from fusion_bench.columns import query_of_rows, rows_of, to_offsets
+from fusion_bench.ids import Ids, pack, union
+from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.records import Qrels, Run
+
+__all__ = [
+    "codes_in",
+    "common_vocabulary",
+    "find",
+    "ideal",
+    "judgements",
+    "keyed",
+    "placed",
+    "spread",
+]
+
+#: Where rows stand among the candidates, and which rows these are.
+Found: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
+#: Rows that are sorted together.
+BLOCK = 1 << 15
+
+
+def common_vocabulary(tables: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[IntArray]]:
+    """The ids of all tables, sorted by bytes, and each table's codes among them."""
+    packed = [pack(table) for table in tables]
+    if None not in packed:
+        return union(cast("list[Ids]", packed))
+    vocabulary = tuple(sorted(set[str]().union(*tables)))
+    return vocabulary, [codes_in(vocabulary, table) for table in tables]
+
+
+def codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
+    """The code of each name; -1 for one that is not in the vocabulary."""
+    if isinstance(vocabulary, Ids) and (packed := pack(names)) is not None:
+        together, (known, wanted) = union([vocabulary, packed])
+        lookup = np.full(len(together), -1)
+        lookup[known] = np.arange(len(vocabulary))
+        return lookup[wanted]
+    codes = {document: code for code, document in enumerate(vocabulary)}
+    return np.array([codes.get(name, -1) for name in names], dtype=np.int64)
+
+
+def placed(
+    queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
+) -> tuple[IntArray, IntArray, list[Found]]:
+    """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
+    if native.usable() and (made := _natively(queries, runs, codes, bits)) is not None:
+        return made
+    sources = [keyed(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
+    candidates, places = _candidates([keys for keys, _ in sources], bits, len(queries))
+    offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
+    found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
+    return candidates, offsets, found
+
+
+def _natively(
+    queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
+) -> tuple[IntArray, IntArray, list[Found]] | None:
+    """The same by the loop in C; None where that has no room."""
+    made = native.candidates(
+        [_listed(run, own, queries) for run, own in zip(runs, codes, strict=True)], bits
+    )
+    if made is None:
+        return None
+    candidates, offsets, places = made
+    found: list[Found] = []
+    for at in places:
+        every = at.min(initial=0) >= 0
+        rows: IntArray | slice = slice(None) if every else np.flatnonzero(at >= 0)
+        found.append((at[rows], rows))
+    return candidates, offsets, found
+
+
+def _listed(run: Run, codes: IntArray, queries: tuple[str, ...]) -> native.Listed:
+    """Where the rows of each judged query are."""
+    index = {query: q for q, query in enumerate(run.queries)}
+    own = np.array([index.get(query, -1) for query in queries], dtype=np.int64)
+    counts = np.where(own >= 0, np.diff(run.offsets)[own], 0)
+    documents = np.ascontiguousarray(run.documents)
+    return native.Listed(documents, np.ascontiguousarray(codes), run.offsets[own], counts)
+
+
+def keyed(
+    table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
+) -> tuple[IntArray, IntArray | slice]:
+    """The rows of judged queries and known documents, by query.
+
+    Args:
+        table: With rows.
+        codes: Shape (vocabulary of the table,): the common code of its documents; -1 = not known.
+        queries: The judged queries.
+        bits: What a common code fits into.
+
+    Returns:
+        For each such row an integer that sorts by query, then by document id from above, and the
+        row in the table.
+    """
+    index = {query: q for q, query in enumerate(queries)}
+    query = np.array([index.get(q, -1) for q in table.queries], dtype=np.int64)
+    known = np.flatnonzero(query >= 0)
+    known = known[np.argsort(query[known], kind="stable")]
+    rows: IntArray | slice = slice(None)  # mostly all of them, as they stand
+    if len(known) < len(query) or (np.diff(known) < 0).any():
+        rows = rows_of(table.offsets, known)
+    owner = np.repeat((query[known] + 1) << bits, np.diff(table.offsets)[known])
+    documents = codes[table.documents[rows]]
+    # A negative number has all its upper bits set: ~code is a query's worth minus the code.
+    keys = owner + ~documents
+    if codes.min(initial=0) < 0 and not (there := documents >= 0).all():
+        return keys[there], np.arange(len(table.documents))[rows][there]
+    return keys, rows
+
+
+def _candidates(
+    keys: Sequence[IntArray], bits: int, queries: int
+) -> tuple[IntArray, list[IntArray]]:
+    """The distinct keys, sorted, and the place of each table's keys among them.
+
+    Works on some queries at a time: what is sorted together stays in the processor's cache.
+    """
+    rows = sum(map(len, keys))
+    step = max(queries * BLOCK // max(rows, 1), 1)
+    limits = np.append(np.arange(0, queries, step), queries) << bits
+    cuts = np.array([np.searchsorted(key, limits) for key in keys])
+    places = [np.empty(len(key), dtype=np.int64) for key in keys]
+    found: list[IntArray] = []
+    before = 0
+    for start, stop in zip(cuts.T[:-1], cuts.T[1:], strict=True):
+        parts = [slice(*ends) for ends in zip(start.tolist(), stop.tolist(), strict=True)]
+        block = np.concatenate([key[part] for key, part in zip(keys, parts, strict=True)])
+        codes, distinct = dense(block)
+        found.append(block[distinct])
+        codes += before
+        for place, part, own in zip(
+            places, parts, np.split(codes, np.cumsum(stop - start)[:-1]), strict=True
+        ):
+            place[part] = own
+        before += len(distinct)
+    return np.concatenate(found), places
+
+
+def spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntArray, FloatArray]:
+    """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
+    ranks = np.zeros((len(runs), size), dtype=np.int64)
+    scores = np.full((len(runs), size), np.nan)
+    for s, (run, (at, rows)) in enumerate(zip(runs, found, strict=True)):
+        ranks[s, at], scores[s, at] = run.ranks[rows], run.scores[rows]
+    return ranks, scores
+
+
+def find(
+    candidates: IntArray, keys: IntArray, rows: IntArray | slice
+) -> tuple[IntArray, IntArray | slice]:
+    """Places among the sorted candidates, and the rows that stand there."""
+    if len(candidates) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    at = np.minimum(np.searchsorted(candidates, keys), len(candidates) - 1)
+    found = np.flatnonzero(candidates[at] == keys)
+    return at[found], found if isinstance(rows, slice) else rows[found]
+
+
+def judgements(
+    qrels: Qrels, at: IntArray, rows: IntArray | slice, size: int
+) -> tuple[NDArray[np.bool_], IntArray]:
+    """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
+    judged = np.zeros(size, dtype=bool)
+    grades = np.zeros(size, dtype=np.int64)
+    judged[at], grades[at] = True, qrels.grades[rows]
+    return judged, grades
+
+
+def ideal(qrels: Qrels) -> tuple[IntArray, IntArray]:
+    """Positive grades of every query, greatest first, with their offsets."""
+    query = query_of_rows(qrels.offsets)
+    positive = np.flatnonzero(qrels.grades > 0)
+    order = positive[np.lexsort((-qrels.grades[positive], query[positive]))]
+    counts = np.bincount(query[positive], minlength=len(qrels.queries))
+    return to_offsets(counts), qrels.grades[order]

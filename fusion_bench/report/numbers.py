@@ -1,0 +1,70 @@
+"""How a number is written, everywhere.
+
+Means have 4 decimals, differences a sign, p-values no leading zero. No number is rounded to 0, and
+no p across the level it was tested at: more decimals are shown instead.
+"""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["UNADJUSTED", "interval", "known", "number", "p_value", "share", "whole"]
+
+#: Stands beside every p that is not adjusted for the number of comparisons.
+UNADJUSTED = "†"
+#: A p above this is not 1 either.
+NEARLY_ONE = 0.9995
+#: Beyond this many decimals a number is float noise.
+MOST_DECIMALS = 12
+
+
+def known(value: float | None) -> bool:
+    """Whether there is a number: None and NaN are none."""
+    return value is not None and not math.isnan(value)
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Four decimals, or as many as it takes to tell it from 0; ``n/a`` for no number."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    for decimals in range(4, MOST_DECIMALS + 1):
+        text = f"{value:{'+' if signed else ''}.{decimals}f}"
+        if float(text) != 0:
+            return text
+    return "0.0000"
+
+
+def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """``[low, high]``, or ``n/a``."""
+    if not (known(low) and known(high)):
+        return "n/a"
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:
+    """``<.001`` or ``.012``, on the same side of ``alpha`` as the exact value; † = unadjusted."""
+    mark = "" if adjusted else UNADJUSTED
+    if p is None or math.isnan(p):
+        return "n/a"
+    if p < 0.001 <= alpha:
+        return f"<.001{mark}"
+    if p >= NEARLY_ONE:
+        return f"{'1' if p == 1 else '>.999'}{mark}"
+    if p <= 0:  # no test gives that, but a report may say it
+        return f"0{mark}"
+    decimals = 3
+    while not float(text := f"{p:.{decimals}f}") or (float(text) < alpha) != (p < alpha):
+        decimals += 1
+    return f"{text.removeprefix('0')}{mark}"
+
+
+def share(value: float | None) -> str:
+    """A percentage with one decimal; never 0 for a little more than that."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    return "<0.1 %" if 0 < value < 0.0005 else f"{100 * value:.1f} %"
+
+
+def whole(value: float | None) -> str:
+    """No decimals, thousands set apart."""
+    return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"
