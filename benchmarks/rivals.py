@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.collections import MEASURE, Collection
+from benchmarks.ranx_itself import rows_of
 from fusion_bench.align import AlignedRuns
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.order import FloatArray
 from fusion_bench.tune.splits import BoolArray
 
-__all__ = ["RIVALS", "Rival", "ranx_itself"]
+__all__ = ["RANX", "RIVALS", "Rival"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,42 +73,6 @@ def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
             yield name, scores.values[0]
 
 
-def ranx_itself(collection: Collection, tune: BoolArray) -> str:
-    """The real ``optimize_fusion`` by wsum on the tuning queries: the weights that it finds."""
-    from ranx import Qrels, Run, optimize_fusion
-
-    runs = collection.all_lists.subset(tune)
-    wanted = set(runs.queries)
-    judged = Qrels.from_dict(
-        {
-            query: {
-                collection.qrels.vocabulary[d]: int(g)
-                for d, g in zip(
-                    collection.qrels.documents[rows], collection.qrels.grades[rows], strict=True
-                )
-            }
-            for query, rows in _rows(collection.qrels.queries, collection.qrels.offsets)
-            if query in wanted
-        }
-    )
-    lists = []
-    for s, name in enumerate(runs.sources):
-        ranked: dict[str, dict[str, float]] = {}
-        for query, rows in _rows(runs.queries, runs.offsets):
-            there = [i for i in range(rows.start, rows.stop) if runs.ranks[s, i]]
-            ranked[query] = {
-                runs.vocabulary[runs.documents[i]]: float(runs.scores[s, i]) for i in there
-            }
-        lists.append(Run.from_dict(ranked, name=name))
-    found = optimize_fusion(judged, lists, metric="ndcg@10", show_progress=False)
-    return str(dict(zip(runs.sources, found["weights"], strict=True)))
-
-
-def _rows(names: tuple[str, ...], offsets: np.ndarray) -> Iterator[tuple[str, slice]]:
-    for i, name in enumerate(names):
-        yield name, slice(int(offsets[i]), int(offsets[i + 1]))
-
-
 def _pairs(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
     for pair in combinations(collection.runs.sources, 2):
         yield " + ".join(pair), collection.runs.restrict(pair)
@@ -127,7 +92,7 @@ class Padded:
         self._gains = self._table(view.grades.astype(np.float64), 0.0)
         self._reranked = [self._table(row, np.nan) for row in view.rerank]
         self._ideal = np.zeros(len(sizes))
-        for q, (_, rows) in enumerate(_rows(view.queries, view.ideal_offsets)):
+        for q, (_, rows) in enumerate(rows_of(view.queries, view.ideal_offsets)):
             best = view.ideal_grades[rows][:10]
             self._ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
 
@@ -192,7 +157,7 @@ def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
 def _per_query(view: AlignedRuns, s: int, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """(N,): a source's scores, scaled query by query; NaN where it has none."""
     out = np.full(len(view.documents), np.nan)
-    for _, rows in _rows(view.queries, view.offsets):
+    for _, rows in rows_of(view.queries, view.offsets):
         there = np.flatnonzero(view.ranks[s, rows]) + rows.start
         if len(there):
             out[there] = scale(view.scores[s, there])
@@ -266,8 +231,9 @@ def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
     return np.nan_to_num(_per_query(view, s, scale), nan=0.0)
 
 
+RANX = Rival("ranx's grid", _ranx, last=True)
 RIVALS = (
-    Rival("ranx optimize_fusion", _ranx, last=True),
+    RANX,
     Rival("OpenSearch, 82 variants", _opensearch),
     Rival("AutoRAG", _autorag),
 )

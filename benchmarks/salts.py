@@ -13,7 +13,7 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from benchmarks.page import put
 from fusion_bench.align import AlignedRuns
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import hashed_split
 from fusion_bench.tuning import Tuning
@@ -31,16 +32,29 @@ from fusion_bench.tuning import Tuning
 RESULTS = Path(__file__).parent / "salts.json"
 #: What an interval of 95 % promises: a gain where there is none in so many cases.
 PROMISED = 0.025
+#: What the name of a control ends in.
+CONTROL = ", grades permuted"
 VERDICTS = ("ship", "too few queries", "keep", "worse")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One collection over all salts."""
+    """One collection over all salts.
+
+    Attributes:
+        name: Of the collection.
+        queries: Both parts together.
+        verdicts: Verdict → salts.
+        kept: Salts where the default itself was chosen.
+        tune: Mean gain on the tuning queries.
+        held_out: Mean gain on the others.
+        seconds: CPU seconds of one search with its verdict.
+    """
 
     name: str
     queries: int
     verdicts: dict[str, int]
+    kept: int
     tune: float
     held_out: float
     seconds: float
@@ -66,20 +80,23 @@ def permuted(runs: AlignedRuns, seed: int) -> AlignedRuns:
 
 def run(name: str, base: Problem, salts: int, tuning: Tuning, *, control: bool) -> Row:
     """Search, choose and judge once a salt."""
-    started, found, gains = time.process_time(), Counter[str](), []
+    started, found, gains, kept = time.process_time(), Counter[str](), [], 0
     for salt in range(salts):
         one = replace(base, runs=permuted(base.runs, salt)) if control else base
         split = hashed_split(one.runs.groups, one.runs.types, salt=str(salt))
-        best = search(one, split.tune, tuning.settings()).best
+        study = search(one, split.tune, tuning.settings())
+        chosen = choose(one, study, split.tune, tuning.choose)
         judge = Judge(one, split, tuning)
-        default, tuned = one.values([one.default, best.params])
+        default, tuned = one.values([one.default, chosen.params])
+        kept += chosen is study.default
         tune, held_out = (judge.gain(tuned, default, m) for m in (split.tune, split.held_out))
         found[judge.verdict(held_out)] += 1
         gains.append((tune.difference, held_out.difference))
     mean = np.mean(gains, axis=0)
     seconds = (time.process_time() - started) / salts
     counts = {verdict: found[verdict] for verdict in VERDICTS}
-    return Row(name, len(base.runs.queries), counts, float(mean[0]), float(mean[1]), seconds)
+    queries = len(base.runs.queries)
+    return Row(name, queries, counts, kept, float(mean[0]), float(mean[1]), seconds)
 
 
 def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[float, float]:
@@ -95,15 +112,31 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.05) -> tuple[f
 def table(rows: Sequence[Row], salts: int) -> str:
     """As Markdown."""
     head = "| collection | queries | ship | too few | keep | worse | share of ship, 95 % interval "
-    lines = [f"{head}| gain, tuning | gain, held out |", "|:--|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        f"{head}| default chosen | gain, tuning | gain, held out |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     for row in rows:
         counts = " | ".join(str(row.verdicts[name]) for name in VERDICTS)
         low, high = clopper_pearson(row.verdicts["ship"], salts)
         lines.append(
             f"| {row.name} | {row.queries:,} | {counts} | {low:.1%} – {high:.1%} | "
-            f"{row.tune:+.4f} | {row.held_out:+.4f} |"
+            f"{row.kept} | {row.tune:+.4f} | {row.held_out:+.4f} |"
         )
     return "\n".join(lines)
+
+
+def renew(rows: Sequence[Row], settings: Mapping[str, int | str]) -> None:
+    """Put these rows in the place of earlier ones of the same name and settings."""
+    old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    same = {name: old.get(name) for name in settings} == dict(settings)
+    kept = {one["name"]: Row(**one) for one in (old["rows"] if same else ())}
+    kept |= {row.name: row for row in rows}
+    order = [f"{name}{control}" for control in ("", CONTROL) for name in cases()]
+    every = [kept[name] for name in order if name in kept]
+    record = {**settings, "rows": [asdict(row) for row in every]}
+    RESULTS.write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
+    put("salts", table(every, int(settings["salts"])))
 
 
 def main() -> None:
@@ -120,19 +153,20 @@ def main() -> None:
         for name, make in cases().items():
             if asked.only not in name:
                 continue
-            title = f"{name}, grades permuted" if control else name
+            title = f"{name}{CONTROL}" if control else name
             rows.append(run(title, make(), asked.salts, tuning, control=control))
-            print(table(rows[-1:], asked.salts).splitlines()[-1], f"{rows[-1].seconds:.2f} s each")
+            print(
+                table(rows[-1:], asked.salts).splitlines()[-1],
+                f"{rows[-1].seconds:.2f} s each",
+                flush=True,
+            )
     for row in rows:
-        if row.name.endswith("permuted"):
+        if row.name.endswith(CONTROL):
             low, _ = clopper_pearson(row.verdicts["ship"], asked.salts)
             verdict = "holds" if low <= PROMISED else "BROKEN"
             print(f"{row.name}: {verdict}: from {low:.1%}, promised {PROMISED:.1%}")
     if asked.write:
-        settings = {"salts": asked.salts, "trials": asked.trials}
-        record = {**settings, "rows": [asdict(row) for row in rows]}
-        RESULTS.write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
-        put("salts", table(rows, asked.salts))
+        renew(rows, {"salts": asked.salts, "trials": asked.trials, "choose": tuning.choose})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Tuned here and by the rules of other tools: the same queries to tune on, the same held out.
 
 Ours searches normaliser, method, weights and blend together; the others search their own grids (see
-``benchmarks.rivals``). Where a dataset has no splits of its own, several salts split it, and each
-query counts with its mean over the salts that held it out. Differences are paired by query,
-intervals go by group.
+``benchmarks.rivals``), and ranx's ``optimize_fusion`` runs itself too. Where a dataset has no
+splits of its own, several salts split it, and each query counts with its mean over the salts that
+held it out. Differences are paired by query, intervals go by group.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.tuning
 """
@@ -11,18 +11,17 @@ intervals go by group.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from benchmarks.collections import COLLECTIONS, Collection, problem
-from benchmarks.page import put
-from benchmarks.rivals import RIVALS, Rival, ranx_itself
+from benchmarks.ranx_itself import optimized, warm_up
+from benchmarks.rivals import RANX, RIVALS, Rival
+from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray
 from fusion_bench.statistics import Estimate, estimate
@@ -30,15 +29,12 @@ from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import Split, hashed_split, own_split
-from fusion_bench.tuning import Range, Tuning
+from fusion_bench.tuning import Choose, Range, Tuning
 
-RESULTS = Path(__file__).parent / "tuning.json"
-OURS, CAREFUL = "fusion_bench tune", "fusion_bench tune, one standard error"
-DEFAULT = "default"
-#: A tuned system that loses no more than this is as good.
-MARGIN = 0.01
 #: Salts where the dataset has no splits of its own: more where there are few queries.
-SALTS: Mapping[str, int] = {"jqara": 1, "codec": 4, "trec-dl-2019": 8, "nfcorpus": 3}
+SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}
+#: So many of the splits the real optimize_fusion is run on: it takes a minute for each.
+MOST_RANX = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +43,34 @@ class Tool:
 
     Attributes:
         name: The tool.
-        values: Shape (Q,): mean over the splits that held a query out; NaN = none did.
-        seconds: CPU seconds of one tuning run.
+        values: Shape (S, Q): each query under what was chosen on each split; NaN = tuned on, or
+            the split was not gone through.
+        wall: Seconds of one tuning run.
+        cpu: CPU seconds of it.
         tried: Settings it went through.
-        chosen: What it took on the first split.
+        chosen: What it took on each split.
     """
 
     name: str
     values: FloatArray
-    seconds: float
+    wall: float
+    cpu: float
     tried: int
-    chosen: str
+    chosen: tuple[str, ...]
+
+
+class Clock:
+    """Wall and CPU seconds of what is done under it, over all times that it ran."""
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._from = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.wall += time.perf_counter() - self._from[0]
+        self.cpu += time.process_time() - self._from[1]
 
 
 def splits(collection: Collection) -> list[Split]:
@@ -93,128 +106,108 @@ def asked(collection: Collection) -> Problem:
     return problem(collection, blend=blend, parameters=ranges)
 
 
-def held_out_mean(found: Sequence[tuple[Split, FloatArray]]) -> FloatArray:
-    """(Q,): the mean over the splits that held a query out."""
-    masked = [np.where(split.held_out, values, np.nan) for split, values in found]
-    rows = np.array(masked)
-    seen = np.isfinite(rows).any(axis=0)
-    out = np.full(rows.shape[1], np.nan)
-    out[seen] = np.nanmean(rows[:, seen], axis=0)
+def held_out(every: Sequence[Split], found: Sequence[FloatArray]) -> FloatArray:
+    """(S, Q): NaN where a query was tuned on, and all along splits beyond those found."""
+    out = np.full((len(every), len(every[0].tune)), np.nan)
+    for row, split, values in zip(out, every, found, strict=False):
+        row[split.held_out] = values[split.held_out]
     return out
 
 
-def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> tuple[Tool, Tool, Tool]:
-    """The default, and what a search makes of it by either rule of choice."""
+def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> list[Tool]:
+    """The default, and what a search makes of it by each rule of choice, the product's first."""
     settings = Tuning(system="default", trials=trials).settings()
-    default = asked_for.values([asked_for.default])[0]
-    found, careful, first, second, tried, seconds = [], [], "", "", 0, 0.0
+    clock, studies = Clock(), []
     for split in every:
-        started = time.process_time()
-        study = search(asked_for, split.tune, settings)
-        seconds += (time.process_time() - started) / len(every)
-        near = choose(asked_for, study, split.tune, "one_standard_error")
-        best, nearest = asked_for.values([study.best.params, near.params])
-        found.append((split, best))
-        careful.append((split, nearest))
-        tried = max(tried, len(study.trials))
-        first = first or str(dict(study.best.params))
-        second = second or str(dict(near.params))
-    plain = Tool(DEFAULT, held_out_mean([(split, default) for split in every]), 0.0, 1, "")
-    return (
-        plain,
-        Tool(OURS, held_out_mean(found), seconds, tried, first),
-        Tool(CAREFUL, held_out_mean(careful), seconds, tried, second),
-    )
+        with clock:
+            studies.append(search(asked_for, split.tune, settings))
+    tried = max(len(study.trials) for study in studies)
+    default = asked_for.values([asked_for.default])[0]
+    tools = [Tool(DEFAULT, held_out(every, [default] * len(every)), 0.0, 0.0, 1, ())]
+    for rule in get_args(Choose):
+        own, params = Clock(), []
+        for split, study in zip(every, studies, strict=True):
+            with own:
+                params.append(choose(asked_for, study, split.tune, rule).params)
+        values = held_out(every, [asked_for.values([one])[0] for one in params])
+        wall, cpu = (
+            (a + b) / len(every) for a, b in ((clock.wall, own.wall), (clock.cpu, own.cpu))
+        )
+        tools.append(
+            Tool(OURS[rule], values, wall, cpu, tried, tuple(str(dict(p)) for p in params))
+        )
+    return tools
 
 
-def theirs(rival: Rival, collection: Collection, every: Sequence[Split]) -> Tool:
+def theirs(rival: Rival, collection: Collection, every: Sequence[Split]) -> Iterator[Tool]:
     """What a grid makes of it; the grid is computed once, as it does not depend on the split."""
-    started = time.process_time()
-    names, rows = zip(*rival.variants(collection), strict=True)
+    clock = Clock()
+    with clock:
+        names, rows = zip(*rival.variants(collection), strict=True)
     values = np.array(rows)
     picked = [rival.choose(values, split.tune) for split in every]
-    found = [(split, values[p]) for split, p in zip(every, picked, strict=True)]
-    seconds = time.process_time() - started
-    return Tool(rival.name, held_out_mean(found), seconds, len(names), names[picked[0]])
+    found = held_out(every, [values[p] for p in picked])
+    taken = tuple(names[p] for p in picked)
+    if rival is RANX:
+        yield itself(collection, every, dict(zip(names, values, strict=True)), taken)
+    yield Tool(rival.name, found, clock.wall, clock.cpu, len(names), taken)
+
+
+def itself(
+    collection: Collection,
+    every: Sequence[Split],
+    variants: Mapping[str, FloatArray],
+    copied: Sequence[str],
+) -> Tool:
+    """The real optimize_fusion on the first splits; what it chooses is evaluated on our engine."""
+    warm_up(collection)
+    found = [optimized(collection, split.tune) for split in every[:MOST_RANX]]
+    names = tuple(one.name for one in found)
+    same = sum(a == b for a, b in zip(names, copied, strict=False))
+    print(f"{collection.name}: ranx itself chose as our copy of its grid on {same} of {len(found)}")
+    wall, cpu = (float(np.mean([getattr(one, key) for one in found])) for key in ("wall", "cpu"))
+    values = held_out(every, [variants[name] for name in names])
+    return Tool(RANX_ITSELF, values, wall, cpu, len(variants), names)
+
+
+def means(values: FloatArray) -> FloatArray:
+    """(Q,): the mean over the splits that held a query out; NaN = none did."""
+    seen = np.isfinite(values).any(axis=0)
+    out = np.full(values.shape[1], np.nan)
+    out[seen] = np.nanmean(values[:, seen], axis=0)
+    return out
 
 
 def difference(a: Tool, b: Tool, collection: Collection) -> Estimate:
-    """Mean of a − b with its interval."""
-    there = np.isfinite(a.values)
-    groups = factorize(collection.runs.groups)[0]
-    return estimate((a.values - b.values)[there], groups[there])
+    """Mean of a − b with its interval, on the splits that both went through."""
+    gaps = means(a.values - b.values)
+    there = np.isfinite(gaps)
+    return estimate(gaps[there], factorize(collection.runs.groups)[0][there])
 
 
 def compared(name: str, trials: int) -> Iterator[dict[str, Any]]:
     """One record a tool."""
     collection = taking_part(COLLECTIONS[name]())
     every = splits(collection)
-    tools = [*ours(asked(collection), every, trials)]
-    tools += [theirs(rival, collection, every) for rival in RIVALS]
+    tools = ours(asked(collection), every, trials)
+    tools += [tool for rival in RIVALS for tool in theirs(rival, collection, every)]
     for tool in tools:
-        gap, careful = (difference(mine, tool, collection) for mine in tools[1:3])
+        gap = difference(tools[1], tool, collection)
         yield {
             "collection": name,
-            "queries": int(np.isfinite(tool.values).sum()),
-            "splits": len(every),
+            "queries": int(np.isfinite(means(tool.values)).sum()),
+            "tuning": int(np.mean([split.tune.sum() for split in every])),
+            "splits": int(np.isfinite(tool.values).any(axis=1).sum()),
             "tool": tool.name,
-            "held_out": float(np.nanmean(tool.values)),
+            "held_out": float(np.nanmean(means(tool.values))),
             "ours_minus": gap.mean,
             "low": gap.low,
             "high": gap.high,
-            "careful_minus": careful.mean,
-            "careful_low": careful.low,
-            "careful_high": careful.high,
-            "seconds": tool.seconds,
+            "wall": tool.wall,
+            "cpu": tool.cpu,
             "tried": tool.tried,
             "chosen": tool.chosen,
         }
-
-
-def said(low: float, high: float) -> str:
-    """What the interval of ours − theirs allows to be said."""
-    if low > 0:
-        return "better"
-    if high < 0:
-        return "worse"
-    return "not worse" if low > -MARGIN else "not shown"
-
-
-def gap_cell(record: Mapping[str, Any], prefix: str) -> str:
-    """Ours − this, its interval and what that means; nothing for ours itself."""
-    if record["tool"] in {OURS, CAREFUL}:
-        return ""
-    names = ("careful_minus", "careful_low", "careful_high")
-    mean, low, high = (
-        record[name] for name in (names if prefix else ("ours_minus", "low", "high"))
-    )
-    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}] {said(low, high)}"
-
-
-def table(records: Sequence[Mapping[str, Any]]) -> str:
-    """As Markdown."""
-    lines = [
-        "| collection | tool | nDCG@10, held out | ours, best trial − this | "
-        "ours, one standard error − this | tried | CPU s |",
-        "|:--|:--|--:|:--|:--|--:|--:|",
-    ]
-    for one in records:
-        shown = f"{one['collection']}, {one['queries']:,} queries" if one["tool"] == DEFAULT else ""
-        lines.append(
-            f"| {shown} | {one['tool']} | {one['held_out']:.4f} | "
-            f"{gap_cell(one, '')} | {gap_cell(one, 'careful')} | {one['tried']:,} | "
-            f"{one['seconds']:.1f} |"
-        )
-    return "\n".join(lines)
-
-
-def renew(found: Sequence[dict[str, Any]]) -> None:
-    """Put one collection's records in the place of its earlier ones."""
-    old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    every = [one for one in old if one["collection"] != found[0]["collection"]] + list(found)
-    every.sort(key=lambda one: list(COLLECTIONS).index(one["collection"]))
-    RESULTS.write_text(f"{json.dumps(every, indent=1)}\n", encoding="utf-8")
-    put("rivals", table(every))
 
 
 def main() -> None:
@@ -222,21 +215,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--only", default="", help="only this collection")
-    parser.add_argument("--ranx", action="store_true", help="time the real optimize_fusion too")
     parser.add_argument("--write", action="store_true", help="renew tuning.json and docs/tuning.md")
     given = parser.parse_args()
     for name in COLLECTIONS:
-        if given.only not in name:
-            continue
-        found = list(compared(name, given.trials))
-        print(table(found), flush=True)
-        if given.ranx:
-            collection = taking_part(COLLECTIONS[name]())
-            started = time.process_time()
-            weights = ranx_itself(collection, splits(collection)[0].tune)
-            print(f"ranx itself: {weights}, {time.process_time() - started:.1f} CPU s", flush=True)
-        if given.write:
-            renew(found)
+        if given.only in name:
+            found = list(compared(name, given.trials))
+            print(table(found), flush=True)
+            if given.write:
+                renew(found)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from benchmarks.salts import VERDICTS
 from fusion_bench.records import Query
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import Split, hashed_split, own_split
 from fusion_bench.tune.typed import tune_by_type
@@ -59,7 +60,8 @@ def row(name: str, base: Problem, splits: list[Split], tuning: Tuning) -> str:
     """One collection over its splits."""
     found, gains, types = Counter[str](), [], 0
     for split in splits:
-        chosen = search(base, split.tune, tuning.settings()).best
+        study = search(base, split.tune, tuning.settings())
+        chosen = choose(base, study, split.tune, tuning.choose)
         judge = Judge(base, split, tuning)
         typed = tune_by_type(
             judge, chosen, lambda _, part, keep: search(part, keep, tuning.settings())

@@ -1,8 +1,10 @@
-"""Which trial to take, and how much it matters: the one-standard-error rule and the plateau.
+"""Which trial to take, and how much it matters: the surest gain, one standard error, the plateau.
 
-The best of many trials is partly the luckiest. Trials whose *paired* difference to it is within one
-standard error are as good for all that these queries can tell; among them the one nearest to the
-default changes least.
+The best of many trials is partly the luckiest, and the more so the fewer the queries. The surest
+gain asks of each trial what these queries show it to gain over the default at least. The
+one-standard-error rule starts from the other end: trials whose *paired* difference to the best is
+within one standard error are as good for all that these queries can tell; among them the one
+nearest to the default changes least.
 """
 
 from __future__ import annotations
@@ -14,7 +16,41 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import estimate
 from fusion_bench.tune.splits import BoolArray
 
-__all__ = ["level_with_best", "one_standard_error", "plateau"]
+__all__ = ["level_with_best", "one_standard_error", "plateau", "sure_gains"]
+
+
+def sure_gains(
+    values: FloatArray,
+    default: FloatArray,
+    groups: IntArray | None = None,
+    *,
+    alpha: float = 0.05,
+) -> FloatArray:
+    """What each trial gains over the default at least: the lower end of its paired interval.
+
+    Many queries make it the mean gain, so that its greatest is the best trial; few make it
+    negative, and the default, which is sure of its 0, stays.
+
+    Source: sample variance penalization (Maurer and Pontil 2009, "Empirical Bernstein Bounds and
+    Sample Variance Penalization": the mean less a multiple of its error), here of the paired
+    difference to the default, by group, with Student's t for few queries.
+
+    Args:
+        values: Shape (T, Q), the primary measure of each trial on the tuning queries.
+        default: Shape (Q,), of the default.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
+        alpha: 1 − coverage of the two-sided interval.
+
+    Returns:
+        Shape (T,), in the unit of the measure. Where nothing tells the spread (one group), what
+        differs is sure of nothing: −∞.
+    """
+    found = np.zeros(len(values))
+    for t, row in enumerate(values):
+        if (gaps := row - default).any():
+            low = estimate(gaps, groups, alpha=alpha).low
+            found[t] = low if np.isfinite(low) else -np.inf
+    return found
 
 
 def level_with_best(

@@ -9,13 +9,13 @@ import numpy as np
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
-from fusion_bench.tune.choice import one_standard_error
+from fusion_bench.tune.choice import one_standard_error, sure_gains
 from fusion_bench.tune.folds import Nested, deal, nested
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
-from fusion_bench.tuning import Tuning
+from fusion_bench.tuning import Choose, Tuning
 
 __all__ = ["choose", "cross_validate", "fold_of", "values_of"]
 
@@ -23,18 +23,37 @@ __all__ = ["choose", "cross_validate", "fold_of", "values_of"]
 BATCH = 32
 
 
-def choose(problem: Problem, study: Study, keep: BoolArray, rule: str) -> Trial:
+def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Trial:
     """The trial to take.
 
     Args:
         problem: What was tuned.
         study: The search.
         keep: Shape (Q,): the queries that it looked at.
-        rule: ``best``, or ``one_standard_error``.
+        rule: ``sure_gain``, ``best`` or ``one_standard_error``.
     """
     if rule == "best":
         return study.best
     part = problem.restricted(keep)
+    return _surest(part, study) if rule == "sure_gain" else _nearest(part, study)
+
+
+def _surest(part: Problem, study: Study) -> Trial:
+    """The trial with the greatest sure gain; the first of equals, so the default before all."""
+    # No trial that is not better on the mean is surely better: they need no values per query.
+    better = [t for t in study.trials if t.value > study.default.value]  # NaN is not
+    default = part.values([study.default.params])[0]
+    groups = factorize(part.runs.groups)[0]
+    sure = [(0.0, study.default)]
+    for i in range(0, len(better), BATCH):
+        some = better[i : i + BATCH]
+        gains = sure_gains(part.values([t.params for t in some]), default, groups)
+        sure += zip(gains.tolist(), some, strict=True)
+    return max(sure, key=lambda found: found[0])[1]
+
+
+def _nearest(part: Problem, study: Study) -> Trial:
+    """The trial nearest to the default among those level with the best."""
     done = [trial for trial in study.trials if not trial.failed]
     params = [trial.params for trial in done]
     index = one_standard_error(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fusion_bench.columns import factorize
 from fusion_bench.errors import ConfigError
 from fusion_bench.load import Dataset
 from fusion_bench.load.dataset import DatasetSpec
@@ -152,14 +154,15 @@ def test_a_polished_trial_is_compared_with_the_best_before_it(
     params = {**study.best.params, "fusion.weights.bad": 0.0}
     value = float(base.values([params])[0][split.tune].mean())
     better = Trial(len(study.trials), params, max(value, study.best.value + 1e-6), "polish")
-    found = reported(base, split, Study((*study.trials, better)), None)
+    by_mean = TUNING.model_copy(update={"choose": "best"})
+    found = reported(base, split, Study((*study.trials, better)), None, by_mean)
     assert found.choice.trial == better.number
     assert found.polish is not None
     before, after = base.values([study.best.params, params])
     assert found.polish.held_out.difference == pytest.approx(
         (after - before)[split.held_out].mean()
     )
-    assert reported(base, split, study, None).polish is None
+    assert reported(base, split, study, None, by_mean).polish is None
 
 
 def test_the_one_standard_error_rule_stays_near_the_default(
@@ -176,6 +179,36 @@ def test_the_one_standard_error_rule_stays_near_the_default(
     )
     assert chosen.choice.rule == "one_standard_error"
     assert chosen.choice.trial == near.number
+
+
+def test_the_surest_trial_is_the_one_whose_interval_starts_highest(
+    base: Problem, split: Split, study: Study
+) -> None:
+    failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
+    with_failed = Study((*study.trials, failed))
+    part = base.restricted(split.tune)
+    codes = factorize(part.runs.groups)[0]
+    default = part.values([base.default])[0]
+    lows = [gain(part.values([t.params])[0], default, codes).low for t in study.trials]
+    expected = max(range(len(lows)), key=lambda t: max(lows[t], 0.0))
+    assert lows[expected] > 0
+    chosen = choose(base, with_failed, split.tune, "sure_gain")
+    assert chosen == study.trials[expected]
+    assert reported(base, split, with_failed, None).choice.trial == expected
+
+
+def test_the_default_stays_where_nothing_is_surely_better(
+    base: Problem, split: Split, study: Study
+) -> None:
+    few = split.tune.copy()
+    few[np.flatnonzero(few)[6:]] = False
+    part = base.restricted(few)
+    values = part.values([trial.params for trial in study.trials]).mean(axis=1).tolist()
+    told = [replace(t, value=value) for t, value in zip(study.trials, values, strict=True)]
+    seen = Study(tuple(told))
+    assert seen.best.value > seen.default.value, "some trial is luckier"
+    assert choose(base, seen, few, "sure_gain") == seen.default
+    assert choose(base, seen, few, "best") == seen.best
 
 
 def test_judged_only_is_silent_where_nothing_is_judged_bad(
@@ -216,7 +249,7 @@ def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> 
     parts = hashed_split(runs.groups, runs.types, salt="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
     default = Trial(0, on.default, 1.0, "default")
-    asked = TUNING.model_copy(update={"crag": Crag(top=3)})
+    asked = TUNING.model_copy(update={"crag": Crag(top=3), "choose": "best"})
     found = reported(on, parts, Study((default, off)), None, asked)
     assert found.choice.config["blend"]["method"] == "none"
     assert found.thresholds is not None

@@ -170,14 +170,15 @@ class Choice(Record):
     """What was chosen.
 
     Attributes:
-        rule: ``best``, or ``one_standard_error`` = nearest to the default among those within one
+        rule: ``sure_gain`` = the greatest lower end of the interval of the gain over the default;
+            ``best``; or ``one_standard_error`` = nearest to the default among those within one
             standard error of the best.
         trial: Number of the trial.
         params: Its numbers.
         config: The resolved system.
     """
 
-    rule: Literal["best", "one_standard_error"]
+    rule: Literal["sure_gain", "best", "one_standard_error"]
     trial: int
     params: dict[str, Value]
     config: dict[str, Any]

@@ -143,12 +143,25 @@ def _polish(tuning: TuningReport) -> Iterator[str]:
 
 
 def _rule(tuning: TuningReport) -> Iterator[str]:
-    if tuning.choice.rule == "one_standard_error":
-        best = max(tuning.done, key=lambda trial: trial.value or 0.0)
+    if not tuning.done:
+        return
+    best = max(tuning.done, key=lambda trial: trial.value or 0.0)
+    highest = f"trial {best.number} ({number(best.value)})"
+    rule, taken = tuning.choice.rule, tuning.choice.trial
+    if rule == "one_standard_error":
         yield (
-            f"Chosen by the one-standard-error rule: trial {tuning.choice.trial}, the nearest to "
-            f"the default among those that the tuning queries cannot tell from the best, trial "
-            f"{best.number} ({number(best.value)})."
+            f"Chosen by the one-standard-error rule: trial {taken}, the nearest to the default "
+            f"among those that the tuning queries cannot tell from the best, {highest}."
+        )
+    elif rule == "sure_gain" and taken == tuning.done[0].number != best.number:
+        yield (
+            "The default was chosen: no trial is surely better on the tuning queries (its 95 % "
+            f"interval reaches 0), though {highest} has the highest mean."
+        )
+    elif rule == "sure_gain" and taken != best.number:
+        yield (
+            f"Chosen by the surest gain on the tuning queries: trial {taken}, whose 95 % interval "
+            f"against the default starts highest, and not the highest mean, {highest}."
         )
 
 

@@ -97,6 +97,24 @@ def test_the_one_standard_error_rule_names_what_it_passed_over() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("trial", "expected"),
+    [
+        (3, "Chosen by the surest gain on the tuning queries: trial 3, whose 95 % interval"),
+        (0, "The default was chosen: no trial is surely better on the tuning queries"),
+        (None, ""),
+    ],
+)
+def test_the_surest_gain_names_what_it_passed_over(trial: int | None, expected: str) -> None:
+    choice = record().choice
+    number = choice.trial if trial is None else trial
+    changed = {"rule": "sure_gain", "trial": number}
+    text = said(record(choice=Choice(**{**choice.model_dump(), **changed})))
+    assert expected in text
+    assert (f"highest mean, trial {choice.trial}" in text) == (trial == 3)
+    assert (f"though trial {choice.trial} (" in text) == (trial == 0)
+
+
 def test_what_speaks_against_the_numbers_is_a_warning() -> None:
     choice = record().choice
     edge = Choice(**{**choice.model_dump(), "params": {"fusion.k": 1, "blend.beta": 1.0}})
