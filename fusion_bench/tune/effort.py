@@ -161,6 +161,7 @@ def _record(meta: ListMeta | None, bill: Bill | None, clock: Clock | None) -> di
         "calls": int(ledger.get("calls") or 0),
         "documents": int(ledger.get("documents") or 0),
         "largest_call": int(largest_call(meta)),
+        "at_once": None if clock is None else clock.beside,
         "recorded_price": None if bill is None else 1e3 * bill(meta.depth) / meta.depth,
         "recorded_seconds": None if clock is None else clock(meta.depth),
     }

@@ -23,7 +23,7 @@ from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, identity
 from fusion_bench.tune.trade import trade
 
-__all__ = ["FrontFinder", "pool"]
+__all__ = ["FrontFinder", "everywhere", "pool", "settled", "with_depth"]
 
 #: So many of the best trials are taken to every depth …
 BEST = 4
@@ -85,7 +85,7 @@ class FrontFinder:
         problem = self.judge.problem.restricted(self.judge.split.tune)
         also = [deepest(problem.build(one.params)) for one in (study.default, chosen)]
         ladder = depths(problem, tuning.front.depths, also)
-        settings = list(_everywhere(problem, pool(problem, study, chosen), ladder, tuple(known)))
+        settings = list(everywhere(problem, pool(problem, study, chosen), ladder, tuple(known)))
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
         log = None if self.log is None else Log(self.log, identity(problem, tuning.settings()))
         total = len(settings) + more
@@ -112,14 +112,14 @@ class FrontFinder:
         tuning = self.judge.tuning
 
         def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
-            found = archive.evaluate([_settled(problem, params, ladder) for params in asked])
+            found = archive.evaluate([settled(problem, params, ladder) for params in asked])
             return [
                 None if one is None else (one.value, effort_on(one.taken, axes[-1]))
                 for one in found
             ]
 
         trade(
-            _with_depth(problem.parameters, ladder),
+            with_depth(problem.parameters, ladder),
             evaluate,
             method=tuning.front.method,
             trials=trials,
@@ -137,7 +137,7 @@ def pool(problem: Problem, study: Study, chosen: Trial) -> list[Params]:
     return [one.params for one in {t.number: t for t in picked}.values()]
 
 
-def _everywhere(
+def everywhere(
     problem: Problem, settings: Sequence[Params], ladder: Sequence[int], names: Sequence[str]
 ) -> Iterator[Params]:
     """Each setting at each depth with each reranker, no two alike."""
@@ -152,13 +152,13 @@ def _everywhere(
                     yield found
 
 
-def _with_depth(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
+def with_depth(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
     """The space with one depth for all, by its place on the ladder."""
     rest = [one for one in parameters if not is_depth(one.path)]
     return [*rest, integer(DEPTH, 0, len(ladder) - 1)]
 
 
-def _settled(problem: Problem, params: Params, ladder: Sequence[int]) -> Params:
+def settled(problem: Problem, params: Params, ladder: Sequence[int]) -> Params:
     """What the sampler says, as a setting of the system."""
     own = {path: value for path, value in params.items() if path != DEPTH}
     depth = ladder[int(str(params[DEPTH]))]

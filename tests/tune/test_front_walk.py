@@ -82,7 +82,8 @@ def test_the_ledger_of_a_real_run_prices_the_front(
     ledger = load_dataset(root / "datasets/made/dataset.yaml").provenance[name].ledger
     assert ledger["largest_call"] == BATCH
     assert tune(root, name, "effort: {price: 9}") == 0
-    report = json.loads(capsys.readouterr().out)["front"]
+    tuned = json.loads(capsys.readouterr().out)
+    report = tuned["front"]
     (source,) = report["efforts"]
     assert (source["cost"], source["seconds"]) == ("ledger", "ledger")
     assert (source["calls"], source["declared_price"]) == (2 * QUERIES, 9.0)
@@ -94,6 +95,17 @@ def test_the_ledger_of_a_real_run_prices_the_front(
     page = (root / "out" / "tuning.md").read_text(encoding="utf-8")
     assert "cost from its ledger" in page
     assert "declared and not used: 9 per 1,000 candidates" in page
+
+    again = ["eval", str(root / "out" / "front.yaml"), "--datasets", str(root / "datasets")]
+    assert main([*again, "--no-plots", "--json", "--out", str(root / "again")]) == 0
+    found = json.loads(capsys.readouterr().out)["collections"][0]
+    rows = {row["name"]: row["measures"]["nDCG@10"] for row in found["systems"]}
+    held_out = [found["queries"].index(query) for query in tuned["held_out_queries"]]
+    for point in report["points"]:
+        if point["efficient"] and point["depth"]:
+            values = rows[f"today, depth {point['depth']}"]["values"]
+            mean = sum(values[q] for q in held_out) / len(held_out)
+            assert mean == pytest.approx(point["held_out"])
 
 
 @pytest.mark.parametrize(

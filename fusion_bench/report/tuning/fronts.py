@@ -14,7 +14,7 @@ from fusion_bench.report.tuning.model import (
     TuningReport,
 )
 
-__all__ = ["best", "cheap", "effort", "findings", "sources", "table"]
+__all__ = ["best", "cheap", "effort", "findings", "named", "sources", "table"]
 
 #: How an axis is called in a sentence.
 AXES = {"candidates": "candidates", "cost": "cost", "seconds": "latency"}
@@ -57,7 +57,7 @@ def table(tuning: TuningReport, front: Front) -> Table:
     columns += [Column("rerank depth"), Column("candidates a query", optional=True)]
     columns += [Column("cost of 1,000 queries")] if priced else []
     columns += [Column("seconds a query")] if timed else []
-    columns += [Column("of 95 %", optional=True)] if slow else []
+    columns += [Column("p95 seconds", optional=True)] if slow else []
     columns += [Column(f"{tuning.measure}, tuning"), Column("held-out")]
     columns += [Column("held out: - default"), Column("held out: - best"), Column("", left=True)]
     return Table("Quality against effort", tuple(columns), tuple(rows), tuple(_notes(front)))
@@ -91,8 +91,9 @@ def sources(front: Front) -> Iterator[str]:
         if "ledger" in {one.cost, one.seconds}:
             record = (
                 f" Its ledger: {one.queries:,} queries, {one.calls:,} calls of up to "
-                f"{one.largest_call or 0:,} documents; n candidates are priced and timed by the "
-                "calls they need, the smallest measured call as the least."
+                f"{one.largest_call or 0:,} documents, up to {one.at_once or 1:,} at once; "
+                "candidates are priced and timed by the calls they need, a call as the smallest "
+                "that was measured or more."
             )
         yield f"{name}: {'; '.join(parts)}.{record}"
 
@@ -132,12 +133,12 @@ def findings(tuning: TuningReport, front: Front) -> Iterator[str]:
     top, less = best(front), cheap(front, tuning.min_gain)
     if less is not top:
         yield (
-            f"{_named(front, less).capitalize()} {_loses(less.over_best)} against the best of the "
-            f"front ({_named(front, top)}) and takes {_share(front, less, top)}."
+            f"{named(front, less).capitalize()} {_loses(less.over_best)} against the best of the "
+            f"front ({named(front, top)}) and takes {_share(front, less, top)}."
         )
     elif top.depth:
         yield (
-            f"The best of the front needs {_named(front, top)}: on the tuning queries nothing that "
+            f"The best of the front needs {named(front, top)}: on the tuning queries nothing that "
             f"takes less is within {number(tuning.min_gain)} of it."
         )
     else:
@@ -147,8 +148,8 @@ def findings(tuning: TuningReport, front: Front) -> Iterator[str]:
     same = min(as_good, key=lambda point: (effort(front, point), -point.value))
     if "default" not in same.roles and effort(front, same) < effort(front, default):
         yield (
-            f"What the default reaches with {_named(front, default)}, the front reaches with "
-            f"{_named(front, same)}, {_share(front, same, default)}; held out "
+            f"What the default reaches with {named(front, default)}, the front reaches with "
+            f"{named(front, same)}, {_share(front, same, default)}; held out "
             f"{_difference(same.over_default)}."
         )
 
@@ -170,7 +171,8 @@ def _share(front: Front, less: FrontPoint, more: FrontPoint) -> str:
     return " and ".join(f"{share} of its {' and '.join(names)}" for share, names in shares.items())
 
 
-def _named(front: Front, point: FrontPoint) -> str:
+def named(front: Front, point: FrontPoint) -> str:
+    """``depth 20``, with the reranker where there are several."""
     if not point.depth:
         return "no reranker"
     by = f" of {shown(point.reranker or '')}" if len(front.efforts) > 1 else ""

@@ -211,6 +211,7 @@ class RerankerEffort(Record):
         calls: That it speaks of.
         documents: That it speaks of.
         largest_call: Documents of one call at most; None = no record.
+        at_once: Calls under way together at most, while latencies were measured.
     """
 
     reranker: str
@@ -225,6 +226,7 @@ class RerankerEffort(Record):
     calls: int = 0
     documents: int = 0
     largest_call: int | None = None
+    at_once: int | None = None
 
 
 class FrontPoint(Record):

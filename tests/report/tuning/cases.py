@@ -226,6 +226,7 @@ def front(**changed: Any) -> Front:  # noqa: ANN401
                 calls=100,
                 documents=5000,
                 largest_call=50,
+                at_once=8,
             ),
         ),
     }
