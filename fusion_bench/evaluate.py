@@ -25,7 +25,17 @@ from fusion_bench.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.shards import over_shards
 
-__all__ = ["Ranking", "Scores", "System", "Variant", "evaluate", "fused_list", "rank", "rankings"]
+__all__ = [
+    "Ranking",
+    "Scores",
+    "System",
+    "Variant",
+    "evaluate",
+    "fused_list",
+    "plain_parts",
+    "rank",
+    "rankings",
+]
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
@@ -295,11 +305,11 @@ def rankings(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
 ) -> Iterator[tuple[IntArray, Ranking]]:
     """The rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in _plain_parts(system, runs):
+    for index, plain, part in plain_parts(system, runs):
         yield index, rank(plain, part, spaces)
 
 
-def _plain_parts(
+def plain_parts(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together answer every query: its indices, who answers it, its runs."""
@@ -381,7 +391,7 @@ def _values(
     parts = [
         _Part(t, index, plain, part)
         for t, system in enumerate(systems)
-        for index, plain, part in _plain_parts(system, runs)
+        for index, plain, part in plain_parts(system, runs)
     ]
     counted = _counted(parts, measures, spaces)
     for p, part in enumerate(parts):

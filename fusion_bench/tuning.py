@@ -10,7 +10,18 @@ from fusion_bench.config import StrictModel
 from fusion_bench.errors import ConfigError
 from fusion_bench.space import Parameter, Value
 
-__all__ = ["OWN", "Choose", "Crag", "Effort", "Range", "Sampler", "Settings", "Tuning"]
+__all__ = [
+    "OWN",
+    "Choose",
+    "Crag",
+    "Declared",
+    "Effort",
+    "FrontSearch",
+    "Range",
+    "Sampler",
+    "Settings",
+    "Tuning",
+]
 
 Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 Choose: TypeAlias = Literal["sure_gain", "best", "one_standard_error"]
@@ -88,8 +99,8 @@ class Settings(StrictModel):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
-class Effort(StrictModel):
-    """What reranking takes, for the front of quality against effort.
+class Declared(StrictModel):
+    """What reranking takes, by the candidate.
 
     Attributes:
         price: Of a thousand reranked candidates, in any currency.
@@ -98,6 +109,45 @@ class Effort(StrictModel):
 
     price: Annotated[float, Field(ge=0)] | None = None
     seconds: Annotated[float, Field(ge=0)] | None = None
+
+
+class Effort(Declared):
+    """What reranking takes, for the front of quality against effort.
+
+    The ledger of a rerank list knows better, so it wins where there is one.
+
+    Attributes:
+        rerankers: The same for single rerank lists; what one does not say holds as for all.
+        prefer: ``declared`` lets what is declared here win over a ledger.
+    """
+
+    rerankers: dict[str, Declared] = Field(default_factory=dict)
+    prefer: Literal["ledger", "declared"] = "ledger"
+
+    def of(self, reranker: str) -> Declared:
+        """What is declared for one rerank list."""
+        own = self.rerankers.get(reranker, Declared())
+        return Declared(
+            price=self.price if own.price is None else own.price,
+            seconds=self.seconds if own.seconds is None else own.seconds,
+        )
+
+
+class FrontSearch(StrictModel):
+    """How the front of quality against rerank effort is looked for.
+
+    Attributes:
+        method: Good trials are taken to every depth, then ``tpe`` or ``nsga2`` (Optuna's
+            multi-objective samplers) go on from there; ``depths`` stops before, ``none`` looks for
+            no front.
+        trials: Of the sampler.
+        depths: Rerank depths, 0 = no reranker; None = those that the space allows, or a ladder
+            from 1 to 100.
+    """
+
+    method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
+    trials: Annotated[int, Field(ge=0)] = 150
+    depths: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = None
 
 
 class Crag(StrictModel):
@@ -140,6 +190,7 @@ class Tuning(Settings):
             default, on the tuning queries; ``best`` = the greatest mean there; or
             ``one_standard_error`` = nearest to the default among those level with the best.
         effort: What a reranked candidate costs.
+        front: How quality against rerank effort is looked for.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
         by_query_type: Tune each query type by itself too, and ask whether that is worth it.
         degraded: Whether a rerank list that a fallback answered in part may be tuned on.
@@ -154,6 +205,7 @@ class Tuning(Settings):
     min_gain: Annotated[float, Field(ge=0)] = 0.005
     choose: Choose = "sure_gain"
     effort: Effort = Effort()
+    front: FrontSearch = FrontSearch()
     crag: Crag | None = None
     by_query_type: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["by_candidates", "latency", "query_event", "summary"]
+__all__ = ["by_candidates", "by_documents", "latency", "query_event", "summary"]
 
-#: Upper ends of the classes of the table of latency by number of candidates.
+#: Upper ends of the classes of the tables of latency.
 CLASSES = (10, 20, 30, 50, 100)
 
 
@@ -42,8 +42,9 @@ def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Returns:
         Calls, queries that somebody was asked about and answered, documents, search units, tokens,
         cost, retries, filled-in scores; p50 and p95 of the latency of a call and of a query;
-        degraded answers by kind; latency by the number of candidates. Latencies are of what was
-        asked: an answer from the store takes no time.
+        degraded answers by kind; latency by the number of candidates, and of a call by its
+        documents; the largest call. Latencies are of what was asked: an answer from the store
+        takes no time.
     """
     every = list(events)
     calls = [event for event in every if event["kind"] == "call"]
@@ -56,6 +57,8 @@ def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "call_ms": latency([event["latency_ms"] for event in calls]),
         "query_ms": latency([event["latency_ms"] for event in live]),
         "by_candidates": by_candidates(live),
+        "by_documents": by_documents(calls),
+        "largest_call": max((event["documents"] for event in calls), default=0),
         "queries_answered": len(live),
         "fallbacks": dict(Counter(e["degraded"] for e in queries if e["degraded"])),
     }
@@ -71,15 +74,38 @@ def latency(values: Sequence[float]) -> dict[str, float | None]:
 
 def by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The design's table: latency of a query by how many documents were asked about."""
-    classes: dict[int, list[float]] = {}
-    for event in events:
-        end = next((end for end in CLASSES if event["asked"] <= end), 10**9)
-        classes.setdefault(end, []).append(event["latency_ms"])
     return [
         {
             "candidates": f"≤ {end}" if end in CLASSES else f"> {CLASSES[-1]}",
-            "queries": len(values),
-            **latency(values),
+            "queries": len(members),
+            **latency([event["latency_ms"] for event in members]),
         }
-        for end, values in sorted(classes.items())
+        for end, members in _classes(events, "asked")
     ]
+
+
+def by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Latency of a call by how many documents it held: what a smaller depth would take.
+
+    Returns:
+        One row a class, with the mean number of its documents.
+    """
+    return [
+        {
+            "documents": round(sum(event["documents"] for event in members) / len(members), 3),
+            "calls": len(members),
+            **latency([event["latency_ms"] for event in members]),
+        }
+        for _, members in _classes(calls, "documents")
+    ]
+
+
+def _classes(
+    events: Iterable[Mapping[str, Any]], key: str
+) -> list[tuple[int, list[Mapping[str, Any]]]]:
+    """The events by the class of a number of theirs, the smallest first."""
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for event in events:
+        end = next((end for end in CLASSES if event[key] <= end), 10**9)
+        found.setdefault(end, []).append(event)
+    return sorted(found.items())

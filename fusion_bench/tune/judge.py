@@ -21,7 +21,6 @@ from fusion_bench.statistics import Interval
 from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.choice import plateau
 from fusion_bench.tune.folds import Nested
-from fusion_bench.tune.front import front
 from fusion_bench.tune.importance import importances
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
@@ -100,6 +99,7 @@ class Judge:
         dataset: Dataset,
         provenance: Provenance,
         typed: model.Typed | None = None,
+        front: model.Front | None = None,
     ) -> model.TuningReport:
         """Everything that is known of a search, judged.
 
@@ -110,6 +110,7 @@ class Judge:
             dataset: Where the queries come from.
             provenance: Of the run.
             typed: What ``typed.tune_by_type`` found; None = not asked for.
+            front: What ``front.FrontFinder`` found; None = nothing.
         """
         problem, split = self.problem, self.split
         chosen = choose(problem, study, split.tune, self.tuning.choose)
@@ -146,7 +147,7 @@ class Judge:
             polish=self._polish(study, chosen, tuned),
             importances=self._importances(study),
             by_type=self._by_type(tuned, default),
-            front=front(problem, split, study.trials, self.tuning.effort),
+            front=front,
             thresholds=self._thresholds(chosen),
             typed=typed,
             trials=tuple(trial_record(one) for one in study.trials),
@@ -162,7 +163,7 @@ class Judge:
 
     def _settings(self) -> dict[str, object]:
         rules = self.tuning.model_dump(
-            mode="json", exclude={"parameters", "system", "salt", "effort", "crag"}
+            mode="json", exclude={"parameters", "system", "salt", "effort", "crag", "front"}
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 

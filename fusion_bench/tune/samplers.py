@@ -21,7 +21,16 @@ from fusion_bench.tuning import Settings
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["Proposer", "distribution", "neat", "proposer", "refuse", "sampler", "suggest"]
+__all__ = [
+    "Proposer",
+    "distribution",
+    "expected_warnings",
+    "neat",
+    "proposer",
+    "refuse",
+    "sampler",
+    "suggest",
+]
 
 #: What ``grid`` and ``brute_force`` are ready to go through.
 MOST_POINTS = 200_000
@@ -118,7 +127,7 @@ def refuse(parameters: Sequence[Parameter], sampler: str) -> None:
 
 
 @contextmanager
-def _expected_warnings() -> Iterator[None]:
+def expected_warnings() -> Iterator[None]:
     """Silence what Optuna says of parts that we use on purpose, and nothing else."""
     from optuna.exceptions import ExperimentalWarning
 
@@ -138,7 +147,7 @@ def sampler(settings: Settings) -> optuna.samplers.BaseSampler:
         "qmc": lambda: samplers.QMCSampler(seed=settings.seed, scramble=True),
         "random": lambda: samplers.RandomSampler(seed=settings.seed),
     }
-    with _expected_warnings():
+    with expected_warnings():
         found: optuna.samplers.BaseSampler = made[settings.sampler]()
     return found
 
@@ -173,7 +182,7 @@ class _Asking:
 
     def ask(self, count: int) -> list[Params]:
         """Ask for a batch: each proposal knows that the others are under way."""
-        with _expected_warnings():
+        with expected_warnings():
             self._asked = [self._study.ask() for _ in range(count)]
             return [suggest(trial, self._parameters) for trial in self._asked]
 
@@ -181,7 +190,7 @@ class _Asking:
         """Tell them in the order in which they were asked."""
         from optuna.trial import TrialState
 
-        with _expected_warnings():
+        with expected_warnings():
             for trial, value in zip(self._asked, values, strict=True):
                 if np.isnan(value):
                     self._study.tell(trial, state=TrialState.FAIL)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config import Source
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, load_dataset
@@ -15,8 +15,10 @@ from fusion_bench.load.dataset import read_spec
 from fusion_bench.measure import parse_measure
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
+from fusion_bench.report.tuning.model import Front
 from fusion_bench.statistics import Interval
 from fusion_bench.task import ALL, prepare
+from fusion_bench.tune.front import FrontFinder
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.parameters import search_space
@@ -33,7 +35,7 @@ __all__ = ["Progress", "Walk", "load", "problem_on"]
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
 #: The record of the search on all tuning queries, and of each fold's.
-LOG, FOLD_LOG = "trials.jsonl", "trials-fold-{}.jsonl"
+LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
 
 
 def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> Dataset:
@@ -48,14 +50,28 @@ def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> 
     for location, problem in system.problems(roles, tuple(spec.rerank)):
         where = source.where(("systems", system.name, *location))
         raise ConfigError(f"{where}: {problem}")
-    choices = (tuning.parameters or {}).get("blend.reranker")
-    rerankers = set(system.rerankers)
-    rerankers |= {str(name) for name in choices.choices} if isinstance(choices, Range) else set()
+    chosen = _chosen_rerankers(tuning)
+    priced = [(name, ("effort", "rerankers")) for name in tuning.effort.rerankers]
+    for name, place in (*chosen, *priced):
+        if name not in spec.rerank:
+            at = source.where(("tune", *place))
+            raise UnknownNameError("reranker", name, spec.rerank, where=at)
+    rerankers = system.rerankers | {name for name, _ in chosen}
     dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
     for name in dataset.rerankers if tuning.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:
             raise DataError(f"{path}: {reason}")
     return dataset
+
+
+def _chosen_rerankers(tuning: Tuning) -> list[tuple[str, tuple[str, ...]]]:
+    """The rerank lists that a search may choose, each with the place that says so."""
+    return [
+        (str(name), ("parameters", path))
+        for path, one in (tuning.parameters or {}).items()
+        if path.endswith("blend.reranker") and isinstance(one, Range)
+        for name in one.choices
+    ]
 
 
 def problem_on(
@@ -139,7 +155,7 @@ class Walk:
         study = self._search(split.tune, 0)
         if self.export is not None:
             export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
-        cross = typed = None
+        cross = typed = front = None
         try:
             _go_on_from(study)
             folds = iter(range(1, tuning.folds + 1))
@@ -149,7 +165,10 @@ class Walk:
             if tuning.by_query_type:
                 chosen = choose(self.problem, study, split.tune, tuning.choose)
                 typed = tune_by_type(judge, chosen, self._search_type)
+            front = self._front(judge, study)
         except _StoppedError:
+            study = replace(study, interrupted=True)
+        if front is not None and front.interrupted:
             study = replace(study, interrupted=True)
         self.progress(f"{self.dataset.name}: judging", 1, 1)
         return judge.report(
@@ -159,7 +178,19 @@ class Walk:
             dataset=self.dataset,
             provenance=provenance,
             typed=typed,
+            front=front,
         )
+
+    def _front(self, judge: Judge, study: Study) -> Front | None:
+        """Quality against rerank effort."""
+        name = self.dataset.name
+        find = FrontFinder(
+            judge,
+            self.dataset.provenance,
+            self.folder / FRONT_LOG,
+            lambda done, total: self.progress(f"{name}: quality against effort", done, total),
+        )
+        return find(study, choose(self.problem, study, judge.split.tune, self.tuning.choose))
 
     def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
         """Search on the queries of one type."""

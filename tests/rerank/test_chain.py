@@ -16,7 +16,7 @@ from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.rerank.breaker import BreakerRules
 from fusion_bench.rerank.chain import Answer, Chain
 from fusion_bench.rerank.clients import Price, Provider, providers
-from fusion_bench.rerank.ledger import by_candidates, latency, summary
+from fusion_bench.rerank.ledger import by_candidates, by_documents, latency, summary
 from fusion_bench.rerank.limits import Pace, Spend
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.session import Session
@@ -204,6 +204,8 @@ def test_two_hundred_queries_at_once() -> None:
     assert told["calls"] == 200
     assert told["retries"] == len(s.requests) - 200 > 0
     assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
+    assert [row["calls"] for row in told["by_documents"]] == [200]
+    assert told["largest_call"] == len(DOCUMENTS)
 
 
 @pytest.mark.parametrize("dialect", SHAPES)
@@ -389,6 +391,16 @@ def test_a_provider_cannot_be_reached_at_all() -> None:
     state = Loopback("jina")
     state.url = closed_port()
     assert score([state]).failures == ((JINA, "connection"),)
+
+
+def test_the_table_of_latency_of_a_call_by_its_documents() -> None:
+    calls = [{"documents": n, "latency_ms": float(t)} for n, t in ((32, 9), (32, 7), (18, 5))]
+    assert by_documents(calls) == [
+        {"documents": 18.0, "calls": 1, "p50": 5.0, "p95": 5.0},
+        {"documents": 32.0, "calls": 2, "p50": 7.0, "p95": 9.0},
+    ]
+    assert summary([])["by_documents"] == []
+    assert summary([])["largest_call"] == 0
 
 
 def test_the_table_of_latency_by_candidates() -> None:

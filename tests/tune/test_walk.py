@@ -24,7 +24,9 @@ SMALL = ["--trials", "6", "--folds", "0", "--no-plots", "--datasets"]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     made = tiny.make(tmp_path)
-    tiny.edit(made, tiny.EXPERIMENT, "systems:", "tune: {system: two}\nsystems:")
+    tiny.edit(
+        made, tiny.EXPERIMENT, "systems:", "tune: {front: {trials: 2}, system: two}\nsystems:"
+    )
     return made
 
 

@@ -37,6 +37,7 @@ tune:
   by_query_type: true
   crag: {top: 3}
   effort: {price: 2.0}
+  front: {trials: 8}
 """
 QUERIES, DEPTH = 60, 6
 
@@ -79,7 +80,10 @@ def test_all_of_it_is_found_judged_and_written(
     assert [one["type"] for one in report["by_type"]] == ["a", "b"]
     assert set(report["typed"]["params"]) == {"a", "b"}
     assert report["thresholds"]["top"] == 3
-    assert report["front"][1]["cost"] == pytest.approx(2.0 * report["front"][1]["candidates"])
+    point = report["front"]["points"][1]
+    assert point["cost"] == pytest.approx(2.0 * point["candidates"])
+    assert point["cost"] > 0
+    assert (out / "trials-front.jsonl").exists()
     page = (out / "tuning.md").read_text(encoding="utf-8")
     assert "Is there a relevant document?" in page
 

@@ -4,6 +4,7 @@ Everything shown to people is rendered from this record.
 
 Format history:
     1   first version
+    2   ``front`` holds the points of all rerankers, their intervals, and where effort is known from
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ __all__ = [
     "FORMAT_VERSION",
     "CalibrationBin",
     "Choice",
+    "Difference",
     "Fold",
+    "Front",
     "FrontPoint",
     "Gain",
     "Importance",
     "ParameterInfo",
     "Plateau",
     "Polish",
+    "RerankerEffort",
     "ThresholdReport",
     "ThresholdRule",
     "Trial",
@@ -39,7 +43,7 @@ __all__ = [
 ]
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
@@ -184,28 +188,107 @@ class Choice(Record):
     config: dict[str, Any]
 
 
-class FrontPoint(Record):
-    """One trade of quality for effort; on the front if nothing cheaper is as good.
+class Difference(Record):
+    """A mean paired difference on the held-out queries, with its interval."""
+
+    mean: float
+    low: Maybe
+    high: Maybe
+
+
+class RerankerEffort(Record):
+    """Where it is known from what one reranker takes.
 
     Attributes:
-        depth: Rerank depth; 0 = no reranker.
-        candidates: Mean candidates reranked a query.
-        cost: In the declared currency, a thousand queries; None = no price declared.
-        seconds: A query; None = no time declared.
+        reranker: The rerank list.
+        provider: ``provider/model`` that was asked for it; None = not known.
+        cost: Where its price is known from; None = it is not.
+        seconds: Where its latency is known from; None = it is not.
+        declared_price: Of 1,000 candidates, as declared; None = nothing is.
+        declared_seconds: Of a candidate, as declared.
+        recorded_price: Of 1,000 candidates, as recorded at the list's own depth; None = nothing is.
+        recorded_seconds: Median latency of a query at the list's own depth, as recorded.
+        queries: That the record speaks of.
+        calls: That it speaks of.
+        documents: That it speaks of.
+        largest_call: Documents of one call at most; None = no record.
+        at_once: Calls under way together at most, while latencies were measured.
+    """
+
+    reranker: str
+    provider: str | None = None
+    cost: Literal["ledger", "declared"] | None = None
+    seconds: Literal["ledger", "declared"] | None = None
+    declared_price: float | None = None
+    declared_seconds: float | None = None
+    recorded_price: float | None = None
+    recorded_seconds: float | None = None
+    queries: int = 0
+    calls: int = 0
+    documents: int = 0
+    largest_call: int | None = None
+    at_once: int | None = None
+
+
+class FrontPoint(Record):
+    """One trade of quality for effort; on the front if nothing that takes less is as good.
+
+    Attributes:
+        roles: ``default`` and ``chosen``, which are shown wherever they stand.
+        reranker: The rerank list, several joined by `` + ``; None = no reranker.
+        depth: Rerank depth, the greatest where query types differ; 0 = no reranker.
+        candidates: Mean candidates reranked a query, over the tuning queries, as below.
+        cost: Of 1,000 queries; None = not known.
+        seconds: A query, median latency; None = not known.
+        slow: The latency that 95 % of such queries stay within; None = not known.
         value: Mean of the primary measure over the tuning queries.
         held_out: The same over the held-out queries.
+        over_default: Held out: this − the default.
+        over_best: Held out: this − the efficient point of the greatest tuning value.
         params: Its numbers.
+        config: The resolved system.
         efficient: Whether it is on the front of the tuning queries.
     """
 
+    roles: tuple[Literal["default", "chosen"], ...] = ()
+    reranker: str | None
     depth: int
     candidates: float
-    cost: float | None
-    seconds: float | None
+    cost: float | None = None
+    seconds: float | None = None
+    slow: float | None = None
     value: float
     held_out: float
+    over_default: Difference
+    over_best: Difference
     params: dict[str, Value]
+    config: dict[str, Any]
     efficient: bool
+
+
+class Front(Record):
+    """Quality against rerank effort.
+
+    Attributes:
+        method: How it was looked for; see ``tuning.FrontSearch``.
+        evaluations: Systems evaluated for it, beside those of the search.
+        axes: What points are compared by beside the measure: ``candidates``, ``cost``, ``seconds``.
+        points: By effort; the best found at each depth of each reranker, the default, the choice.
+        efforts: Where effort is known from, one a reranker.
+        interrupted: Whether the search for it was cut short.
+    """
+
+    method: Literal["tpe", "nsga2", "depths"]
+    evaluations: int
+    axes: tuple[Literal["candidates", "cost", "seconds"], ...]
+    points: tuple[FrontPoint, ...]
+    efforts: tuple[RerankerEffort, ...]
+    interrupted: bool = False
+
+    @property
+    def efficient(self) -> tuple[FrontPoint, ...]:
+        """The points on the front, by effort."""
+        return tuple(point for point in self.points if point.efficient)
 
 
 class ThresholdRule(Record):
@@ -304,7 +387,7 @@ class TuningReport(Record):
         polish: What the line search was worth; None = it found nothing, or was not asked for.
         importances: Most important first; empty where too few trials tell.
         by_type: Held-out gain by query type, where there are several.
-        front: Quality against rerank effort; empty without a reranker.
+        front: Quality against rerank effort; None without a reranker, or not asked for.
         thresholds: CRAG's thresholds; None = not asked for.
         typed: Tuned by query type; None = not asked for, or no type has queries enough.
         trials: Everything that was tried.
@@ -338,7 +421,7 @@ class TuningReport(Record):
     polish: Polish | None = None
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
-    front: tuple[FrontPoint, ...] = ()
+    front: Front | None = None
     thresholds: ThresholdReport | None = None
     typed: Typed | None = None
     trials: tuple[Trial, ...]

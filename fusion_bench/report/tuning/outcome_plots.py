@@ -1,4 +1,4 @@
-"""Pictures of what a search is worth: folds, held-out queries, quality against effort.
+"""Pictures of what a search is worth: folds, held-out queries, calibration.
 
 Importing this module imports matplotlib.
 """
@@ -26,7 +26,7 @@ from fusion_bench.report.tables import number
 from fusion_bench.report.tuning.marks import MARKS, in_range
 from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
 
-__all__ = ["calibration", "fold_spread", "front", "held_out"]
+__all__ = ["calibration", "fold_spread", "held_out"]
 
 
 def fold_spread(tuning: TuningReport) -> Figure:
@@ -122,40 +122,4 @@ def calibration(found: ThresholdReport) -> Figure:
         axes.set_xlabel(f"best rerank score in the top {found.top}")
         axes.set_ylabel("share with a relevant document")
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
-def front(tuning: TuningReport) -> Figure:
-    """Quality against candidates reranked: everything tried, and the efficient ones."""
-    with styled():
-        figure = new_figure(WIDTH, 3.4)
-        axes = figure.add_subplot()
-        rest = [point for point in tuning.front if not point.efficient]
-        best = sorted((p for p in tuning.front if p.efficient), key=lambda p: p.candidates)
-        axes.plot(
-            [p.candidates for p in rest],
-            [p.value for p in rest],
-            ".",
-            color=SOFT,
-            ms=4,
-            label="tried",
-        )
-        axes.step(
-            [p.candidates for p in best],
-            [p.value for p in best],
-            "o-",
-            where="post",
-            color=BLUE,
-            label="front, tuning queries",
-        )
-        axes.plot(
-            [p.candidates for p in best],
-            [p.held_out for p in best],
-            "^",
-            color=GREEN,
-            label="the same, held out",
-        )
-        axes.set_xlabel("candidates reranked a query")
-        axes.set_ylabel(plain(tuning.measure))
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from fusion_bench.report.plots import png
 from fusion_bench.report.tables import interval, number, shown
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning import front_plot, fronts, outcome_plots, plots
 from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
-from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
+from fusion_bench.report.tuning.model import Front, ThresholdReport, TuningReport
 from fusion_bench.report.tuning.tables import apart
 
 __all__ = ["drawn"]
@@ -46,8 +46,9 @@ def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Figure]]:
         meaning = _calibration(tuning.thresholds)
         figure = outcome_plots.calibration(tuning.thresholds)
         yield "calibration", "Calibration of the rerank scores", meaning, figure
-    if tuning.front:
-        yield "front", "Quality against effort", _front(tuning), outcome_plots.front(tuning)
+    if tuning.front is not None:
+        meaning = _front(tuning, tuning.front)
+        yield "front", "Quality against effort", meaning, front_plot.draw(tuning, tuning.front)
 
 
 def _held_out(tuning: TuningReport) -> str:
@@ -136,10 +137,10 @@ def _calibration(found: ThresholdReport) -> str:
     )
 
 
-def _front(tuning: TuningReport) -> str:
-    best = max((p for p in tuning.front if p.efficient), key=lambda point: point.value)
+def _front(tuning: TuningReport, front: Front) -> str:
+    found = " ".join(fronts.findings(tuning, front))
     return (
-        "Left and high is good: quality for few reranked candidates. The best quality found takes "
-        f"{best.candidates:.0f} candidates a query (depth {best.depth}); where the line is flat, "
-        "going deeper buys nothing."
+        "Left and high is good: quality for little effort; where the line is flat, more effort "
+        "buys nothing. It was found on the tuning queries; the triangles below or above it say "
+        f"what is left of it on the held-out ones. {found}"
     )

@@ -11,12 +11,12 @@ from fusion_bench.report.tables import (
     Table,
     Tone,
     interval,
-    known,
     number,
     p_value,
     shown,
 )
 from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tuning import fronts
 from fusion_bench.report.tuning.model import (
     Gain,
     ParameterInfo,
@@ -33,7 +33,6 @@ __all__ = [
     "by_type",
     "confusion",
     "described",
-    "front",
     "gains",
     "numbers",
     "setting",
@@ -51,8 +50,8 @@ def all_tables(tuning: TuningReport) -> Iterator[Table]:
         yield by_type(tuning)
     if tuning.typed is not None:
         yield typed(tuning, tuning.typed)
-    if tuning.front:
-        yield front(tuning)
+    if tuning.front is not None:
+        yield fronts.table(tuning, tuning.front)
     if tuning.thresholds is not None:
         yield confusion(tuning.thresholds)
 
@@ -259,33 +258,6 @@ def confusion(found: ThresholdReport) -> Table:
         "for ambiguous. min_score is fitted as one threshold: what it drops is called incorrect."
     )
     return Table("Is there a relevant document?", columns, tuple(rows), (note,))
-
-
-def front(tuning: TuningReport) -> Table:
-    """Quality against effort: the efficient trades, and what they cost."""
-    priced = any(known(point.cost) for point in tuning.front)
-    timed = any(known(point.seconds) for point in tuning.front)
-    columns = [Column("rerank depth"), Column("candidates a query")]
-    columns += [Column("cost of 1,000 queries")] if priced else []
-    columns += [Column("seconds a query")] if timed else []
-    columns += [Column(f"{tuning.measure}, tuning"), Column("held-out")]
-    rows = []
-    for point in tuning.front:
-        if not point.efficient:
-            continue
-        cells = [f"{point.depth:,}", f"{point.candidates:.1f}"]
-        cells += [_amount(point.cost)] if priced else []
-        cells += [_amount(point.seconds)] if timed else []
-        rows.append(Row((*cells, number(point.value), number(point.held_out))))
-    note = (
-        "Each row is the best found for its effort on the tuning queries; nothing cheaper is as "
-        "good there. The held-out column says how much of it to believe."
-    )
-    return Table("Quality against effort", tuple(columns), tuple(rows), (note,))
-
-
-def _amount(value: float | None) -> str:
-    return f"{value:.4g}" if value is not None and known(value) else "n/a"
 
 
 def described(params: Mapping[str, Value]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from fusion_bench.report.tables import interval, number, p_value, shown
 from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tuning import fronts
 from fusion_bench.report.tuning.model import Gain, ParameterInfo, TuningReport
 from fusion_bench.report.tuning.tables import setting
 from fusion_bench.report.verdicts import Sentence
@@ -31,6 +32,7 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
         *_polish(tuning),
         *_rule(tuning),
         *_typed(tuning),
+        *_front(tuning),
         *_thresholds(tuning),
     ]
     warnings = [
@@ -175,6 +177,11 @@ def _typed(tuning: TuningReport) -> Iterator[str]:
         "too few queries": "is not shown to beat one set of numbers for all: keep that for now",
     }[tuning.typed.verdict]
     yield f"Tuning by query type {said} (held out: {_by(tuning, tuning.typed.over_global)})."
+
+
+def _front(tuning: TuningReport) -> Iterator[str]:
+    if tuning.front is not None:
+        yield f"Quality against effort: {' '.join(fronts.findings(tuning, tuning.front))}"
 
 
 def _thresholds(tuning: TuningReport) -> Iterator[str]:

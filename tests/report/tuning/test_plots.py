@@ -102,12 +102,6 @@ def test_held_out_differences_and_the_interval_that_decides() -> None:
     assert [(1.0, 0.1)] in drawn_ends
 
 
-def test_the_front_tells_efficient_points_from_the_rest() -> None:
-    figure = outcome_plots.front(record(front=front()))
-    assert len(points(figure, 0, 0)) == 1
-    assert [x for x, _ in points(figure, 0, 2)] == [0.0, 10.0, 50.0]
-
-
 def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> None:
     axes = outcome_plots.calibration(thresholds()).axes[0]
     assert np.asarray(axes.lines[1].get_xydata()).tolist() == [[0.1, 0.2], [0.9, 0.7]]

@@ -11,14 +11,12 @@ from fusion_bench.report.tuning.tables import (
     by_type,
     confusion,
     described,
-    front,
     gains,
     numbers,
     setting,
 )
 from fusion_bench.report.tuning.tables import typed as typed_table
-from tests.report.tuning.cases import by_type_too, gain, record, thresholds, typed
-from tests.report.tuning.cases import front as points
+from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 
 def cells(table: Table, row: int) -> dict[str, str]:
@@ -78,23 +76,9 @@ def test_types_are_not_adjusted_and_say_so() -> None:
     assert "Not adjusted" in table.notes[0]
 
 
-def test_the_front_shows_only_what_is_efficient() -> None:
-    table = front(record(front=points()))
-    assert [row.cells[0] for row in table.rows] == ["0", "10", "50"]
-    assert cells(table, 1)["cost of 1,000 queries"] == "0.02"
-    assert cells(table, 1)["seconds a query"] == "0.1"
-    bare = tuple(p.model_copy(update={"cost": None, "seconds": None}) for p in points())
-    assert [c.header for c in front(record(front=bare)).columns] == [
-        "rerank depth",
-        "candidates a query",
-        "nDCG@10, tuning",
-        "held-out",
-    ]
-
-
 def test_only_tables_with_something_to_show() -> None:
     assert len(list(all_tables(record()))) == 2
-    whole = record(by_type=typed(), front=points(), typed=by_type_too(), thresholds=thresholds())
+    whole = record(by_type=typed(), front=front(), typed=by_type_too(), thresholds=thresholds())
     assert len(list(all_tables(whole))) == 6
 
 

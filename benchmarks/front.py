@@ -1,0 +1,273 @@
+"""How well the front of quality against rerank effort is found, by several ways to look for it.
+
+Every way starts from the same search at one depth, and may evaluate about as much. Measured is
+what a front gains over the default without a reranker, on average over budgets of 0 to 100
+candidates a query: a budget takes the affordable point of the greatest tuning value. On tuning
+queries that is the hypervolume over 100; the held-out queries say what is left of it. "By the
+logarithm" weighs budgets of 1 to 10 like those of 10 to 100.
+
+    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.front
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.collections import COLLECTIONS, Collection, attack, problem
+from benchmarks.page import put
+from benchmarks.tuning import splits
+from fusion_bench.align import align
+from fusion_bench.evaluate import System
+from fusion_bench.load import load_run
+from fusion_bench.records import Reading
+from fusion_bench.report.tuning.model import FrontPoint
+from fusion_bench.space import Params
+from fusion_bench.tune.archive import Archive
+from fusion_bench.tune.depths import depths, rerankers
+from fusion_bench.tune.effort import tolls
+from fusion_bench.tune.front import everywhere, pool, settled, with_depth
+from fusion_bench.tune.frontier import frontier
+from fusion_bench.tune.judge import Judge
+from fusion_bench.tune.log import Trial
+from fusion_bench.tune.polish import polish
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import Study, search
+from fusion_bench.tune.trade import trade
+from fusion_bench.tuning import Effort, Range, Tuning
+
+#: Budgets are up to so many candidates a query.
+MOST = 100.0
+#: What was done before: the best eight settings at eight depths.
+EIGHT = (0, 5, 10, 20, 30, 50, 75, 100)
+SECOND = ("ruri-reranker-small", "unit")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A search that is over, and what a way to look for a front needs.
+
+    Attributes:
+        judge: The problem and its split.
+        part: The problem on the tuning queries.
+        study: The search at one depth.
+        ladder: Depths.
+        seed: Of samplers.
+    """
+
+    judge: Judge
+    part: Problem
+    study: Study
+    ladder: tuple[int, ...]
+    seed: int
+
+    @property
+    def good(self) -> list[Params]:
+        """Settings of the search, the best first."""
+        done = (trial for trial in self.study.trials if not trial.failed)
+        return [t.params for t in sorted(done, key=lambda t: (-t.value, t.number))]
+
+    def at(self, settings: Sequence[Params], ladder: Sequence[int]) -> list[Params]:
+        """These settings at these depths with every reranker."""
+        return list(everywhere(self.part, settings, ladder, rerankers(self.part)))
+
+
+def eight(case: Case, archive: Archive, _budget: int) -> None:
+    """The best eight settings at eight depths."""
+    archive.evaluate(case.at(case.good[:8], EIGHT))
+
+
+def many(case: Case, archive: Archive, budget: int) -> None:
+    """As many of the best settings at all depths as the budget allows."""
+    archive.evaluate(list(islice(case.at(case.good, case.ladder), budget)))
+
+
+def spread(case: Case, archive: Archive, budget: int) -> None:
+    """Settings evenly spread over the search, by their rank, at all depths."""
+    lists = len(rerankers(case.part)) * len(case.ladder)
+    step = max(1, len(case.good) * lists // budget)
+    archive.evaluate(case.at(case.good[::step], case.ladder)[:budget])
+
+
+def lines(case: Case, archive: Archive, _budget: int) -> None:
+    """The pool at all depths, then exact line searches from the best of each."""
+    archive.evaluate(case.at(pool(case.part, case.study, case.study.best), case.ladder))
+    best = {}
+    for one in archive.entries:
+        if one.place not in best or one.value > best[one.place].value:
+            best[one.place] = one
+
+    def evaluated(params: Params) -> Trial:
+        found = archive.evaluate([params])[0]
+        return Trial(0, params, np.nan if found is None else found.value, "polish")
+
+    for one in best.values():
+        start = Trial(0, one.params, one.value, "sampler")
+        polish(case.part, start, evaluated, lambda: True)
+
+
+def sampled(method: str, *, after: bool) -> Callable[[Case, Archive, int], None]:
+    """A multi-objective sampler, alone or after the pool at all depths."""
+
+    def way(case: Case, archive: Archive, budget: int) -> None:
+        if after:
+            archive.evaluate(case.at(pool(case.part, case.study, case.study.best), case.ladder))
+            budget -= archive.evaluations
+
+        def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
+            found = archive.evaluate([settled(case.part, one, case.ladder) for one in asked])
+            return [None if one is None else (one.value, one.taken.candidates) for one in found]
+
+        space = with_depth(case.part.parameters, case.ladder)
+        trade(space, evaluate, method=method, trials=budget, batch=16, seed=case.seed)
+
+    return way
+
+
+WAYS: Mapping[str, Callable[[Case, Archive, int], None]] = {
+    "best 8 at 8 depths": eight,
+    "best at all depths": many,
+    "spread at all depths": spread,
+    "pool at all depths, exact lines": lines,
+    "NSGA-II": sampled("nsga2", after=False),
+    "multi-objective TPE": sampled("tpe", after=False),
+    "pool at all depths, NSGA-II": sampled("nsga2", after=True),
+    "pool at all depths, TPE (default)": sampled("tpe", after=True),
+}
+
+
+def _methods(collection: Collection, names: Sequence[str]) -> Problem:
+    """Method, weights, blend and reranker in one conditional space."""
+    ranges = {
+        "fusion.method": Range(choices=("rrf", "weighted_score")),
+        "blend.method": Range(choices=("replace", "linear", "position_aware")),
+    }
+    if len(names) > 1:
+        ranges["blend.reranker"] = Range(choices=tuple(names))
+    blend = {"method": "replace", "reranker": names[0], "missing": "below"}
+    return problem(collection, blend=blend, parameters=ranges)
+
+
+def _two_rerankers() -> Collection:
+    """Jqara with a good reranker and a small one."""
+    found = COLLECTIONS["jqara"]()
+    name, space = SECOND
+    path = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / f"jqara/rerank/{name}.trec.gz"
+    second = load_run(path, name=name, reading=Reading(on_duplicate="best_rank"))
+    runs = align(found.qrels, _lists(found), rerankers=[*_rerank_lists(found), second])
+    return replace(found, runs=runs, spaces={**found.spaces, name: space})
+
+
+def _lists(found: Collection) -> list[Any]:
+    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara"
+    reading = Reading(on_duplicate="best_rank")
+    names = found.runs.sources
+    return [load_run(folder / f"runs/{n}.trec.gz", name=n, reading=reading) for n in names]
+
+
+def _rerank_lists(found: Collection) -> list[Any]:
+    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara"
+    reading = Reading(on_duplicate="best_rank")
+    names = found.runs.rerankers
+    return [load_run(folder / f"rerank/{n}.trec.gz", name=n, reading=reading) for n in names]
+
+
+def cases() -> Iterator[tuple[str, Collection, Problem]]:
+    """What is searched, and where."""
+    position = {"method": "position_aware", "retrieval": "reciprocal_rank", "missing": "below"}
+    built_in = attack()
+    yield (
+        "attack, rrf_v2 and position_aware",
+        built_in,
+        problem(built_in, fusion={"method": "rrf_v2"}, blend={**position, "reranker": "ltr"}),
+    )
+    yield "attack, any method", built_in, _methods(built_in, ["ltr"])
+    jqara = _two_rerankers()
+    yield "jqara, any method, two rerankers", jqara, _methods(jqara, jqara.runs.rerankers)
+
+
+def area(points: Sequence[FrontPoint], part: str, least: float) -> tuple[float, float]:
+    """Mean gain over ``least`` of the affordable points, over budgets and over their logarithm."""
+    left = np.array([min(p.candidates, MOST) for p in points] + [MOST])
+    height = np.array([getattr(point, part) for point in points]) - least
+    log = np.log(np.maximum(left, 1.0))
+    return (
+        float((np.diff(left) * height).sum() / MOST),
+        float((np.diff(log) * height).sum() / np.log(MOST)),
+    )
+
+
+def compared(case: Case, budget: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Each way with evaluations, CPU seconds and four areas."""
+    known = tolls(rerankers(case.part), Effort(), {})
+    default = case.part.system.model_copy(update={"blend": System(name="x", runs=("x",)).blend})
+    base = replace(case.judge.problem, system=default, parameters=()).values([{}])[0]
+    split = case.judge.split
+    for name, way in WAYS.items():
+        archive = Archive(case.part, known)
+        for trial in {t.number: t for t in (case.study.default, case.study.best)}.values():
+            archive.add(trial.params, trial.value)
+        started = time.process_time()
+        way(case, archive, budget)
+        seconds = time.process_time() - started
+        points = frontier(
+            case.judge, archive.entries, ("candidates",), case.study.default, case.study.best
+        )
+        # Whoever reranks, a candidate is a candidate here.
+        on = [p for p in points if not any(beats(other, p) for other in points)]
+        areas = [
+            *area(on, "value", float(base[split.tune].mean())),
+            *area(on, "held_out", float(base[split.held_out].mean())),
+        ]
+        yield name, np.array([archive.evaluations, seconds, *areas])
+
+
+def beats(one: FrontPoint, other: FrontPoint) -> bool:
+    """Whether a point takes no more candidates, is worth no less, and differs in one."""
+    a, b = (-one.candidates, one.value), (-other.candidates, other.value)
+    return a != b and a[0] >= b[0] and a[1] >= b[1]
+
+
+def main() -> None:
+    """Run everything and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--trials", type=int, default=200, help="of the search at one depth")
+    parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
+    asked = parser.parse_args()
+    table = [
+        "| collection, space | looked for by | evaluations | CPU s | gain, tuning | "
+        "by the logarithm | gain, held out | by the logarithm |",
+        "|:--|:--|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, collection, base in cases():
+        found: dict[str, list[np.ndarray]] = {}
+        for seed in range(asked.seeds):
+            tuning = Tuning(system="default", trials=asked.trials, seed=seed)
+            judge = Judge(base, splits(collection)[0], tuning)
+            part = base.restricted(judge.split.tune)
+            study = search(base, judge.split.tune, tuning.settings())
+            case = Case(judge, part, study, depths(part, None, [50]), seed)
+            budget = 150 + len(case.at(pool(part, study, study.best), case.ladder))
+            for way, row in compared(case, budget):
+                found.setdefault(way, []).append(row)
+        for way, rows in found.items():
+            count, seconds, *areas = np.mean(rows, axis=0)
+            cells = " | ".join(f"{value:+.4f}" for value in areas)
+            first = name if way == next(iter(found)) else ""
+            table.append(f"| {first} | {way} | {count:,.0f} | {seconds:.1f} | {cells} |")
+            print(table[-1], flush=True)
+    if asked.write:
+        put("front", "\n".join(table))
+
+
+if __name__ == "__main__":
+    main()

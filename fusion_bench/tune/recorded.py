@@ -1,0 +1,142 @@
+"""What reranking took, by the record of the run that scored a list, for any number of candidates.
+
+A batch of b candidates does not take b times as long as one, and a search unit is billed whole: so
+n candidates are priced and timed by the calls that they need. Where the record cannot tell, the
+answer errs upwards: a call is never taken to be faster than the smallest that was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from fusion_bench.load.provenance import ListMeta
+
+__all__ = ["Bill", "Clock", "bill_of", "clock_of", "largest_call"]
+
+#: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.
+Z95 = NormalDist().inv_cdf(0.95)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The price of one query: whole search units, and a part that grows with the candidates.
+
+    Attributes:
+        unit: Price of a search unit.
+        documents: That one unit covers, as far as the record shows.
+        candidate: Price of a candidate, from tokens.
+    """
+
+    unit: float
+    documents: float
+    candidate: float
+
+    def __call__(self, count: int) -> float:
+        """For so many candidates."""
+        return math.ceil(count / self.documents) * self.unit + count * self.candidate
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The latency of one query: calls side by side, the slowest of which is waited for.
+
+    Attributes:
+        sizes: Documents of a call, ascending …
+        p50: … the median of its latency, in seconds …
+        p95: … and the 95th percentile.
+        batch: Documents of a call at most.
+        beside: Calls at once at most.
+    """
+
+    sizes: tuple[float, ...]
+    p50: tuple[float, ...]
+    p95: tuple[float, ...]
+    batch: float
+    beside: int
+
+    def __call__(self, count: int, share: float = 0.5) -> float:
+        """Seconds within which this share of queries with so many candidates is answered.
+
+        Latencies of calls are taken as log-normal and independent. More calls than may be made at
+        once come in rounds.
+        """
+        if count == 0:
+            return 0.0
+        calls = max(1, math.ceil(count / self.batch))
+        rounds = math.ceil(calls / self.beside)
+        p50, p95 = (self._call(min(count, self.batch), known) for known in (self.p50, self.p95))
+        sigma = math.log(p95 / p50) / Z95 if p50 > 0 else 0.0
+        slowest = NormalDist().inv_cdf(share ** (1 / math.ceil(calls / rounds)))
+        return rounds * p50 * math.exp(sigma * slowest)
+
+    def _call(self, documents: float, known: tuple[float, ...]) -> float:
+        """Between measured sizes on a straight line, above them in proportion, below them flat."""
+        grown = np.maximum.accumulate(known)
+        beyond = max(documents / self.sizes[-1], 1.0)
+        return float(np.interp(documents, self.sizes, grown)) * beyond
+
+
+def largest_call(meta: ListMeta) -> float:
+    """Documents of a call at most, as far as the record shows."""
+    batch = _number(_first_provider(meta), "batch") or math.inf
+    return _number(meta.ledger, "largest_call") or min(batch, float(meta.depth))
+
+
+def bill_of(meta: ListMeta) -> Bill | None:
+    """The price by the ledger; None where nobody said what the provider charges."""
+    ledger, price = meta.ledger, _first_provider(meta).get("price")
+    total, documents = _number(ledger, "cost"), _number(ledger, "documents")
+    if not documents or not (total or isinstance(price, Mapping)):
+        return None
+    searches, by_units = _number(ledger, "searches"), 0.0
+    if searches:
+        by_tokens = _number(ledger, "tokens") + _number(ledger, "output_tokens") > 0
+        rate = _number(price, "per_1000_searches") if isinstance(price, Mapping) else 0.0
+        by_units = min(total, searches * rate / 1e3) if by_tokens else total
+    # Some calls are billed more units than others (long documents): each counts its share.
+    each = max(searches / max(_number(ledger, "calls"), 1.0), 1.0)
+    whole = round(each)
+    return Bill(
+        unit=by_units / searches * each / whole if searches else 0.0,
+        documents=largest_call(meta) / whole,
+        candidate=(total - by_units) / documents,
+    )
+
+
+def clock_of(meta: ListMeta) -> Clock | None:
+    """The latency by the ledger; None where no call was made."""
+    ledger = meta.ledger
+    calls, documents = _number(ledger, "calls"), _number(ledger, "documents")
+    rows = ledger.get("by_documents") or []
+    if not rows and calls and documents:  # a record from before calls were told apart by size
+        rows = [{"documents": documents / calls, **(ledger.get("call_ms") or {})}]
+    known = [row for row in rows if _number(row, "documents") and _number(row, "p50")]
+    if not known:
+        return None
+    alone = calls <= _number(ledger, "queries_answered")  # no query needed a second call
+    return Clock(
+        sizes=tuple(_number(row, "documents") for row in known),
+        p50=tuple(_number(row, "p50") / 1e3 for row in known),
+        p95=tuple(max(_number(row, "p95"), _number(row, "p50")) / 1e3 for row in known),
+        batch=math.inf if alone else largest_call(meta),
+        beside=int(_number(_first_provider(meta), "concurrency")) or 1,
+    )
+
+
+def _first_provider(meta: ListMeta) -> Mapping[str, Any]:
+    """The configuration of the provider that was asked first; empty where it is not known."""
+    listed = meta.settings.get("providers")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return first if isinstance(first, Mapping) else {}
+
+
+def _number(record: Mapping[str, Any], key: str) -> float:
+    """A number of a record that may hold anything; 0 where there is none."""
+    found = record.get(key)
+    return float(found) if isinstance(found, int | float) and math.isfinite(found) else 0.0
