@@ -25,7 +25,17 @@ from fusion_bench.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.shards import over_shards
 
-__all__ = ["Ranking", "Scores", "System", "Variant", "evaluate", "fused_list", "rank", "rankings"]
+__all__ = [
+    "Ranking",
+    "Scores",
+    "System",
+    "Variant",
+    "by_type",
+    "evaluate",
+    "fused_list",
+    "rank",
+    "rankings",
+]
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
@@ -303,9 +313,21 @@ def _plain_parts(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together answer every query: its indices, who answers it, its runs."""
+    for query_type, index, part in by_type(system, runs):
+        yield index, system if query_type is None else system.of_type(query_type), part
+
+
+def by_type(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[str | None, IntArray, AlignedRuns]]:
+    """The queries that a system answers by each type's numbers: type, indices and runs.
+
+    One part of type None where all are answered alike; otherwise a part for each type that has
+    queries, made once.
+    """
     known = system.types
     if known is None:
-        yield np.arange(len(runs.queries)), system, runs
+        yield None, np.arange(len(runs.queries)), runs
         return
     types = np.array(
         [
@@ -316,7 +338,7 @@ def _plain_parts(
     for query_type in sorted(set(types.tolist())):
         chosen = types == query_type
         part = runs.memo(("types", query_type, known), partial(runs.subset, chosen))
-        yield np.flatnonzero(chosen), system.of_type(query_type), part
+        yield query_type, np.flatnonzero(chosen), part
 
 
 def evaluate(
