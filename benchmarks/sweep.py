@@ -21,11 +21,11 @@ from fusion_bench.evaluate import System
 from fusion_bench.measure import parse_measure
 from fusion_bench.order import FloatArray
 from fusion_bench.space import Params
-from fusion_bench.tune.line import line
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.steps import steps
+from fusion_bench.tune.through import line
 from fusion_bench.tuning import Range, Settings
 
 #: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.

@@ -30,6 +30,7 @@ __all__ = [
     "Scores",
     "System",
     "Variant",
+    "by_type",
     "evaluate",
     "fused_list",
     "plain_parts",
@@ -313,9 +314,21 @@ def plain_parts(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together answer every query: its indices, who answers it, its runs."""
+    for query_type, index, part in by_type(system, runs):
+        yield index, system if query_type is None else system.of_type(query_type), part
+
+
+def by_type(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[str | None, IntArray, AlignedRuns]]:
+    """The queries that a system answers by each type's numbers: type, indices and runs.
+
+    One part of type None where all are answered alike; otherwise a part for each type that has
+    queries, made once.
+    """
     known = system.types
     if known is None:
-        yield np.arange(len(runs.queries)), system, runs
+        yield None, np.arange(len(runs.queries)), runs
         return
     types = np.array(
         [
@@ -326,7 +339,7 @@ def plain_parts(
     for query_type in sorted(set(types.tolist())):
         chosen = types == query_type
         part = runs.memo(("types", query_type, known), partial(runs.subset, chosen))
-        yield np.flatnonzero(chosen), system.of_type(query_type), part
+        yield query_type, np.flatnonzero(chosen), part
 
 
 def evaluate(

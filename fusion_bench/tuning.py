@@ -86,7 +86,9 @@ class Settings(StrictModel):
             every space; ``grid`` and ``brute_force`` go through all points.
         batch: Trials that are asked for and evaluated together.
         points: Values that ``grid`` takes from a range without steps.
-        polish: End with exact line searches along weights and shares, where the measure allows.
+        polish: End with line searches: exact ones along weights, bonuses and shares of a blend
+            wherever final scores go along lines, and at most 40 evaluations along a weight where
+            they do not; ``all`` = so along every other number too.
         seed: Makes a run exactly repeatable.
     """
 
@@ -95,7 +97,7 @@ class Settings(StrictModel):
     sampler: Sampler = "tpe"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
     points: Annotated[int, Field(ge=2)] = 5
-    polish: bool = True
+    polish: bool | Literal["all"] = True
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.tune.line import Line
 
-__all__ = ["Passes", "passes"]
+__all__ = ["Crossings", "Pairs", "Passes", "crossings", "passes"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -53,12 +53,17 @@ class Crossings(NamedTuple):
     step: IntArray
 
 
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
     """Rows of the relevant documents, how many others each has, and these, one after the other."""
 
     row: IntArray
     size: IntArray
     other: IntArray
+
+    @property
+    def starts(self) -> IntArray:
+        """(n,): where each document's pairs begin."""
+        return np.cumsum(self.size) - self.size
 
     def owner(self, pairs: IntArray) -> IntArray:
         """Which relevant document each of these pairs belongs to."""
@@ -74,19 +79,25 @@ def passes(along: Line, rows: IntArray, low: float, high: float) -> Iterator[Pas
         low: Its least value.
         high: Its greatest value.
     """
+    for docs, pairs, found in crossings(along, rows, low, high):
+        above = np.add.reduceat(found.above, pairs.starts, dtype=np.int64)
+        yield Passes(docs, above, found.at, pairs.owner(found.pair), found.step)
+
+
+def crossings(
+    along: Line, rows: IntArray, low: float, high: float
+) -> Iterator[tuple[IntArray, Pairs, Crossings]]:
+    """The same pair by pair: which documents, against whom, and how these stand to each other."""
     ends = along.a + low * along.b, along.a + high * along.b
     noise = EQUAL * max(float(np.abs(end).max(initial=0)) for end in ends)
     for docs, pairs in _together(along, rows):
         if along.straight:
-            found = _straight(pairs, ends, noise, low, high)
+            yield docs, pairs, _straight(pairs, ends, noise, low, high)
         else:
-            found = _fractions(along, pairs, low, high)
-        starts = np.cumsum(pairs.size) - pairs.size
-        above = np.add.reduceat(found.above, starts, dtype=np.int64)
-        yield Passes(docs, above, found.at, pairs.owner(found.pair), found.step)
+            yield docs, pairs, _fractions(along, pairs, low, high)
 
 
-def _together(along: Line, rows: IntArray) -> Iterator[tuple[IntArray, _Pairs]]:
+def _together(along: Line, rows: IntArray) -> Iterator[tuple[IntArray, Pairs]]:
     """Relevant documents, at most one a query, with all others of their queries."""
     runs = along.runs
     movers = np.flatnonzero(along.moving)
@@ -105,11 +116,11 @@ def _together(along: Line, rows: IntArray) -> Iterator[tuple[IntArray, _Pairs]]:
             asked = np.zeros(last + 1 - first, dtype=bool)
             asked[query[docs] - first] = True
             other = near if asked.all() else near[np.repeat(asked, sizes)]
-            yield docs, _Pairs(rows[docs], count[query[docs]], other)
+            yield docs, Pairs(rows[docs], count[query[docs]], other)
 
 
 def _straight(
-    pairs: _Pairs, ends: tuple[FloatArray, FloatArray], noise: float, low: float, high: float
+    pairs: Pairs, ends: tuple[FloatArray, FloatArray], noise: float, low: float, high: float
 ) -> Crossings:
     """Straight lines cross once at most: where their order at the two ends is not the same."""
     first, last = (end[pairs.other] - np.repeat(end[pairs.row], pairs.size) for end in ends)
@@ -123,7 +134,7 @@ def _straight(
     return Crossings(above, at, crossed, np.where(above[crossed], -1, 1))
 
 
-def _fractions(along: Line, pairs: _Pairs, low: float, high: float) -> Crossings:
+def _fractions(along: Line, pairs: Pairs, low: float, high: float) -> Crossings:
     """By the sign of a polynomial: both denominators are above 0."""
     row, other = np.repeat(pairs.row, pairs.size), pairs.other
     a, b, c, d = (x[other] for x in along.lines)

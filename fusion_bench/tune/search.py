@@ -157,7 +157,14 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
             break
         ask.tell([trial.value for trial in run.finish(proposed, "sampler")])
     if settings.polish:
-        polish(problem, run.best, lambda params: run.finish([params], "polish")[0], in_time)
+        polish(
+            problem,
+            run.best,
+            lambda params, origin: run.finish([params], origin)[0],
+            in_time,
+            values=run.evaluate,
+            others=settings.polish == "all",
+        )
 
 
 class _Run:
@@ -165,7 +172,7 @@ class _Run:
 
     def __init__(self, evaluate: Evaluate, log: Log | None, on_trial: OnTrial | None) -> None:
         self.trials: list[Trial] = []
-        self._evaluate = evaluate
+        self.evaluate = evaluate
         self._log = log
         self._on_trial = on_trial
         self._best: Trial | None = None
@@ -179,7 +186,7 @@ class _Run:
         """Evaluate what no log knows, write it down, and hand it on."""
         known = [None if self._log is None else self._log.value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
-        found = iter(self._evaluate(new).mean(axis=1).tolist() if new else ())
+        found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())
         values = [next(found) if value is None else value for value in known]
         first = len(self.trials)
         done = [

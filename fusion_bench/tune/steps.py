@@ -16,8 +16,9 @@ from fusion_bench.measure.engine import gains, ideal_dcg
 from fusion_bench.measure.ranking import relevant_counts
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import roundest
+from fusion_bench.tune.inside import all_passes
 from fusion_bench.tune.line import Line
-from fusion_bench.tune.passes import Passes, passes
+from fusion_bench.tune.worths import Events, worths
 
 __all__ = ["Steps", "can_step", "steps"]
 
@@ -96,15 +97,6 @@ class _Docs(NamedTuple):
     share: FloatArray
 
 
-class _Events(NamedTuple):
-    """Where a relevant document (by its index) comes to be worth something else."""
-
-    at: FloatArray
-    doc: IntArray
-    before: FloatArray
-    after: FloatArray
-
-
 def _relevant(along: Line, measure: Measure) -> _Docs:
     runs = along.runs
     least = measure.rel if measure.binary else 1
@@ -134,36 +126,20 @@ def _by_rank(measure: Measure, top_k: int | None) -> FloatArray:
 
 def _changes(
     along: Line, docs: _Docs, by_rank: FloatArray, low: float, high: float
-) -> tuple[FloatArray, _Events]:
+) -> tuple[FloatArray, Events]:
     """(R,) what each document is worth at the low end, and all changes."""
     start = by_rank[np.minimum(along.placed[docs.row], len(by_rank) - 1)]
     moving = np.flatnonzero(along.moving[docs.row])
-    parts = [_Events(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
-    for found in passes(along, docs.row[moving], low, high):
-        worth, events = _worths(found._replace(docs=moving[found.docs]), by_rank)
+    parts = [Events(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
+    for found in all_passes(along, docs.row[moving], low, high):
+        worth, events = worths(found._replace(docs=moving[found.docs]), by_rank)
         start[moving[found.docs]] = worth
         parts.append(events)
-    return start, _Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _worths(found: Passes, by_rank: FloatArray) -> tuple[FloatArray, _Events]:
-    """What each document is worth at the low end, and where that changes."""
-    last = len(by_rank) - 1
-    rank = found.above + 1
-    order = np.lexsort((found.at, found.own))
-    own, at, step = found.own[order], found.at[order], found.step[order]
-    run = np.cumsum(step)
-    first = np.flatnonzero(np.diff(own, prepend=-1))
-    sizes = np.diff(np.append(first, len(own)))
-    after = rank[own] + run - np.repeat(run[first] - step[first], sizes)
-    worth, was = by_rank[np.minimum(after, last)], by_rank[np.minimum(after - step, last)]
-    kept = np.flatnonzero(worth != was)
-    events = _Events(at[kept], found.docs[own[kept]], was[kept], worth[kept])
-    return by_rank[np.minimum(rank, last)], events
+    return start, Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _bests(
-    query: IntArray, start: FloatArray, events: _Events
+    query: IntArray, start: FloatArray, events: Events
 ) -> tuple[float, FloatArray, FloatArray]:
     """The sum over queries of the best document's worth: at the start, and where it changes."""
     begins = np.flatnonzero(np.diff(query, prepend=-1))
@@ -185,7 +161,7 @@ def _bests(
     return first, np.concatenate(at), np.concatenate(change)
 
 
-def _running(start: FloatArray, events: _Events, rows: IntArray, begin: int) -> FloatArray:
+def _running(start: FloatArray, events: Events, rows: IntArray, begin: int) -> FloatArray:
     """(n+1,): the best worth in one query after each of its events."""
     now = start.tolist()
     best = [max(now)]

@@ -182,7 +182,9 @@ class _Guest:
             self._batch(min(self._settings.batch, left - under_way))
         if self._settings.polish:
             best = max((t for t in self.all_trials() if not t.failed), key=lambda t: t.value)
-            polish(self._problem, best, self._polished, in_time)
+            others = self._settings.polish == "all"
+            evaluate = self._evaluate
+            polish(self._problem, best, self._polished, in_time, values=evaluate, others=others)
 
     def all_trials(self) -> tuple[Trial, ...]:
         """The default, what all machines found, and what this one polished."""
@@ -251,9 +253,9 @@ class _Guest:
                     self._study.tell(trial, value, skip_if_finished=True)
                 self._announce(Trial(trial.number, params, value, "sampler"))
 
-    def _polished(self, params: Params) -> Trial:
+    def _polished(self, params: Params, origin: Origin) -> Trial:
         value = float(self._evaluate([params]).mean())
-        self._own.append(Trial(len(self._own), params, value, "polish"))
+        self._own.append(Trial(len(self._own), params, value, origin))
         self._announce(self._own[-1])
         return self._own[-1]
 
