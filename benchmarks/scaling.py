@@ -2,7 +2,8 @@
 
 Each size runs in a process of its own. More than 100,000 queries are kept on disk in files of so
 many, mapped, evaluated and deleted one after another. The data are made by yet another process, so
-that neither its time nor its memory counts.
+that neither its time nor its memory counts. ``python -m benchmarks.scaling draw`` only draws again
+what was measured.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ LABELS = {
     FIRST: "one configuration, the first (layout included)",
     AGAIN: "one configuration, any later one",
     BATCHED: f"one configuration of {BATCH} at once",
-    MEMORY: "peak memory of the process, mapped files included",
+    MEMORY: "peak memory, mapped files included",
 }
+
+#: Lines are told apart by their marks as well.
+MARKS = {FIRST: "o", AGAIN: "s", BATCHED: "^", MEMORY: "o"}
 
 Point: TypeAlias = dict[str, float]
 
@@ -95,18 +99,19 @@ def draw(points: list[Point]) -> None:
     """Time and memory over the number of queries."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     for what, label in LABELS.items():
         axes, scale = (right, 1e9) if what == MEMORY else (left, 1.0)
         values = [point[what] / scale for point in points]
         shown = f"{label}: slope {slope(points, what):.2f}"
-        axes.plot([point["queries"] for point in points], values, marker="o", label=shown)
+        queries = [point["queries"] for point in points]
+        axes.plot(queries, values, marker=MARKS[what], label=shown)
     for axes, unit in ((left, "CPU seconds, one thread"), (right, "GB")):
         axes.set(xscale="log", yscale="log", xlabel="queries × 4 lists × 100 documents")
         axes.set_ylabel(unit)
         axes.grid(which="major", alpha=0.3)
-        axes.legend(fontsize=7, loc="upper left")
+        axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PICTURE, dpi=110)
 
@@ -131,5 +136,7 @@ if __name__ == "__main__":
             make(int(queries), int(seed), Path(place))
         case ["measure", queries]:
             print(json.dumps(measure(int(queries))))
+        case ["draw"]:
+            draw(json.loads(RESULTS.read_text(encoding="utf-8"))["points"])
         case _:
             main()

@@ -27,6 +27,8 @@ Model = TypeVar("Model", bound=BaseModel)
 #: A finite weight; 0 switches off what it weighs.
 Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
+#: More of them than anybody writes by hand.
+MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
 #: What pydantic says in words of Python, in words of YAML.
 NEEDED = {
     "dict_type": "a mapping of keys to values is needed",
@@ -91,13 +93,18 @@ def read_yaml(path: Path) -> Source:
         ConfigError: No such file, not YAML, a repeated key, or not a mapping at the top.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file: check the path") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a folder, and a YAML file is needed") from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null byte
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{path}: longer than {MOST_CHARACTERS:,} characters: is it the right file?"
+        )
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         lines: dict[Location, int] = {}
@@ -116,6 +123,8 @@ def read_yaml(path: Path) -> Source:
 
 
 def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> None:
+    if len(lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
+        raise ConfigError(f"{path}: stands for more than {MOST_VALUES:,} values: use fewer aliases")
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             line = key.start_mark.line + 1

@@ -24,7 +24,7 @@ def write_whole(path: Path, data: bytes) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         return move_whole(path, data)
     except OSError as error:
-        raise FusionBenchError(f"{path}: cannot be written: {error}") from error
+        raise FusionBenchError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def move_whole(path: Path, data: bytes) -> Path:

@@ -126,7 +126,8 @@ def run_on(
     systems = tuple(
         system if v2_enabled else system.without_v2() for system in experiment.systems.values()
     )
-    split, query_type = split or experiment.split, query_type or experiment.query_type
+    split = experiment.split if split is None else split
+    query_type = experiment.query_type if query_type is None else query_type
     collections = []
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)

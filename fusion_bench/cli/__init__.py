@@ -40,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(str(error))
         _drop_unwritten()
         return FAILED
+    except MemoryError:
+        complain("not enough memory for this: use fewer queries, or a machine with more of it")
+        return FAILED
     except KeyboardInterrupt:
         complain("interrupted")
         return INTERRUPTED

@@ -34,6 +34,7 @@ __all__ = [
     "folders_for",
     "opened",
     "out_folder",
+    "require_folder",
     "v2_enabled",
 ]
 
@@ -165,9 +166,18 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     """Where a command writes: what ``--out`` says, or ``reports/EXPERIMENT``.
 
     Raises:
-        ConfigError: A file stands in the way; said before the work begins.
+        ConfigError: A file stands in the way.
     """
-    folder = given or Path("reports") / experiment.stem
+    name = experiment.stem.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
+    return require_folder(given or Path("reports") / name)
+
+
+def require_folder(folder: Path) -> Path:
+    """The folder itself, if it is there or can be made: said before the work begins.
+
+    Raises:
+        ConfigError: A file stands in the way.
+    """
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             from fusion_bench.errors import ConfigError

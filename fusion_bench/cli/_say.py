@@ -10,6 +10,9 @@ from fusion_bench.text import shown
 
 __all__ = ["complain", "say", "say_table", "say_written"]
 
+#: Characters of a complaint; a longer one quotes an id that is none.
+LONGEST = 2000
+
 
 def say(line: str, *, err: bool = False) -> None:
     r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``."""
@@ -19,6 +22,8 @@ def say(line: str, *, err: bool = False) -> None:
 def complain(message: str) -> None:
     """Say on standard error, in one line, why something could not be done."""
     one_line = shown(" ".join(message.split()))
+    if len(one_line) > LONGEST:
+        one_line = f"{one_line[: LONGEST // 2]} … {one_line[-LONGEST // 2 :]}"
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {one_line}", err=True)
 
 

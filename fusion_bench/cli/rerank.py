@@ -16,6 +16,7 @@ from fusion_bench.cli._app import (
     command_app,
     examples,
     folders_for,
+    require_folder,
 )
 from fusion_bench.cli._say import say, say_table, say_written
 
@@ -284,15 +285,14 @@ def _simulate(
     from fusion_bench.rerank.simulate import study
     from fusion_bench.rerank.simulation import Simulation
 
+    name = f"simulate-{_safe(f'{path.parent.name}-{system.name}')}"
+    folder = require_folder(out or Path("reports/rerank") / name)
     given = overridden(config.simulation.model_dump(), changes)
     spec = validated(Simulation, given, lambda place: "--set " + ".".join(map(str, place)))
     # What is weighed is the production profile, unless a file says otherwise.
     settings = config.resolved_settings() if config.settings else Settings.of("production")
     quality = quality_of(path, system, measure=measure, **names)
     found = study(quality, spec, settings)
-    folder = (
-        out or Path("reports/rerank") / f"simulate-{_safe(f'{path.parent.name}-{system.name}')}"
-    )
     written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
     if json:
         typer.echo(encoder.dumps(found.as_json()))
@@ -304,14 +304,13 @@ def _simulate(
 
 
 def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
-    from fusion_bench.files import move_whole
+    from fusion_bench.files import write_whole
     from fusion_bench.report.degradation import degradation
     from fusion_bench.report.plots import png
 
     picture = png(degradation(found.as_json(), f"Degradation of {title}"))
-    folder.mkdir(parents=True, exist_ok=True)
     data = f"{encoder.dumps(found.as_json(), indent=1)}\n".encode()
     return [
-        move_whole(folder / "simulation.json", data),
-        move_whole(folder / "simulation.png", picture),
+        write_whole(folder / "simulation.json", data),
+        write_whole(folder / "simulation.png", picture),
     ]

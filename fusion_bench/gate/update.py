@@ -12,13 +12,14 @@ import numpy as np
 
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config import Source
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluate import described
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate.arms import Progress, load_arms, no_progress, record
 from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline
 from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
 from fusion_bench.statistics import exact_mean
+from fusion_bench.text import is_text
 
 __all__ = ["update"]
 
@@ -47,6 +48,8 @@ def update(
     Raises:
         FusionBenchError: Whatever is wrong; a degraded list or one that says nothing included.
     """
+    if not is_text(reason):
+        raise ConfigError("--reason: not UTF-8 text: write it in another way")
     policy = policy_of(experiment, source)
     candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
     history = _history(baseline)

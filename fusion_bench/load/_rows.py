@@ -76,6 +76,8 @@ def read_rows(path: Path, kind: Kind) -> Rows:
     """
     suffix = suffix_of(path)
     if suffix not in _readers:
+        if path.is_dir():
+            raise DataError(f"{path}: a folder, and a file is needed")
         raise UnknownNameError("file suffix", suffix, _readers, where=str(path))
     rows = _readers[suffix](path, kind)
     if len(rows.queries) == 0:

@@ -77,7 +77,7 @@ def read_meta(path: Path) -> ListMeta | None:
         DataError: The record is damaged, or belongs to another list.
     """
     beside = meta_path(path)
-    if not beside.is_file():
+    if not beside.exists():
         return None
     try:
         meta = validated(ListMeta, json.loads(beside.read_text(encoding="utf-8")))

@@ -145,4 +145,8 @@ class Inside:
                 f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
                 "copy the file into it"
             )
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(
+                f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
+            )
         return self.source.path.parent / given

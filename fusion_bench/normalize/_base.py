@@ -13,11 +13,15 @@ from pydantic import field_validator
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.config import StrictModel
+from fusion_bench.errors import AlignmentError
 from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.registry import Registry
 from fusion_bench.space import Parameter
 
 __all__ = ["Lists", "Normalizer", "normalizers"]
+
+#: Greater scores cannot be weighed and added without an overflow.
+HUGE = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +121,23 @@ class Normalizer(StrictModel):
                 owner=owner,
                 pool=pool[query],
             )
-            scaled[s, rows] = self.scale(lists)
+            scaled[s, rows] = self._finite(lists)
         freeze(scaled)
+        return scaled
+
+    def _finite(self, lists: Lists) -> FloatArray:
+        """What :meth:`scale` makes of them; a sum or a square that overflows is an error."""
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                scaled = self.scale(lists)
+        except (ArithmeticError, ValueError):  # fsum's own: an overflow, or -inf + inf
+            scaled = np.full(len(lists.scores), np.nan)
+        if not (np.abs(scaled) < HUGE).all():
+            most = float(np.abs(lists.scores).max())
+            raise AlignmentError(
+                f"run {lists.name!r} has scores up to {most:g}, too large for the normaliser "
+                f"{self.method!r}: rescale them"
+            )
         return scaled
 
     def ratio(

@@ -37,15 +37,26 @@ def degradation(study: Mapping[str, Any], title: str) -> Figure:
             axes[1], study["by_failure"], "p95", "reranking, ms: 95th percentile (thin: mean)"
         )
         _by_failure(axes[1], study["by_failure"], "mean", "", thin=True)
-        for key, name in (("reranked", "always reranked"), ("fused", "fused order")):
-            axes[0].axhline(study[key], color=INK, lw=0.8, ls=":" if key == "fused" else "--")
-            place = (0.99, study[key])
-            axes[0].annotate(
-                name, place, xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7
-            )
-        axes[0].legend(fontsize=7, loc="lower left")
+        _bounds(axes[0], study)
+        axes[0].legend(fontsize=8, loc="lower left")
         _by_budget(axes[2], study["by_budget"], str(study["measure"]))
     return figure
+
+
+def _bounds(axes: Axes, study: Mapping[str, Any]) -> None:
+    """The two qualities between which all others lie, each named on its outer side."""
+    highest = max(study["reranked"], study["fused"])
+    for key, name, dashes in (("reranked", "always reranked", "--"), ("fused", "fused order", ":")):
+        axes.axhline(study[key], color=INK, lw=0.8, ls=dashes)
+        above = study[key] == highest and (key == "reranked" or study["reranked"] < highest)
+        axes.annotate(
+            name,
+            (0.99, study[key]),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom" if above else "top",
+            fontsize=8,
+        )
 
 
 def _by_failure(
@@ -74,7 +85,9 @@ def _by_budget(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) ->
     axes.plot(places, [point["quality"] for point in points], color=BLUE, marker="o", ms=4, lw=1.2)
     for place, point in zip(places, points, strict=True):
         where, text = (place, point["quality"]), f"{point['p95']:.0f} ms"
-        axes.annotate(text, where, xytext=(0, -11), textcoords="offset points", fontsize=7)
+        axes.annotate(
+            text, where, xytext=(0, -12), textcoords="offset points", ha="center", fontsize=8
+        )
     budgets = (point["budget_ms"] for point in points)
     axes.set_xticks(places, ["none" if b is None else f"{b:g}" for b in budgets])
     axes.set_xlabel("deadline, ms (beside each point: 95th percentile)")

@@ -49,7 +49,12 @@ MARKS: dict[str, tuple[str, str, bool, str]] = {
     "no verdict": ("o", SOFT, False, "no verdict: judged only, the sign flips"),
     "": ("o", SOFT, True, "not adjusted: does not decide"),
 }
-LINES = (("--", INK), (":", RED), ("-.", ORANGE), (":", GREEN))
+LINES: tuple[tuple[Any, str], ...] = (
+    ("--", INK),
+    (":", RED),
+    ("-.", ORANGE),
+    ((0, (6, 2, 1, 2, 1, 2)), GREEN),
+)
 WIDTH, ROW, DPI = 9.0, 0.27, 120
 #: Longer names are shortened in the middle: both ends tell systems apart.
 LONGEST = 44
@@ -260,7 +265,7 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
         axes.text(
             0.97,
             0.95,
-            f"mean {number(found.difference, signed=True)}\n{found.verdict}\n"
+            f"mean (dashed) {number(found.difference, signed=True)}\n{found.verdict}\n"
             f"{found.wins:,} wins · {found.ties:,} ties · {found.losses:,} losses",
             transform=axes.transAxes,
             ha="right",

@@ -90,10 +90,53 @@ def blend(options: str) -> Break:
     return replaced(EXPERIMENT, "{method: position_aware, reranker: r}", options)
 
 
+def linked_in_a_circle(root: Path) -> None:
+    (root / A).unlink()
+    (root / A).symlink_to("a.trec")
+
+
+def pipe(root: Path) -> None:
+    (root / A).unlink()
+    os.mkfifo(root / A)
+
+
+def far_apart(method: str) -> Break:
+    """Scores whose difference is beyond what a float can hold."""
+
+    def spoil(root: Path) -> None:
+        edit(
+            root, EXPERIMENT, "{method: rrf_v2}", f"{{method: weighted_score, normalize: {method}}}"
+        )
+        edit(root, A, "q1 Q0 d2 1 9 a", "q1 Q0 d2 1 1.7e308 a")
+        edit(root, A, "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 -1.7e308 a")
+
+    return spoil
+
+
+def gated(root: Path) -> None:
+    edit(root, EXPERIMENT, "baseline: one\n", "baseline: one\ngate: {RR@10: {max_drop: 0.01}}\n")
+
+
+def and_then(*breaks: Break) -> Break:
+    def spoil(root: Path) -> None:
+        for one in breaks:
+            one(root)
+
+    return spoil
+
+
 def top(line: str) -> Break:
     return replaced(EXPERIMENT, "baseline: one\n", f"baseline: one\n{line}\n")
 
 
+#: Nine times nine times nine … of one value, from ten lines.
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
+SCREEN = "\x1b[31m"
+GATE = ("gate", EXPERIMENT)
+RERANK = ("rerank", "--dataset", "tiny", "--system", "a", "--store", "s.sqlite")
 FUSION, BLEND = f"{EXPERIMENT}:9: systems.two.fusion", f"{EXPERIMENT}:10: systems.two.blend"
 
 CASES = [
@@ -227,7 +270,49 @@ CASES = [
         replaced(DATASET, "name: tiny\n", "name: tiny\ndocuments: ../d.jsonl\n"),
         (f"{DATASET}:2: documents: '../d.jsonl' leaves the dataset's folder",),
     ),
+    Case("circle of links", linked_in_a_circle, ("runs.a.path: 'a.trec': ", "loop")),
+    Case("pipe", pipe, ("runs.a.path: 'a.trec' is no ordinary file: copy it into one",)),
+    Case(
+        "run of one endless line",
+        text(A, "x" * 10_000_000),
+        ("a.trec:1: 1 columns, and a TREC run has 6",),
+    ),
+    Case(
+        "endless id",
+        text(QUERIES, '{"id": "' + "q" * 10_000_000 + '"}'),
+        ("no query in common", " … ", "check that both use the same query ids"),
+    ),
+    Case(
+        "id that colours",
+        text(A, f"{SCREEN}x1 Q0 d1 1 1 a\n"),
+        ("no query in common (for example '\\x1b[31mx1'",),
+    ),
+    Case(
+        "folder as a provenance record",
+        folder("datasets/tiny/r.trec.meta.json"),
+        ("r.trec.meta.json: not a provenance record",),
+    ),
+    *[
+        Case(
+            f"overflow in {method}",
+            far_apart(method),
+            ("run 'a' has scores up to 1.7e+308", method),
+        )
+        for method in ("none", "min_max", "z_score", "l2", "sum", "dbsf")
+    ],
     # YAML
+    Case(
+        "aliases of aliases", text(EXPERIMENT, BOMB), (f"{EXPERIMENT}: stands for more than 100,",)
+    ),
+    Case(
+        "aliases in a dataset", text(DATASET, BOMB), ("dataset.yaml: stands for more than 100,000",)
+    ),
+    Case(
+        "endless YAML",
+        text(EXPERIMENT, "dataset: " + "x" * 3_000_000),
+        (f"{EXPERIMENT}: longer than 2,000,000 characters: is it the right file?",),
+    ),
+    Case("lists in lists", text(EXPERIMENT, "[" * 50_000), ("nests too deeply",)),
     Case(
         "key at the top",
         top("measure: [nDCG]"),
@@ -481,6 +566,69 @@ CASES = [
         text("out.txt", "precious"),
         ("--out out.txt/sub: out.txt is a file: name a folder",),
         arguments=("eval", EXPERIMENT, "--out", "out.txt/sub"),
+    ),
+    Case(
+        "file name that colours",
+        nothing,
+        (r"\x1b[31m.yaml: no such file: check the path",),
+        arguments=("eval", f"{SCREEN}.yaml"),
+    ),
+    Case("empty split", nothing, ("unknown split ''",), arguments=(*EVAL, "--split", "")),
+    Case("gate out is a file", gated, ("is a file: name a folder",), arguments=(*GATE, "--out", A)),
+    Case(
+        "baseline that is a folder",
+        and_then(gated, folder("b.json")),
+        ("b.json: not a JSON baseline",),
+        arguments=(*GATE, "--baseline", "b.json"),
+    ),
+    Case(
+        "baseline that is binary",
+        and_then(gated, text("b.json", b"\xff")),
+        ("b.json: not a JSON baseline",),
+        arguments=(*GATE, "--baseline", "b.json"),
+    ),
+    Case(
+        "reason that is no text",
+        gated,
+        ("--reason: not UTF-8 text",),
+        arguments=(*GATE, "--update", "--reason", "a\udcff"),
+    ),
+    Case(
+        "query that is not judged",
+        nothing,
+        (r"no query '\x1b[31mzz' among the 4 judged ones",),
+        arguments=("explain", f"{SCREEN}zz", "--experiment", EXPERIMENT),
+    ),
+    Case(
+        "document that nobody returned",
+        nothing,
+        ("no source in use returned document 'zz' for query 'q1'",),
+        arguments=("explain", "q1", "zz", "--experiment", EXPERIMENT),
+    ),
+    Case(
+        "folder as a run file",
+        nothing,
+        ("datasets: a folder, and a file is needed",),
+        arguments=("compare", "--qrels", QRELS, A, "datasets"),
+    ),
+    Case(
+        "folder as a report",
+        nothing,
+        ("datasets: not a JSON report",),
+        arguments=("compare", "datasets"),
+    ),
+    Case("no documents", nothing, ("no 'documents'",), arguments=(*RERANK, "--provider", "noop")),
+    Case(
+        "rerank configuration that is binary",
+        text("c.yaml", b"\xff"),
+        ("c.yaml: cannot be read as UTF-8 text",),
+        arguments=(*RERANK, "--config", "c.yaml"),
+    ),
+    Case(
+        "simulation into a file",
+        nothing,
+        (f"--out {A}: {A} is a file: name a folder",),
+        arguments=("rerank", "--dataset", "tiny", "--system", "rrf", "--simulate", "--out", A),
     ),
     Case(
         "check of a broken dataset",

@@ -311,6 +311,23 @@ def test_ctrl_c_while_the_command_line_is_loaded(
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
+@pytest.mark.usefixtures("root")
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def too_large(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("fusion_bench.run.run", too_large)
+    assert main(["eval", EXPERIMENT]) == 2
+    assert capsys.readouterr().err.startswith("error: not enough memory for this")
+
+
+def test_an_experiment_named_by_dots_stays_in_its_folder(root: Path, capsys: Capture) -> None:
+    (root / EXPERIMENT).rename(root / "experiments/...yaml")
+    printed(capsys, "eval", "experiments/...yaml", "--no-plots")
+    assert (root / "reports/experiment/report.json").is_file()
+    assert not (root / "report.json").exists()
+
+
 # ── compare
 
 

@@ -316,6 +316,7 @@ def test_a_reranker_of_ones_own(capsys: Capture) -> None:
         ("no.such:Thing", "No module named"),
         ("json:Nothing", "has no attribute"),
         ("builtins:object", "a reranker needs 'identity'"),
+        ("os:system", "cannot be made without arguments: TypeError"),
     ):
         assert main([*given, f"object={wrong}"]) == 2
         assert problem in capsys.readouterr().err

@@ -94,6 +94,7 @@ def _decision(axes: Axes, tuning: TuningReport) -> None:
         if gain.low is not None and gain.high is not None:
             axes.plot([x, x], [gain.low, gain.high], color=colour, lw=2)
         axes.plot([x], [gain.difference], "o", color=colour, ms=7)
+    axes.set_ylabel("mean gain and its interval")
     axes.set_xticks([0, 1], ["tuning", "held out"])
     axes.set_xlim(-0.5, 1.5)
     axes.set_title(f"{number(found.difference, signed=True)}: {tuning.verdict}", fontsize=9)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from fusion_bench.report.plots import (
@@ -69,9 +70,12 @@ def importance(tuning: TuningReport) -> Figure:
     with styled():
         figure = new_figure(WIDTH, 1.2 + 0.3 * len(ordered))
         axes = figure.add_subplot()
-        axes.barh(range(len(ordered)), [one.share for one in ordered], color=BLUE, height=0.6)
+        bars = axes.barh(
+            range(len(ordered)), [one.share for one in ordered], color=BLUE, height=0.6
+        )
+        axes.bar_label(bars, [f"{one.share:.2f}" for one in ordered], padding=3, fontsize=8)
         axes.set_yticks(range(len(ordered)), [plain(_short(one.path)) for one in ordered])
-        axes.set_xlim(0, 1)
+        axes.set_xlim(0, 1.1 * max((one.share for one in ordered), default=1.0) or 1.0)
         axes.set_xlabel("share of importance")
     return figure
 
@@ -90,6 +94,12 @@ def slices(tuning: TuningReport) -> Figure:
         for axes in panels[len(shown) :]:
             axes.set_visible(False)
         figure.supylabel(f"{plain(tuning.measure)}, tuning queries", fontsize=9)
+        handles = [
+            Line2D([], [], ls="", marker=MARKS[kind][0], color=MARKS[kind][1], label=label)
+            for kind, label in (("default", "default"), ("polish", "tuned"))
+        ]
+        handles.append(Line2D([], [], ls="", marker="o", ms=3, color=BLUE, label="darker = later"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 

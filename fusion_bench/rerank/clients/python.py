@@ -49,7 +49,13 @@ class Python(Provider):
                 f"object {self.object!r}: {error}: give package.module:name of something that "
                 "Python can import"
             ) from None
-        made = found if hasattr(found, "score") and not isinstance(found, type) else found()
+        try:
+            made = found if hasattr(found, "score") and not isinstance(found, type) else found()
+        except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+            raise ConfigError(
+                f"object {self.object!r}: cannot be made without arguments: "
+                f"{type(error).__name__}: {error}"
+            ) from None
         for needed in ("identity", "batch", "score"):
             if not hasattr(made, needed):
                 raise ConfigError(f"object {self.object!r}: a reranker needs {needed!r}")

@@ -1,0 +1,82 @@
+"""A file is there whole, or it is what it was before."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.files import whole_file, write_whole
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fusion_bench.files import whole_file
+
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+FULL = """
+import resource, sys
+from pathlib import Path
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.files import write_whole
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_whole(Path(sys.argv[1]), b"new" * 1000)
+except FusionBenchError as error:
+    print(error)
+"""
+
+
+def in_a_process_of_its_own(code: str, path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_it_replaces_what_was_there_and_makes_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "here.txt"
+    for data in (b"one", b"another"):
+        assert write_whole(path, data) == path
+        assert path.read_bytes() == data
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_killed_process_leaves_what_was_there(tmp_path: Path) -> None:
+    path = write_whole(tmp_path / "a.txt", b"old")
+    assert in_a_process_of_its_own(KILLED, path).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+
+
+def test_a_full_disk_leaves_what_was_there_and_no_draft(tmp_path: Path) -> None:
+    path = write_whole(tmp_path / "a.txt", b"old")
+    said = in_a_process_of_its_own(FULL, path).stdout
+    assert said == f"{path}: cannot be written: File too large\n"
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_while_writing_leaves_no_draft(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with whole_file(tmp_path / "a.txt") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_its_place(tmp_path: Path) -> None:
+    with pytest.raises(FusionBenchError, match=r"cannot be written: Is a directory$"):
+        write_whole(tmp_path, b"new")
+    (tmp_path / "file").write_bytes(b"old")
+    with pytest.raises(FusionBenchError, match=r"cannot be written: File exists$"):
+        write_whole(tmp_path / "file" / "below", b"new")
