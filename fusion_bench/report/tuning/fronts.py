@@ -74,8 +74,6 @@ def _notes(front: Front) -> Iterator[str]:
         "row, not adjusted for the number of rows."
     )
     yield from sources(front)
-    if front.interrupted:
-        yield "The search for this front was cut short."
 
 
 def sources(front: Front) -> Iterator[str]:

@@ -121,8 +121,11 @@ def test_each_number_says_where_it_is_from_and_what_the_other_source_says() -> N
     assert said == "mine: cost as declared, 1 per 1,000 candidates."
 
 
-def test_a_front_that_was_cut_short_says_so() -> None:
-    assert table(record(), front(interrupted=True)).notes[-1].endswith("cut short.")
+def test_a_front_that_was_cut_short_says_so_and_not_that_the_search_was() -> None:
+    whole = record(front=front(interrupted=True), interrupted=True)
+    warnings = [one.text for one in sentences(whole) if one.kind == "warning"]
+    assert sum("interrupted" in text for text in warnings) == 1
+    assert any(text.startswith("The search for quality against effort") for text in warnings)
 
 
 def test_the_picture_joins_efficient_points_and_marks_default_and_choice() -> None:
