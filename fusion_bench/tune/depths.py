@@ -37,7 +37,7 @@ def depths(problem: Problem, asked: Sequence[int] | None, also: Sequence[int]) -
     listed = asked or _allowed(problem.parameters) or LADDER
     pool = int(np.diff(problem.runs.offsets).max())
     enough = min((depth for depth in listed if depth >= pool), default=pool)
-    return tuple(sorted({0, *(d for d in listed if d <= enough), *also}))
+    return tuple(sorted({0, *(depth for depth in (*listed, *also) if depth <= enough)}))
 
 
 def rerankers(problem: Problem) -> tuple[str, ...]:

@@ -88,4 +88,4 @@ def test_depths_are_those_of_the_space_and_none_beyond_the_pool(
 
 def test_depths_that_are_asked_for_win() -> None:
     base = problem(system(blend=BLEND))
-    assert depths(base, (4, 200, 300), [5]) == (0, 4, 5, 200)
+    assert depths(base, (4, 200, 300), [5, 500]) == (0, 4, 5, 200)

@@ -9,6 +9,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.load import load_dataset
+from fusion_bench.tune import front
 from tests.rerank.server import Loopback, serving
 
 QUERIES, DEPTH, BATCH = 24, 6, 4
@@ -108,6 +109,37 @@ def test_the_ledger_of_a_real_run_prices_the_front(
             assert mean == pytest.approx(point["held_out"])
 
 
+def unpaid(root: Path) -> None:
+    """A rerank list without a record."""
+    folder = root / "datasets" / "made"
+    rows = [f"q{q} Q0 d{d} 1 0.{d} x\n" for q in range(QUERIES) for d in range(DEPTH)]
+    (folder / "paid.trec").write_text("".join(rows), encoding="utf-8")
+    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write("rerank:\n  paid: {path: paid.trec, score_space: unit}\n")
+
+
+def test_ctrl_c_in_the_front_keeps_what_was_found_and_a_second_run_goes_on(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpaid(root)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(front, "trade", stopped)
+        assert tune(root, "paid") == 130
+    cut = json.loads(capsys.readouterr().out)
+    assert cut["interrupted"]
+    assert cut["front"]["interrupted"]
+    assert cut["front"]["points"]
+    assert tune(root, "paid") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert not whole["interrupted"]
+    assert whole["trials"] == cut["trials"]
+    assert whole["front"]["evaluations"] == cut["front"]["evaluations"] + 8
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -125,11 +157,7 @@ def test_the_ledger_of_a_real_run_prices_the_front(
 def test_what_is_not_there_is_named_with_its_place(
     root: Path, capsys: pytest.CaptureFixture[str], more: str, said: str
 ) -> None:
-    folder = root / "datasets" / "made"
-    rows = [f"q{q} Q0 d{d} 1 0.{d} x\n" for q in range(QUERIES) for d in range(DEPTH)]
-    (folder / "paid.trec").write_text("".join(rows), encoding="utf-8")
-    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
-        file.write("rerank:\n  paid: {path: paid.trec, score_space: unit}\n")
+    unpaid(root)
     text = EXPERIMENT.replace("  front: {{trials: 8}}\n", "") if "front" in more else EXPERIMENT
     path = root / "experiments" / "e.yaml"
     path.write_text(text.format(reranker="paid", more=more), encoding="utf-8")

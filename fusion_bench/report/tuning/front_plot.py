@@ -34,13 +34,13 @@ __all__ = ["draw"]
 PANELS = {
     "candidates": "candidates reranked a query",
     "cost": "cost of 1,000 queries",
-    "seconds": "seconds a query (median)",
+    "seconds": "seconds a query",
 }
 #: One a reranker: line, mark.
 LOOKS = ((BLUE, "o"), (ORANGE, "D"), (RED, "v"), (SOFT, "X"))
 
-#: Efforts further apart than this are drawn by their logarithm, with at most so many ticks.
-SPAN, TICKS = 4, 7
+#: Efforts further apart than this are drawn by their logarithm, with so many characters of ticks.
+SPAN, ROOM = 4, 22
 
 
 def draw(tuning: TuningReport, front: Front) -> Figure:
@@ -64,35 +64,32 @@ def _known(front: Front, axis: str) -> bool:
 
 def _panel(axes: Axes, front: Front, axis: str) -> None:
     names = [one.reranker for one in front.efforts]
+    # A candidate of one reranker is not one of another: there each has a line of its own.
+    apart = axis == "candidates" and len(names) > 1
     for n, name in enumerate(names):
         colour, mark = LOOKS[n % len(LOOKS)]
-        own = [p for p in front.points if p.reranker in {name, None} and not p.efficient]
-        axes.plot(_at(own, axis), _values(own), mark, color=colour, ms=3, alpha=0.5)
-    joined = sorted(front.efficient, key=lambda p: (getattr(p, axis), p.value))
-    axes.step(
-        _at(joined, axis),
-        _values(joined),
-        where="post",
-        color=BLUE,
-        lw=1.2,
-        label="front, tuning queries",
-    )
-    for n, name in enumerate(names):
-        colour, mark = LOOKS[n % len(LOOKS)]
-        own = [p for p in joined if p.reranker == name or (p.reranker is None and n == 0)]
+        own = [p for p in front.points if p.reranker == name or (p.reranker is None and n == 0)]
+        rest = [point for point in own if not point.efficient]
+        axes.plot(_at(rest, axis), _values(rest), mark, color=colour, ms=3, alpha=0.5)
+        on = [point for point in own if point.efficient]
         label = plain(_short(name, 32)) if len(names) > 1 else None
-        axes.plot(_at(own, axis), _values(own), mark, color=colour, ms=5, label=label)
-    axes.plot(
-        _at(joined, axis),
-        [point.held_out for point in joined],
-        "^-",
-        color=GREEN,
-        ms=4,
-        lw=0.7,
-        label="the same, held out",
-    )
+        axes.plot(_at(on, axis), _values(on), mark, color=colour, ms=5, label=label)
+        if apart:
+            _joined(axes, [p for p in front.efficient if p.reranker in {name, None}], axis, colour)
+    if not apart:
+        _joined(axes, front.efficient, axis, BLUE)
     _marked(axes, front.points, axis)
     _scale(axes, [float(getattr(point, axis)) for point in front.points])
+
+
+def _joined(axes: Axes, points: Sequence[FrontPoint], axis: str, colour: str) -> None:
+    """A front, and what is left of it on held-out queries."""
+    ordered = sorted(points, key=lambda p: (getattr(p, axis), p.value))
+    at, held_out = _at(ordered, axis), [point.held_out for point in ordered]
+    first = "front, tuning queries" not in axes.get_legend_handles_labels()[1]
+    labels = ("front, tuning queries", "the same, held out") if first else (None, None)
+    axes.step(at, _values(ordered), where="post", color=colour, lw=1.2, label=labels[0])
+    axes.plot(at, held_out, "^-", color=GREEN, ms=4, lw=0.7, label=labels[1])
 
 
 def _marked(axes: Axes, points: Sequence[FrontPoint], axis: str) -> None:
@@ -133,7 +130,7 @@ def _ticks(low: float, high: float) -> list[float]:
     for steps in ((1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**decade for decade in decades for step in steps]
         found = [tick for tick in found if low <= tick <= 1.1 * high]
-        if len(found) <= TICKS:
+        if sum(len(f"{tick:.6g}") + 1 for tick in found) <= ROOM:
             break
     return found
 

@@ -40,8 +40,10 @@ def table(tuning: TuningReport, front: Front) -> Table:
     """The efficient trades, the default and the choice, and what each is worth held out."""
     rows = []
     several = len(front.efforts) > 1
-    priced, timed = (any(known(getattr(p, a)) for p in front.points) for a in ("cost", "seconds"))
-    slow = any(known(point.slow) and point.depth for point in front.points)
+    priced, timed, slow = (
+        any(point.depth and known(getattr(point, what)) for point in front.points)
+        for what in ("cost", "seconds", "slow")
+    )
     for point in front.points:
         if not (point.efficient or point.roles):
             continue
@@ -72,8 +74,6 @@ def _notes(front: Front) -> Iterator[str]:
         "row, not adjusted for the number of rows."
     )
     yield from sources(front)
-    if front.interrupted:
-        yield "The search for this front was cut short."
 
 
 def sources(front: Front) -> Iterator[str]:

@@ -204,7 +204,9 @@ def _thresholds(tuning: TuningReport) -> Iterator[str]:
 
 
 def _interrupted(tuning: TuningReport) -> Iterator[str]:
-    if tuning.interrupted:
+    if tuning.front is not None and tuning.front.interrupted:
+        yield "The search for quality against effort was interrupted: its points may be improved."
+    elif tuning.interrupted:
         yield f"The search was interrupted after {len(tuning.trials):,} trials."
 
 

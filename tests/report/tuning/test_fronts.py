@@ -121,8 +121,11 @@ def test_each_number_says_where_it_is_from_and_what_the_other_source_says() -> N
     assert said == "mine: cost as declared, 1 per 1,000 candidates."
 
 
-def test_a_front_that_was_cut_short_says_so() -> None:
-    assert table(record(), front(interrupted=True)).notes[-1].endswith("cut short.")
+def test_a_front_that_was_cut_short_says_so_and_not_that_the_search_was() -> None:
+    whole = record(front=front(interrupted=True), interrupted=True)
+    warnings = [one.text for one in sentences(whole) if one.kind == "warning"]
+    assert sum("interrupted" in text for text in warnings) == 1
+    assert any(text.startswith("The search for quality against effort") for text in warnings)
 
 
 def test_the_picture_joins_efficient_points_and_marks_default_and_choice() -> None:
@@ -130,7 +133,7 @@ def test_the_picture_joins_efficient_points_and_marks_default_and_choice() -> No
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "candidates reranked a query",
         "cost of 1,000 queries",
-        "seconds a query (median)",
+        "seconds a query",
     ]
     first, second = figure.axes[:2]
     efficient = [(0.0, 0.5), (10.0, 0.557), (60.0, 0.56)]
@@ -155,9 +158,13 @@ def test_effort_that_is_not_known_gets_no_panel_and_equal_effort_a_plain_axis() 
     assert ticks[-1] == 1e3
 
 
-def test_two_rerankers_have_two_marks() -> None:
+def test_two_rerankers_have_two_marks_and_candidates_are_not_joined_across_them() -> None:
     two = (RerankerEffort(reranker="ce"), RerankerEffort(reranker="small"))
     points = {10: {"reranker": "small"}, 20: {"reranker": "small"}}
-    axes = draw(record(), changed(points, efforts=two)).axes[0]
-    assert line(axes, "small") == [(10.0, 0.557)]
-    assert line(axes, "ce") == [(0.0, 0.5), (60.0, 0.56)]
+    candidates, cost = draw(record(), changed(points, efforts=two)).axes[:2]
+    assert line(candidates, "small") == [(10.0, 0.557)]
+    assert line(candidates, "ce") == [(0.0, 0.5), (60.0, 0.56)]
+    steps = [one for one in candidates.lines if one.get_drawstyle() == "steps-post"]
+    found = [np.asarray(one.get_xdata()).tolist() for one in steps]
+    assert found == [[0.0, 60.0], [0.0, 10.0]]
+    assert [x for x, _ in line(cost, "front, tuning queries")] == [0.0, 0.02, 0.12]

@@ -1,0 +1,58 @@
+"""The front of the default experiment, for docs/tuning.md: its table, its sentences, its picture.
+
+The reranker of ``attack`` is a small model of this project's own, so its price and time are made
+up: 2 per 1,000 candidates, 4 ms each.
+
+    python -m benchmarks.front_example
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.collections import ATTACK
+from benchmarks.page import put
+from fusion_bench.experiment import read_experiment
+from fusion_bench.files import move_whole
+from fusion_bench.report.markdown import _table
+from fusion_bench.report.plots import png
+from fusion_bench.report.tuning import TuningReport
+from fusion_bench.report.tuning.front_plot import draw
+from fusion_bench.report.tuning.fronts import findings, table
+from fusion_bench.run import provenance
+from fusion_bench.tune.walk import Walk, load, problem_on
+from fusion_bench.tuning import Effort
+
+ROOT = Path(__file__).parent.parent
+PICTURE = ROOT / "reports" / "pictures" / "front.png"
+
+
+def tuned() -> TuningReport:
+    """What ``make tune`` finds, with a price and a time, and without folds."""
+    experiment, source = read_experiment(ROOT / "experiments" / "default.yaml")
+    if experiment.tune is None:
+        raise SystemExit("experiments/default.yaml: has no 'tune'")
+    effort = Effort(price=2.0, seconds=0.004)
+    tuning = experiment.tune.model_copy(update={"folds": 0, "effort": effort})
+    dataset = load(experiment, source, tuning, ATTACK)
+    problem = problem_on(experiment, source, tuning, dataset)
+    with tempfile.TemporaryDirectory() as folder:
+        walk = Walk(problem, dataset, tuning, Path(folder))
+        return walk("default", provenance(source, v2_enabled=True))
+
+
+def main() -> None:
+    """Renew the page and the picture."""
+    found = tuned()
+    if found.front is None:
+        raise SystemExit("no front was found: the default experiment has no reranker")
+    shown = table(found, found.front)
+    lines = list(_table(replace(shown, notes=())))[2:]  # the page has a title of its own
+    put("front-example", "\n".join([*lines, f"> {' '.join(findings(found, found.front))}"]))
+    move_whole(PICTURE, png(draw(found, found.front)))
+
+
+if __name__ == "__main__":
+    main()
