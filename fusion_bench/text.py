@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["is_text", "shown"]
+__all__ = ["counted", "is_text", "shown"]
 
 
 def is_text(value: str) -> bool:
@@ -13,3 +13,10 @@ def is_text(value: str) -> bool:
 def shown(text: str) -> str:
     r"""A name as it is, but for control characters, which appear as ``\n`` or ``\x1b``."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: ``1 query``, ``1,234 queries``, ``0 lists``."""
+    if count != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.text import is_text, shown
+from fusion_bench.text import counted, is_text, shown
 
 
 def test_names_are_shown_without_control_characters() -> None:
@@ -14,3 +14,12 @@ def test_half_a_surrogate_pair_is_no_text() -> None:
     assert is_text("plain")
     assert is_text("🙂 ü")
     assert not is_text("a\udc00")
+
+
+def test_a_number_and_its_noun_agree() -> None:
+    said = [counted(n, noun) for n in (0, 1, 1234) for noun in ("query", "rerank list")]
+    assert said == [
+        *("0 queries", "0 rerank lists"),
+        *("1 query", "1 rerank list"),
+        *("1,234 queries", "1,234 rerank lists"),
+    ]

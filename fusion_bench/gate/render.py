@@ -13,6 +13,7 @@ from fusion_bench.gate.result import (
     GuardResult,
     LostDocument,
 )
+from fusion_bench.gate.wish import needed, wish
 from fusion_bench.report.markdown import escape
 from fusion_bench.report.numbers import number
 from fusion_bench.text import shown
@@ -27,6 +28,7 @@ __all__ = [
     "name_of",
     "sentence",
     "text",
+    "wishes",
 ]
 
 MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
@@ -93,9 +95,16 @@ def sentence(check: CheckResult) -> str:
     if check.verdict == "inconclusive" and check.detectable is not None:
         words += (
             f"; too noisy to tell: only a drop of {number(check.detectable)} would have been "
-            "called regressed with power .8"
+            f"called regressed with power .8; {needed(check)}"
         )
     return words
+
+
+def wishes(result: GateResult) -> Iterator[str]:
+    """Checks that passed although they cannot guard their tolerance."""
+    for check in result.checks:
+        if check.verdict == "pass" and (words := wish(check)) is not None:
+            yield f"! {name_of(check)}: {words}"
 
 
 def _guard(guard: GuardResult) -> str:
@@ -137,6 +146,7 @@ def text(result: GateResult) -> str:
         for check in result.checks
         if check.verdict != "pass"
     ]
+    lines += wishes(result)
     lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
     for lost in result.worst:
         change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
@@ -164,6 +174,7 @@ def markdown(result: GateResult) -> str:
             for check in result.checks
             if check.verdict != "pass"
         ]
+        lines += [f"- {escape(words)}" for words in wishes(result)]
         lines += [""]
     lines += [*_bounds(result), *_worst(result)]
     return "\n".join(lines).rstrip() + "\n"

@@ -156,13 +156,26 @@ def test_the_headline_counts_everything() -> None:
         (
             check(verdict="inconclusive"),
             "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
-            "power .8",
+            "power .8; about 3,600 queries would be needed",
         ),
         (check(verdict="regressed"), "40 of 100 queries changed, 10 worse)"),
     ],
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
     assert sentence(given).endswith(words)
+
+
+def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "! mine / nDCG@10: with 100 queries only drops of 0.0300 or more are seen 4 times in 5; "
+        "max_drop 0.005 is a wish: about 3,600 queries would be needed"
+    )
+    render(FULL, console())
+    assert words in capsys.readouterr().out
+    assert words in text(FULL)
+    assert markdown(FULL).count("is a wish") == 1
+    sure = result(checks=(check(detectable=0.0074), check(verdict="regressed")))
+    assert "is a wish" not in text(sure) + markdown(sure)
 
 
 def test_a_row_has_a_cell_for_every_heading() -> None:
