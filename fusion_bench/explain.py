@@ -62,6 +62,7 @@ def explain(
         query_type=chosen,
         method=plain.fusion.method,
         ties=runs.ties,
+        top_k=plain.top_k,
         traces=tuple(_trace(plain, ranking, fused, parts, mixed, int(n)) for n in order),
     )
 
@@ -85,8 +86,9 @@ def _trace(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
         position=int(ranking.positions[n]) or None,
+        placed=int(ranking.placed[n]) or None,
         score=float(ranking.scores[n]),
-        tier=_tier(ranking, n),
+        tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
         fused=float(fused.scores[n]),
         terms=terms,
@@ -94,12 +96,6 @@ def _trace(
         ceiling=float(fused.scores[n]) if clamped else None,
         mixed=mixed.get(n),
     )
-
-
-def _tier(ranking: Ranking, n: int) -> str:
-    if ranking.placed[n] and not ranking.positions[n]:
-        return f"{TIERS[int(ranking.tiers[n])]}; cut by top_k"
-    return TIERS[int(ranking.tiers[n])]
 
 
 def _term(
@@ -151,7 +147,7 @@ def why(above: Trace, below: Trace, ties: str) -> str:
         below: The other; of the same query and system.
         ties: The tie rule.
     """
-    if below.position is None and above.position is not None:
+    if below.placed is None and above.placed is not None:
         return f"{below.document} is not returned ({below.tier})"
     if above.tier != below.tier:
         return f"{above.document} is {above.tier}, {below.document} is {below.tier}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence, wishes
+from fusion_bench.gate.render import bound, check_row, headings, losses, name_of, sentence, wishes
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
 from fusion_bench.text import shown
 
@@ -56,7 +56,7 @@ def _lines(result: GateResult) -> Iterator[str]:
     for lost in result.worst:
         change = f"{lost.measure} {lost.before:.4f} → {lost.after:.4f}"
         yield f"lost: {lost.collection}, query {lost.query}: {change}"
-        yield from (f"    {fate(document)}" for document in lost.documents)
+        yield from (f"    {line}" for line in losses(lost))
     yield result.headline
 
 

@@ -60,6 +60,17 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert out.endswith("regressed: 4 checks (0 pass, 4 regressed, 0 inconclusive)\n")
 
 
+def test_a_loser_that_top_k_cuts_keeps_its_rank_and_its_term(root: Path, capsys: Capture) -> None:
+    live = "live: {runs: [b], blend: {method: linear, reranker: r, beta: %s}, top_k: %s}"
+    edit(root, EXPERIMENT, "live: {runs: [a]}", live % ("1.0", 10))
+    assert ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")[0] == 0
+    edit(root, EXPERIMENT, live % ("1.0", 10), live % ("0.001", 2))
+    code, out, _ = ran(capsys, "gate", EXPERIMENT)
+    assert code == 1
+    # b has d2 at 3 of 5, the reranker first
+    assert "    d2 (grade 1) 1 → 3 (below top_k 2): rerank r 1 × 0.9 → 0.001 × 0.9\n" in out
+
+
 def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "<start> & [go]")
     worse(root)
