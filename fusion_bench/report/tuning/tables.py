@@ -25,6 +25,7 @@ from fusion_bench.report.tuning.model import (
     Typed,
     Value,
 )
+from fusion_bench.space import DIGITS
 
 __all__ = [
     "all_tables",
@@ -40,8 +41,6 @@ __all__ = [
 ]
 
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "doubtful"}
-#: Significant digits of a tuned number: more would claim a care that no search has.
-DIGITS = 4
 
 
 def all_tables(tuning: TuningReport) -> Iterator[Table]:
