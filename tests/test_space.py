@@ -4,13 +4,15 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import Parameter, choice, integer, merged, real, table
+from fusion_bench.space import MARGIN, Parameter, choice, integer, merged, real, roundest, table
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("broken", "said"),
     [
         ({"kind": "choice"}, "choices must be one or more different values"),
         ({"kind": "choice", "choices": (1, 1)}, "different values"),
@@ -23,9 +25,9 @@ from fusion_bench.space import Parameter, choice, integer, merged, real, table
         ({"kind": "int", "low": 0, "high": 1.5}, "an int needs whole"),
     ],
 )
-def test_a_range_that_is_none_is_refused_with_its_path(given: dict[str, Any], said: str) -> None:
+def test_a_range_that_is_none_is_refused_with_its_path(broken: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=f"^a.b: .*{said}"):
-        Parameter("a.b", **given)
+        Parameter("a.b", **broken)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,37 @@ def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
     assert [one.path for one in merged([a, b])] == ["f.k", "f(b).k"]
     with pytest.raises(ConfigError, match=r"f\.k: two ranges for one parameter"):
         merged([integer("f.k", 1, 9), integer("f.k", 1, 5)])
+
+
+def test_neat_numbers_stay_inside_and_on_their_steps() -> None:
+    free = real("w", 0.12341, 1.98761)
+    assert free.neat(0.7686276) == 0.7686
+    assert (free.neat(0.123411), free.neat(1.987609)) == (0.12341, 1.98761)
+    assert real("w", 0, 1, step=0.25).neat(0.25) == 0.25
+    assert integer("k", 1, 20_000).neat(12_345) == 12_345
+    assert choice("m", "a", None).neat(None) is None
+
+
+@settings(max_examples=300)
+@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-9, 1e6), st.integers(0, 6))
+def test_the_roundest_number_is_inside_and_no_shorter_one_is(
+    low: float, width: float, finer: int
+) -> None:
+    high = low + width
+    assume(high - low > 1e-6 * max(1.0, abs(low)))
+    found = roundest(low, high)
+    room = (0.5 - MARGIN) * (high - low)
+    middle = (low + high) / 2
+    assert low < found < high
+    decimals = -math.ceil(math.log10(high - low)) + finer
+    shorter = round(middle, decimals)
+    if abs(shorter - middle) <= room:  # then nothing with more decimals was taken
+        assert found == round(found, decimals)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 1, 0.5), (0.46, 0.58, 0.5), (1.4142, 1.4145, 1.4143), (7, 93, 50)],
+)
+def test_round_numbers(low: float, high: float, expected: float) -> None:
+    assert roundest(low, high) == expected

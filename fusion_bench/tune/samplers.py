@@ -21,7 +21,7 @@ from fusion_bench.tuning import Settings
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["Proposer", "distribution", "proposer", "refuse", "sampler", "suggest"]
+__all__ = ["Proposer", "distribution", "neat", "proposer", "refuse", "sampler", "suggest"]
 
 #: What ``grid`` and ``brute_force`` are ready to go through.
 MOST_POINTS = 200_000
@@ -67,12 +67,21 @@ def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
 
 
 def suggest(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:
-    """Let Optuna choose the value of each parameter that takes part."""
+    """Let Optuna choose the value of each parameter that takes part.
+
+    Numbers come with few digits; Optuna keeps its own, which differ by less than it can tell.
+    """
     found: dict[str, Value] = {}
     for one in parameters:
         if one.active(found):
-            found[one.path] = _suggested(trial, one)
+            found[one.path] = one.neat(_suggested(trial, one))
     return found
+
+
+def neat(params: Params, parameters: Sequence[Parameter]) -> Params:
+    """A trial's numbers as they were evaluated, from those that Optuna keeps."""
+    known = {one.path: one for one in parameters}
+    return {path: known[path].neat(value) for path, value in params.items()}
 
 
 def _suggested(trial: optuna.Trial, one: Parameter) -> Value:

@@ -15,6 +15,7 @@ from fusion_bench.measure import Measure
 from fusion_bench.measure.engine import gains, ideal_dcg
 from fusion_bench.measure.ranking import relevant_counts
 from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.space import roundest
 from fusion_bench.tune.line import Line
 from fusion_bench.tune.passes import Passes, passes
 
@@ -45,7 +46,7 @@ class Steps:
             narrowest: As a share of the whole line.
 
         Returns:
-            The middle of the stretch, and the mean there.
+            The roundest number in the stretch, and the mean there.
         """
         edges, values = _joined(self.edges, self.values)
         width = np.diff(edges)
@@ -54,7 +55,8 @@ class Steps:
         level = np.flatnonzero(values >= values.max() - 1e-12)
         here = [i for i in level.tolist() if edges[i] <= now <= edges[i + 1]]
         chosen = here[0] if here else int(level[np.argmax(width[level])])
-        return float((edges[chosen] + edges[chosen + 1]) / 2), float(values[chosen])
+        place = roundest(float(edges[chosen]), float(edges[chosen + 1]))
+        return place, float(values[chosen])
 
 
 def can_step(measure: Measure) -> bool:

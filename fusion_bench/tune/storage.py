@@ -25,7 +25,7 @@ from fusion_bench.space import Params
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.samplers import distribution, refuse, sampler, suggest
+from fusion_bench.tune.samplers import distribution, neat, refuse, sampler, suggest
 from fusion_bench.tune.search import OnTrial, Study, identity
 from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
@@ -191,10 +191,11 @@ class _Guest:
         found: list[tuple[Params, float, Origin]] = []
         for trial in self._study.get_trials(deepcopy=False):
             origin = trial.user_attrs.get(ORIGIN, "sampler")
+            params = neat(trial.params, self._problem.parameters)
             if trial.state == TrialState.COMPLETE and trial.value is not None:
-                found.append((trial.params, trial.value, origin))
+                found.append((params, trial.value, origin))
             elif IMPOSSIBLE in trial.user_attrs:
-                found.append((trial.params, float("nan"), origin))
+                found.append((params, float("nan"), origin))
         default, *polished = self._own
         shared = [Trial(n, *one) for n, one in enumerate(found, 1)]
         later = [

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
-import resource
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -461,7 +459,10 @@ def loaded(*arguments: str, cwd: Path) -> set[str]:
 
 
 def test_help_imports_nothing_heavy(root: Path) -> None:
-    assert not loaded("--help", cwd=root) & {"numpy", "pydantic", "rich", "yaml", "pandas"}
+    found = loaded("--help", cwd=root)
+    assert not found & {"numpy", "pydantic", "rich", "yaml", "pandas"}
+    parts = {name.split(".")[1] for name in found if name.startswith("fusion_bench.")}
+    assert parts == {"cli", "errors", "switches"}  # nothing else: `make bench` times it
 
 
 def test_eval_imports_only_what_it_needs(root: Path) -> None:
@@ -472,56 +473,6 @@ def test_eval_imports_only_what_it_needs(root: Path) -> None:
     drawn = loaded(*options, cwd=root)
     assert not drawn & {"optuna", "ir_measures"}
     assert "matplotlib" in drawn
-
-
-def cpu(start: Callable[[], None], times: int) -> float:
-    """Least CPU seconds of a child process; the least is what noise cannot lower."""
-
-    def spent() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    least = float("inf")
-    for _ in range(times):
-        before = spent()
-        start()
-        least = min(least, spent() - before)
-    return least
-
-
-def piped(*command: str) -> Callable[[], None]:
-    def start() -> None:
-        subprocess.run(command, check=True, capture_output=True)
-
-    return start
-
-
-def on_terminal(*command: str) -> Callable[[], None]:
-    def start() -> None:
-        ours, theirs = pty.openpty()
-        child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        try:
-            while os.read(ours, 65536):
-                pass
-        except OSError:  # the child has closed its end
-            pass
-        os.close(ours)
-        assert child.wait() == 0
-
-    return start
-
-
-def test_help_starts_at_once() -> None:
-    command = str(Path(sys.executable).with_name("fusion-bench"))
-    bare = piped(sys.executable, "-c", "pass")
-    for start, limit in (
-        (piped(command, "--help"), 8),
-        (on_terminal(command, "--help"), 20),
-    ):
-        # Whatever else runs here can only make a ratio worse: the best of some rounds tells.
-        rounds = (cpu(start, 4) / cpu(bare, 4) for _ in range(8))
-        assert any(ratio <= limit for ratio in rounds), command
 
 
 def test_help_on_a_terminal_has_examples_and_colours() -> None:

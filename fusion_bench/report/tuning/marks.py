@@ -15,6 +15,7 @@ from fusion_bench.report.tuning.tables import setting
 
 __all__ = [
     "MARKS",
+    "by_importance",
     "chosen_trial",
     "default_trial",
     "in_range",
@@ -35,6 +36,12 @@ MARKS = {
 def default_trial(tuning: TuningReport) -> Trial:
     """The system as it was."""
     return next(t for t in tuning.trials if t.origin == "default")
+
+
+def by_importance(tuning: TuningReport) -> list[ParameterInfo]:
+    """The parameters, the most important first."""
+    share = {one.path: one.share for one in tuning.importances}
+    return sorted(tuning.parameters, key=lambda one: -share.get(one.path, 0.0))
 
 
 def worth(trials: Sequence[Trial]) -> FloatArray:

@@ -10,9 +10,10 @@ from fusion_bench.report.plots import png
 from fusion_bench.report.tables import interval, number, shown
 from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
 from fusion_bench.report.tuning.model import ThresholdReport, TuningReport
-from fusion_bench.report.tuning.tables import described
+from fusion_bench.report.tuning.tables import apart
 
 __all__ = ["drawn"]
 
@@ -36,9 +37,9 @@ def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Figure]]:
         yield "importance", "Parameter importance", meaning, plots.importance(tuning)
     if tuning.parameters:
         yield "slices", "Slices", _slices(), plots.slices(tuning)
-    contour = plots.contours(tuning)
-    if contour is not None:
-        yield "contours", "Contours", _contours(), contour
+    pairs = contours(tuning)
+    if pairs is not None:
+        yield "contours", "Contours", _contours(), pairs
     if tuning.folds:
         yield "folds", "Spread over the folds", _folds(tuning), outcome_plots.fold_spread(tuning)
     if tuning.thresholds is not None and tuning.thresholds.calibration:
@@ -96,17 +97,27 @@ def _slices() -> str:
 
 def _contours() -> str:
     return (
-        "The better half of the values over two parameters. A ridge that lies askew means that "
-        "the two only make sense together: changing one alone undoes the other."
+        "Two parameters at a time (square: default, star: chosen, dots: trials): the darker, the "
+        "better were the settings around. A ridge that lies askew means that the two only make "
+        "sense together: changing one alone undoes the other. Palest: hardly anybody looked there, "
+        "or nothing good was found."
     )
 
 
 def _folds(tuning: TuningReport) -> str:
-    examples = "; ".join(described(fold.params) for fold in tuning.folds[:2])
+    spread = {one.path: apart(tuning, one) for one in tuning.parameters}
+    known = {path: share for path, share in spread.items() if share is not None}
+    ends = ""
+    if len(known) > 1:
+        near, far = min(known, key=lambda p: known[p]), max(known, key=lambda p: known[p])
+        ends = (
+            f" They agree most on {shown(near)} ({percent(known[near])} of its range apart) and "
+            f"least on {shown(far)} ({percent(known[far])})."
+        )
     return (
         "Where each fold's search put each number. Points that lie together say that the queries "
         "agree on it; points all over the range say that the number is fitted to whichever "
-        f"queries were there. The first folds chose: {examples}."
+        f"queries were there.{ends}"
     )
 
 

@@ -25,9 +25,11 @@ from fusion_bench.report.tuning.model import (
     Typed,
     Value,
 )
+from fusion_bench.space import DIGITS
 
 __all__ = [
     "all_tables",
+    "apart",
     "by_type",
     "confusion",
     "described",
@@ -39,8 +41,6 @@ __all__ = [
 ]
 
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "doubtful"}
-#: Significant digits of a tuned number: more would claim a care that no search has.
-DIGITS = 4
 
 
 def all_tables(tuning: TuningReport) -> Iterator[Table]:
@@ -172,14 +172,20 @@ def _range(parameter: ParameterInfo) -> str:
 
 def _spread(tuning: TuningReport, parameter: ParameterInfo) -> str:
     chosen = [fold.params.get(parameter.path) for fold in tuning.folds]
-    there = [value for value in chosen if value is not None]
-    if not there:
-        return "-"
-    if parameter.kind == "choice":
+    if parameter.kind == "choice" and any(value is not None for value in chosen):
         most = max(chosen.count(value) for value in chosen)
         return f"{most} of {len(chosen)} agree"
-    places = [_place(parameter, float(value)) for value in there]
-    return percent(max(places) - min(places))
+    found = apart(tuning, parameter)
+    return "-" if found is None else percent(found)
+
+
+def apart(tuning: TuningReport, parameter: ParameterInfo) -> float | None:
+    """How far apart the folds' numbers lie, as a share of the range; None where none has one."""
+    if parameter.kind == "choice":
+        return None
+    there = [fold.params.get(parameter.path) for fold in tuning.folds]
+    places = [_place(parameter, float(value)) for value in there if value is not None]
+    return max(places) - min(places) if places else None
 
 
 def _place(parameter: ParameterInfo, value: float) -> float:

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning.contours import PRIOR, WIDTH_OF_MEAN, contours, surface
 from fusion_bench.report.tuning.pictures import drawn
 from fusion_bench.report.tuning.write import write
 from tests.report.tuning.cases import front, gain, record, thresholds, trials
@@ -43,11 +44,35 @@ def test_slices_come_by_importance() -> None:
 
 
 def test_contours_need_enough_points() -> None:
-    figure = plots.contours(record())
+    figure = contours(record())
     assert figure is not None
     pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
     assert ("fusion.weights.dense", "fusion.k") in pairs
-    assert plots.contours(record(trials=trials()[:8])) is None
+    assert contours(record(trials=trials()[:8])) is None
+
+
+@pytest.mark.parametrize("free", ["fusion.weights.dense", "fusion.k"])
+def test_trials_on_one_line_span_no_surface(free: str) -> None:
+    fixed = {"fusion.weights.dense": 1.0, "fusion.k": 60}
+    lined = [
+        trial.model_copy(update={"params": {**fixed, free: trial.params[free]}})
+        for trial in trials()
+    ]
+    assert contours(record(trials=tuple(lined))) is None
+
+
+def test_the_surface_is_a_local_mean_and_low_where_nobody_looked() -> None:
+    rng = np.random.default_rng(5)
+    x, y, values = rng.random((3, 30)) * [[0.3], [1], [1]]
+    found = surface(x, y, values)
+    at = np.linspace(0, 1, len(found))
+    bad = float(np.quantile(values, 0.25))
+    for row, column in [(0, 0), (10, 5), (30, 20), (40, 31)]:
+        squares = (x - at[column]) ** 2 + (y - at[row]) ** 2
+        weights = np.exp(-squares / (2 * WIDTH_OF_MEAN**2))
+        expected = ((weights * values).sum() + PRIOR * bad) / (weights.sum() + PRIOR)
+        assert found[row, column] == pytest.approx(expected)
+    assert found[:, -1] == pytest.approx(bad)
 
 
 def test_importance_is_a_bar_each() -> None:
