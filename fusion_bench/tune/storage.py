@@ -3,8 +3,8 @@
 Every machine runs the same command: each asks for its own batch, knowing what the others have under
 way, and the search ends for all of them when enough trials are done. A machine that dies leaves
 trials that are still running; once its heartbeat is overdue another one takes them up again. The
-order in which machines come by is chance, so unlike a search of one process, one through a
-database is not repeatable by its seed.
+order in which machines come by is chance, so a search that several take part in, or that one takes
+up again, is not repeatable by its seed; one that a machine begins and ends alone is.
 """
 
 from __future__ import annotations
@@ -219,14 +219,17 @@ class _Guest:
         """The study of this search; who makes it puts the seeds' suggestions first."""
         import optuna
 
-        # Machines that draw the same numbers would try the same points.
-        chosen = sampler(self._settings.model_copy(update={"seed": _own_seed()}))
         try:
             study = optuna.create_study(
-                storage=self._storage, study_name=name, sampler=chosen, direction="maximize"
+                storage=self._storage,
+                study_name=name,
+                sampler=sampler(self._settings),
+                direction="maximize",
             )
         except optuna.exceptions.DuplicatedStudyError:
-            return optuna.load_study(study_name=name, storage=self._storage, sampler=chosen)
+            # Machines that draw the same numbers would try the same points.
+            other = sampler(self._settings.model_copy(update={"seed": _own_seed()}))
+            return optuna.load_study(study_name=name, storage=self._storage, sampler=other)
         for params in self._problem.suggestions[: self._settings.trials - 1]:
             if self._problem.contains(params):
                 study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})

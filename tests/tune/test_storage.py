@@ -82,6 +82,16 @@ def test_who_comes_later_takes_over_what_is_done(sqlite: str) -> None:
         assert trial.value == ONE.values([trial.params])[0].mean()
 
 
+def test_who_begins_and_ends_a_search_alone_can_repeat_it(tables: Path, tmp_path: Path) -> None:
+    one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    urls = [f"sqlite:///{shutil.copy(tables, tmp_path / name)}" for name in ("a", "b", "c")]
+    longer = Settings(trials=13, batch=4, polish=False)  # the sampler's first ten are random
+    first, second = (shared_search(one, KEEP, longer, url) for url in urls[:2])
+    assert first.trials == second.trials
+    other = shared_search(one, KEEP, Settings(trials=3, polish=False, seed=8), urls[2])
+    assert other.trials[1:] != first.trials[1:3]
+
+
 def test_trials_that_cannot_be_computed_count_and_do_not_come_back(sqlite: str) -> None:
     weights = {f"fusion.weights.{name}": {"choices": [0]} for name in ("good", "bad")}
     study = shared_search(problem(ranges=weights, runs=RUNS), KEEP, SETTINGS, sqlite)

@@ -29,6 +29,7 @@ MARKS = {
     "seed": ("D", ORANGE),
     "sampler": (".", SOFT),
     "polish": ("*", GREEN),
+    "searched": ("P", GREEN),
 }
 
 
