@@ -80,7 +80,8 @@ class Trial(Record):
         number: In the order of the search.
         params: Path → value; a conditional parameter that does not exist is absent.
         value: Mean of the primary measure over the tuning queries; None = could not be computed.
-        origin: ``default``, ``seed``, ``sampler`` or ``polish``.
+        origin: ``default``, ``seed``, ``sampler``, ``polish`` (an exact line led to it) or
+            ``searched`` (a line that was searched).
     """
 
     number: int
