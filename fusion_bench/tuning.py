@@ -13,7 +13,7 @@ from fusion_bench.space import Parameter, Value
 __all__ = ["OWN", "Choose", "Crag", "Effort", "Range", "Sampler", "Settings", "Tuning"]
 
 Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
-Choose: TypeAlias = Literal["sure_gain", "best", "one_standard_error"]
+Choose: TypeAlias = Literal["sceptical", "best", "one_standard_error"]
 #: Stands for the ranges that the methods declare themselves.
 OWN = "own"
 
@@ -136,9 +136,9 @@ class Tuning(Settings):
         salt: Hashed with query ids; another salt gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
-        choose: ``sure_gain`` = the greatest lower end of the interval of the gain over the
-            default, on the tuning queries; ``best`` = the greatest mean there; or
-            ``one_standard_error`` = nearest to the default among those level with the best.
+        choose: ``sceptical`` = the greatest gain over the default on the tuning queries after
+            ten imagined losses; ``best`` = the greatest mean there; or ``one_standard_error`` =
+            nearest to the default among those level with the best.
         effort: What a reranked candidate costs.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
         by_query_type: Tune each query type by itself too, and ask whether that is worth it.
@@ -152,7 +152,7 @@ class Tuning(Settings):
     salt: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0)] = 5
     min_gain: Annotated[float, Field(ge=0)] = 0.005
-    choose: Choose = "sure_gain"
+    choose: Choose = "sceptical"
     effort: Effort = Effort()
     crag: Crag | None = None
     by_query_type: bool = False
