@@ -175,7 +175,7 @@ class Choice(Record):
     """What was chosen.
 
     Attributes:
-        rule: ``sure_gain`` = the greatest lower end of the interval of the gain over the default;
+        rule: ``sceptical`` = the greatest gain over the default after ten imagined losses;
             ``best``; or ``one_standard_error`` = nearest to the default among those within one
             standard error of the best.
         trial: Number of the trial.
@@ -183,7 +183,7 @@ class Choice(Record):
         config: The resolved system.
     """
 
-    rule: Literal["sure_gain", "best", "one_standard_error"]
+    rule: Literal["sceptical", "best", "one_standard_error"]
     trial: int
     params: dict[str, Value]
     config: dict[str, Any]
