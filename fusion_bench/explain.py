@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,6 +14,7 @@ from fusion_bench.fuse import Parts
 from fusion_bench.order import FloatArray, score_keys
 from fusion_bench.query_types import type_of
 from fusion_bench.records import ScoreSpace
+from fusion_bench.text import did_you_mean
 from fusion_bench.trace import Explanation, Mixed, Term, Trace
 
 __all__ = ["explain", "why"]
@@ -42,8 +42,7 @@ def explain(
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
-        close = difflib.get_close_matches(query, runs.queries, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(query, runs.queries)
         raise ConfigError(f"no query {query!r} among the {len(runs.queries)} judged ones{hint}")
     alone = runs.subset(np.array([name == query for name in runs.queries]))
     chosen = None
