@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.report.judged import judged_alone
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.numbers import share as percent
 from fusion_bench.report.tables import ranked
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["doubts", "names_of"]
 
@@ -26,8 +28,10 @@ def doubts(report: Report, collection: Collection) -> Iterator[str]:
     yield from _switch(report)
     yield from _inputs(collection)
     yield from _scores(collection)
+    yield from _short(collection)
     yield from _unjudged(collection)
     yield from _flips(collection)
+    yield from judged_alone(report, collection)
     yield from _tied(collection)
 
 
@@ -86,6 +90,30 @@ def _scores(collection: Collection) -> Iterator[str]:
             )
         for note in run.notes:
             yield f"{shown(note[0].upper())}{shown(note[1:])}."
+
+
+def _short(collection: Collection) -> Iterator[str]:
+    """Measures that look deeper than ``top_k`` lets a system's list go."""
+    found: dict[tuple[tuple[str, ...], int], list[str]] = {}
+    for row in ranked(collection):
+        top_k = (row.config or {}).get("top_k")
+        if top_k is not None:
+            deeper = tuple(name for name in collection.measures if _depth(name) > top_k)
+            found.setdefault((deeper, top_k), []).append(row.name)
+    for (measures, top_k), names in found.items():
+        if measures:
+            verb = "is" if len(measures) == 1 else "are"
+            yield (
+                f"{' and '.join(map(shown, measures))} of {names_of(names)} {verb} counted on "
+                f"{counted(top_k, 'document')} (top_k): what is lost there is no fault of the "
+                "ranking."
+            )
+
+
+def _depth(measure: str) -> float:
+    """How many places a measure looks at; without a cutoff, all."""
+    cutoff = measure.rpartition("@")[2]
+    return int(cutoff) if cutoff.isdecimal() else math.inf
 
 
 def _unjudged(collection: Collection) -> Iterator[str]:

@@ -404,6 +404,62 @@ def test_unjudged(shares: Sequence[float | None], judgments: str, names: str | N
         assert text.endswith(f"is unjudged for {names}: good documents may count as bad.")
 
 
+def test_what_top_k_hides_from_a_measure_is_said() -> None:
+    def cut(row: SystemResult, top_k: int | None) -> SystemResult:
+        return row.model_copy(update={"config": {**(row.config or {}), "top_k": top_k}})
+
+    deep = dict.fromkeys((PRIMARY, "R@100", "AP"), BASE.measures[PRIMARY])
+    rows = [
+        cut(row.model_copy(update={"measures": deep}), top_k)
+        for row, top_k in [(BASE, None), (HIGH, 10), (LOW, 10), (system("one", 0.1, 0.1), 100)]
+    ]
+    found = [compared(name) for name in ("high", "low", "one")]
+    made = collection(*rows, comparisons=found, measures=(PRIMARY, "R@100", "AP"))
+    end = "(top_k): what is lost there is no fault of the ranking."
+    assert said(made, "warning") == [
+        f"R@100 and AP of high and low are counted on 10 documents {end}",
+        f"AP of one is counted on 100 documents {end}",
+    ]
+    shallow = collection(BASE, cut(HIGH, 10), comparisons=[compared("high")])
+    assert said(shallow, "warning") == []
+
+
+def alone(high: Sequence[float], verdict: str = "better", **changes: object) -> list[str]:
+    """What is said of a shown difference of 0.4 where judged documents alone give these."""
+    rows = [
+        system("base", 0.1, 0.1, 0.1, judged_only=[0.0, 0.0, 0.0]),
+        system("high", 0.5, 0.5, 0.5, judged_only=high),
+    ]
+    found = [compared("high", 0.4, verdict, low=0.3, high=0.5)]
+    return said(collection(*rows, comparisons=found, **changes), "warning")
+
+
+def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
+    [text] = alone([0.02, 0.03, 0.01])
+    assert text.startswith(
+        "Over judged documents alone the difference of high to the baseline is +0.0200 "
+        "[-0.0048, +0.0448], not +0.4000: much of it is judged documents standing above unjudged "
+    )
+    assert text.endswith("set judgments: complete.")
+    assert len(alone([0.9, -0.1, 0.1])) == 1  # 0.3 is more than half, but its interval holds 0
+
+
+def test_when_judged_documents_alone_are_not_spoken_of() -> None:
+    assert alone([0.3, 0.31, 0.29]) == []
+    assert alone([0.02, 0.03, 0.01], "no difference shown") == []
+    assert alone([0.02, 0.03, 0.01], judgments="complete") == []
+    assert alone([0.02, 0.03, 0.01], knows_not_relevant=False) == []
+
+
+def test_of_several_the_least_is_named_and_the_rest_counted() -> None:
+    rows = [system("base", 0.1, 0.1, judged_only=[0.0, 0.0])]
+    rows += [system(f"s{i}", 0.5, 0.5, judged_only=[i / 100, i / 100]) for i in (3, 1, 2)]
+    found = [compared(f"s{i}", 0.4, "better", low=0.3, high=0.5) for i in (3, 1, 2)]
+    [text] = said(collection(*rows, comparisons=found), "warning")
+    assert "difference of s1 to" in text
+    assert text.endswith("The same goes for 2 other systems.")
+
+
 def test_flips() -> None:
     found = [compared("high", 0.4, "no verdict"), compared("low", -0.3)]
     [text] = said(collection(BASE, HIGH, LOW, comparisons=found), "warning")
