@@ -11,6 +11,7 @@ import pytest
 from benchmarks.__main__ import parts
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, ours
+from benchmarks.front import areas
 from benchmarks.scaling import slope
 from benchmarks.synthetic import aligned
 from benchmarks.table import draw, markdown, put
@@ -18,6 +19,7 @@ from benchmarks.timing import Row, seconds
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.evaluate import Scores
 from fusion_bench.records import Qrels, Run
+from tests.report.tuning.cases import front
 from tests.test_storage import assert_same
 
 ROWS: list[Row] = [
@@ -120,3 +122,17 @@ def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None
     for page in ("README.md", "docs/performance.md"):
         text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
+
+
+def test_the_area_of_a_front_is_the_mean_gain_over_all_budgets() -> None:
+    points = front().points
+    found = areas(points, least=0.51, held_out=0.5)
+    budgets = np.arange(100)
+    bought = [
+        max((p for p in points if p.candidates <= budget), key=lambda p: p.value)
+        for budget in budgets
+    ]
+    spent = [(p.value, p.held_out) if p.value > 0.51 else (0.51, 0.5) for p in bought]
+    assert found[0] == pytest.approx(np.mean([value - 0.51 for value, _ in spent]))
+    assert found[2] == pytest.approx(np.mean([held_out - 0.5 for _, held_out in spent]))
+    assert found[1] == pytest.approx((0.047 * np.log10(6) + 0.05 * np.log10(100 / 60)) / 2)
