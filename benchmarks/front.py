@@ -2,9 +2,9 @@
 
 Every way starts from the same search at one depth, and may evaluate about as much. Measured is
 what a front gains over the default without a reranker, on average over budgets of 0 to 100
-candidates a query: a budget takes the affordable point of the greatest tuning value, which may be
-that default itself. On tuning queries that is the hypervolume over 100; the held-out queries say
-what is left of it. "By the
+candidates a query: a budget takes the affordable point of the greatest tuning value. On tuning
+queries that is the hypervolume over 100 (less what a way loses that finds nothing as good as that
+default without a reranker); the held-out queries say what is left of it. "By the
 logarithm" weighs budgets of 1 to 10 like those of 10 to 100.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.front
@@ -39,7 +39,7 @@ from fusion_bench.tune.front import everywhere, pool, settled, with_depth
 from fusion_bench.tune.frontier import frontier
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
-from fusion_bench.tune.pareto import efficient, hypervolume
+from fusion_bench.tune.pareto import efficient
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
@@ -192,25 +192,26 @@ def areas(points: Sequence[FrontPoint], least: float, held_out: float) -> list[f
 
     Args:
         points: What was found.
-        least: Tuning value of the default without a reranker, which every budget affords …
+        least: Tuning value of the default without a reranker …
         held_out: … and its held-out value.
     """
-    effort = np.array([0.0, *(point.candidates for point in points)])
-    value = np.array([least, *(point.value for point in points)])
-    held = np.array([held_out, *(point.held_out for point in points)])
+    effort = np.array([point.candidates for point in points])
+    value = np.array([point.value for point in points])
+    held = np.array([point.held_out for point in points])
     # Whoever reranks, a candidate is a candidate here.
     on = np.flatnonzero(efficient(effort[:, None], value))
     on = on[np.argsort(effort[on], kind="stable")]
-    found = []
-    for scaled, most in ((effort, MOST), (np.log(np.maximum(effort, 1.0)), np.log(MOST))):
-        widths = np.diff(np.append(np.minimum(scaled[on], most), most))
-        found.append(
-            (
-                hypervolume(scaled, value, most=most, least=least) / most,
-                float((widths * (held[on] - held_out)).sum() / most),
-            )
-        )
-    return [part[side] for side in (0, 1) for part in found]
+    log = np.log(np.maximum(effort, 1.0))
+    return [
+        float((_widths(scaled[on], most) * gain[on]).sum() / most)
+        for gain in (value - least, held - held_out)
+        for scaled, most in ((effort, MOST), (log, np.log(MOST)))
+    ]
+
+
+def _widths(effort: FloatArray, most: float) -> FloatArray:
+    """How many budgets each point is the best for."""
+    return np.diff(np.append(np.minimum(effort, most), most))
 
 
 def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:

@@ -19,6 +19,7 @@ from benchmarks.timing import Row, seconds
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.evaluate import Scores
 from fusion_bench.records import Qrels, Run
+from fusion_bench.tune.pareto import hypervolume
 from tests.report.tuning.cases import front
 from tests.test_storage import assert_same
 
@@ -124,15 +125,15 @@ def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
 
 
-def test_the_area_of_a_front_is_the_mean_gain_over_all_budgets() -> None:
+def test_the_area_of_a_front_is_its_hypervolume_and_what_every_budget_gains() -> None:
     points = front().points
-    found = areas(points, least=0.51, held_out=0.5)
-    budgets = np.arange(100)
+    found = areas(points, least=0.5, held_out=0.49)
+    effort, value = np.array([(p.candidates, p.value) for p in points]).T
+    assert found[0] == pytest.approx(hypervolume(effort, value, most=100, least=0.5) / 100)
     bought = [
         max((p for p in points if p.candidates <= budget), key=lambda p: p.value)
-        for budget in budgets
+        for budget in range(100)
     ]
-    spent = [(p.value, p.held_out) if p.value > 0.51 else (0.51, 0.5) for p in bought]
-    assert found[0] == pytest.approx(np.mean([value - 0.51 for value, _ in spent]))
-    assert found[2] == pytest.approx(np.mean([held_out - 0.5 for _, held_out in spent]))
-    assert found[1] == pytest.approx((0.047 * np.log10(6) + 0.05 * np.log10(100 / 60)) / 2)
+    assert found[0] == pytest.approx(np.mean([point.value - 0.5 for point in bought]))
+    assert found[2] == pytest.approx(np.mean([point.held_out - 0.49 for point in bought]))
+    assert found[1] == pytest.approx((0.057 * np.log10(6) + 0.06 * np.log10(100 / 60)) / 2)
