@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,6 +14,7 @@ from fusion_bench.fuse import Parts
 from fusion_bench.order import FloatArray, score_keys
 from fusion_bench.query_types import type_of
 from fusion_bench.records import ScoreSpace
+from fusion_bench.text import did_you_mean
 from fusion_bench.trace import Explanation, Mixed, Term, Trace
 
 __all__ = ["explain", "why"]
@@ -42,8 +42,7 @@ def explain(
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
-        close = difflib.get_close_matches(query, runs.queries, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(query, runs.queries)
         raise ConfigError(f"no query {query!r} among the {len(runs.queries)} judged ones{hint}")
     alone = runs.subset(np.array([name == query for name in runs.queries]))
     chosen = None
@@ -62,6 +61,7 @@ def explain(
         query_type=chosen,
         method=plain.fusion.method,
         ties=runs.ties,
+        top_k=plain.top_k,
         traces=tuple(_trace(plain, ranking, fused, parts, mixed, int(n)) for n in order),
     )
 
@@ -85,8 +85,9 @@ def _trace(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
         position=int(ranking.positions[n]) or None,
+        placed=int(ranking.placed[n]) or None,
         score=float(ranking.scores[n]),
-        tier=_tier(ranking, n),
+        tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
         fused=float(fused.scores[n]),
         terms=terms,
@@ -94,12 +95,6 @@ def _trace(
         ceiling=float(fused.scores[n]) if clamped else None,
         mixed=mixed.get(n),
     )
-
-
-def _tier(ranking: Ranking, n: int) -> str:
-    if ranking.placed[n] and not ranking.positions[n]:
-        return f"{TIERS[int(ranking.tiers[n])]}; cut by top_k"
-    return TIERS[int(ranking.tiers[n])]
 
 
 def _term(
@@ -151,7 +146,7 @@ def why(above: Trace, below: Trace, ties: str) -> str:
         below: The other; of the same query and system.
         ties: The tie rule.
     """
-    if below.position is None and above.position is not None:
+    if below.placed is None and above.placed is not None:
         return f"{below.document} is not returned ({below.tier})"
     if above.tier != below.tier:
         return f"{above.document} is {above.tier}, {below.document} is {below.tier}"

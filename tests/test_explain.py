@@ -90,7 +90,9 @@ def test_what_is_cut_and_what_is_dropped_comes_last() -> None:
     found = explained(top_k=1, min_relevance=0.0162)
     assert [trace.position for trace in found.traces] == [1, None, None, None]
     assert found.traces[0].document == "d2"
-    assert of(found, "d1").tier == "ranked; cut by top_k"
+    assert (of(found, "d1").tier, of(found, "d1").placed) == ("ranked", 2)
+    assert of(found, "d1").cut
+    assert not of(found, "d3").cut
     assert of(found, "d3").tier == "dropped"
     assert "d3 is not returned (dropped)" in why(found.traces[0], of(found, "d3"), "trec")
 

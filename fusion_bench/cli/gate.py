@@ -165,12 +165,14 @@ def _update(
     json: bool,
 ) -> None:
     from fusion_bench.gate import baseline_path, update
+    from fusion_bench.gate.foresight import foresee
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
     with opened(experiment, datasets) as (parsed, source, how):
         written = update(parsed, source, baseline=path, reason=reason, **how)
+        warnings = () if json else foresee(parsed, source, **how)
     last = written.history[-1]
     if json:
         typer.echo(last.model_dump_json())
@@ -179,6 +181,8 @@ def _update(
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
         say(f"  {collection}: {values}")
+    for warning in warnings:
+        say(f"! {warning}")
     say("Commit it together with the change.")
 
 

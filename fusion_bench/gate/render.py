@@ -12,21 +12,24 @@ from fusion_bench.gate.result import (
     GoldenResult,
     GuardResult,
     LostDocument,
+    LostQuery,
 )
+from fusion_bench.gate.wish import needed, wish
 from fusion_bench.report.markdown import escape
 from fusion_bench.report.numbers import number
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = [
     "bound",
     "check_row",
-    "fate",
     "headings",
     "junit",
+    "losses",
     "markdown",
     "name_of",
     "sentence",
     "text",
+    "wishes",
 ]
 
 MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
@@ -93,9 +96,16 @@ def sentence(check: CheckResult) -> str:
     if check.verdict == "inconclusive" and check.detectable is not None:
         words += (
             f"; too noisy to tell: only a drop of {number(check.detectable)} would have been "
-            "called regressed with power .8"
+            f"called regressed with power .8; {needed(check)}"
         )
     return words
+
+
+def wishes(result: GateResult) -> Iterator[str]:
+    """Checks that passed although they cannot guard their tolerance."""
+    for check in result.checks:
+        if check.verdict == "pass" and (words := wish(check)) is not None:
+            yield f"! {name_of(check)}: {words}"
 
 
 def _guard(guard: GuardResult) -> str:
@@ -121,12 +131,32 @@ def bound(row: Bound) -> str:
     return f"{words}: {'holds' if row.holds else 'broken'}"
 
 
-def fate(document: LostDocument) -> str:
-    """What became of a document."""
+def losses(lost: LostQuery) -> Iterator[str]:
+    """What became of the relevant documents of a query: those that moved, and how many did not."""
+    for document in lost.documents:
+        if document.moved:
+            yield _fate(lost, document)
+    still = sum(not document.moved for document in lost.documents)
+    if still:
+        yield f"{counted(still, 'more relevant document')}: rank unchanged, or in neither list"
+
+
+def _fate(lost: LostQuery, document: LostDocument) -> str:
+    """What became of a document, and by which term."""
     before, after = (
-        "–" if rank is None else str(rank) for rank in (document.before, document.after)
+        _place(*place)
+        for place in (
+            (document.before, document.cut_before, lost.top_k[0]),
+            (document.after, document.cut_after, lost.top_k[1]),
+        )
     )
     return f"{document.document} (grade {document.grade}) {before} → {after}: {document.moved_by}"
+
+
+def _place(rank: int | None, below: int | None, top_k: int | None) -> str:
+    if rank is None and below is not None:
+        return f"{below} (below top_k {top_k})"
+    return "–" if rank is None else str(rank)
 
 
 def text(result: GateResult) -> str:
@@ -137,11 +167,12 @@ def text(result: GateResult) -> str:
         for check in result.checks
         if check.verdict != "pass"
     ]
+    lines += wishes(result)
     lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
     for lost in result.worst:
         change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
         lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
-        lines += [f"    {fate(document)}" for document in lost.documents]
+        lines += [f"    {line}" for line in losses(lost)]
     return shown_lines(lines)
 
 
@@ -164,6 +195,7 @@ def markdown(result: GateResult) -> str:
             for check in result.checks
             if check.verdict != "pass"
         ]
+        lines += [f"- {escape(words)}" for words in wishes(result)]
         lines += [""]
     lines += [*_bounds(result), *_worst(result)]
     return "\n".join(lines).rstrip() + "\n"
@@ -198,7 +230,7 @@ def _worst(result: GateResult) -> Iterator[str]:
             f"- {escape(lost.collection)}, query {escape(lost.query)}: {escape(lost.measure)} "
             f"{number(lost.before)} → {number(lost.after)}"
         )
-        yield from (f"  - {escape(fate(document))}" for document in lost.documents)
+        yield from (f"  - {escape(line)}" for line in losses(lost))
     yield from ("", "</details>", "")
 
 

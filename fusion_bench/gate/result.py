@@ -117,6 +117,8 @@ class LostDocument(Record):
         grade: How relevant.
         before: Old rank; None = not in the list.
         after: New rank; None = not in the list.
+        cut_before: Old rank below ``top_k``; None = the list is not cut above it.
+        cut_after: New rank below ``top_k``; None likewise.
         moved_by: The term that moved it.
     """
 
@@ -124,7 +126,14 @@ class LostDocument(Record):
     grade: int
     before: int | None
     after: int | None
+    cut_before: int | None = None
+    cut_after: int | None = None
     moved_by: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether it stands elsewhere in the list than before."""
+        return self.before != self.after
 
 
 class LostQuery(Record):
@@ -136,6 +145,7 @@ class LostQuery(Record):
         measure: The first measure of the policy.
         before: Its old value.
         after: Its new value.
+        top_k: Where the old and the new list are cut; None = nowhere.
         documents: Its relevant documents, the most relevant first.
     """
 
@@ -144,6 +154,7 @@ class LostQuery(Record):
     measure: str
     before: float
     after: float
+    top_k: tuple[int | None, int | None] = (None, None)
     documents: tuple[LostDocument, ...]
 
 

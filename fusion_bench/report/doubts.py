@@ -21,6 +21,8 @@ LISTED = 3
 
 def doubts(report: Report, collection: Collection) -> Iterator[str]:
     """Whatever a reader should know before trusting a number."""
+    if report.settings.get("caveat"):
+        yield str(report.settings["caveat"])
     yield from _switch(report)
     yield from _inputs(collection)
     yield from _scores(collection)

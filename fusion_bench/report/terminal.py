@@ -52,6 +52,8 @@ def render(report: Report, console: Console) -> None:
     origin = f"{report.provenance.source}, {report.provenance.created}"
     _say(console, shown(report.name), style="bold")
     _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
+    if report.settings.get("description"):
+        _say(console, " ".join(str(report.settings["description"]).split()))
     for collection in report.collections:
         console.print()
         _collection(report, collection, console)

@@ -25,6 +25,8 @@ __all__ = ["Sentence", "sentences"]
 
 #: Values closer than this are equal.
 NOISE = 1e-12
+#: What systems are called that all blend in a reranker.
+TOGETHER = "fusion with a reranker"
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,8 @@ def _rivals(
 ) -> tuple[SystemResult, SystemResult, str] | None:
     """The best fusion and the best source alone, like with like, and what to call the fusions.
 
-    A reranker's merit is not fusion's, so reranked fusions only count where even they lose, or
-    where there are no others.
+    A reranker's merit is not fusion's, so reranked fusions only count where even they lose; where
+    there are no others, nothing can be said about fusion alone.
     """
     rows = [
         row
@@ -160,7 +162,9 @@ def _rivals(
         return None
     single = max(singles, key=lambda row: _mean(collection, row))
     plain = [row for row in fusions if _is_plain(row)]
-    if not plain or plain == fusions or _mean(collection, single) > _mean(collection, fusions[0]):
+    if not plain:
+        return fusions[0], single, TOGETHER
+    if plain == fusions or _mean(collection, single) > _mean(collection, fusions[0]):
         return fusions[0], single, "fusion"
     return plain[0], single, "fusion without a reranker"
 
@@ -177,14 +181,24 @@ def _fusion_or_single(report: Report, collection: Collection) -> Iterator[str]:
     gain, sure, how = _paired(report, collection, fusion, single)
     top, alone = (number(_mean(collection, row)) for row in (fusion, single))
     named = f"the best {kind}, {shown(fusion.name)}, is at {top} ({how})"
-    doubt = "" if sure else "; that may be chance"
-    if abs(gain) <= NOISE:
-        yield f"Fusion gains nothing here: {name} alone is at {alone}, {named}."
-    elif gain < 0:
-        yield f"Fusion loses here: {name} alone ({alone}) beats every {kind}; {named}{doubt}."
-    else:
-        start = "Fusion pays here" if sure else "Fusion is not shown to pay here"
-        yield f"{start}: {name} alone is at {alone}, {named}{doubt}."
+    said = _pays(gain, kind, f"{name} alone", alone, sure=sure)
+    doubt = "" if sure or abs(gain) <= NOISE else "; that may be chance"
+    alas = "; what fusion alone does is not in this experiment" if kind == TOGETHER else ""
+    yield f"{said}{';' if gain < -NOISE else ','} {named}{doubt}{alas}."
+
+
+def _pays(gain: float, kind: str, name: str, mean: str, *, sure: bool) -> str:
+    """What a gain over the best source alone says, up to the best fusion."""
+    together = kind == TOGETHER
+    subject, s = ("Fusion and reranker together", "") if together else ("Fusion", "s")
+    if gain < -NOISE:
+        return f"{subject} lose{s} here: {name} ({mean}) beats every {kind}"
+    verb = f"pay{s}"
+    if gain <= NOISE:
+        verb = f"gain{s} nothing"
+    elif not sure:
+        verb = f"{'are' if together else 'is'} not shown to pay"
+    return f"{subject} {verb} here: {name} is at {mean}"
 
 
 def _paired(

@@ -242,14 +242,31 @@ def test_a_reranker_is_no_merit_of_fusion() -> None:
     plain = fused("plain", 0.6, 0.5)
     text = fusion(BASE, reranked, plain, found=[compared("reranked", 0.45), compared("plain", 0.1)])
     assert "the best fusion without a reranker, plain, is at 0.5500" in text
-    # … unless there is no other, or even it loses
-    text = fusion(BASE, reranked, found=[compared("reranked", 0.45)])
-    assert "the best fusion, reranked, is at 0.9000" in text
+    # … unless even it loses
     weak = fused("reranked", 0.3, 0.3, blend="replace")
     weaker = fused("plain", 0.2, 0.2)
     text = fusion(BASE, weak, weaker, found=[compared("reranked", -0.15), compared("plain", -0.2)])
     assert text.startswith("Fusion loses here: base alone (0.4500) beats every fusion;")
     assert "the best fusion, reranked, is at 0.3000" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "start"),
+    [
+        (0.9, "better", "Fusion and reranker together pay here: base alone is at 0.4500, "),
+        (0.9, "no difference shown", "Fusion and reranker together are not shown to pay here: "),
+        (0.2, "worse", "Fusion and reranker together lose here: base alone (0.4500) beats every "),
+        (0.45, "identical", "Fusion and reranker together gain nothing here: base alone is at "),
+    ],
+)
+def test_where_everything_is_reranked_nothing_is_said_of_fusion_alone(
+    value: float, verdict: str, start: str
+) -> None:
+    row = fused("reranked", value, value, blend="position_aware")
+    text = fusion(BASE, row, found=[compared("reranked", value - 0.45, verdict)])
+    assert text.startswith(start)
+    assert f"the best fusion with a reranker, reranked, is at {value:.4f}" in text
+    assert text.endswith("; what fusion alone does is not in this experiment.")
 
 
 @pytest.mark.parametrize(
