@@ -16,7 +16,7 @@ PACKAGE = Path(fusion_bench.__file__).parent
 LAYERS = [
     ["text", "_version"],
     ["errors"],
-    ["order", "files", "switches", "trace"],
+    ["order", "files", "strangers", "switches", "trace"],
     ["_native"],
     ["codes", "native"],
     ["ids"],

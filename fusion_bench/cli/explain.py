@@ -20,6 +20,7 @@ from fusion_bench.cli._app import (
     v2_enabled,
 )
 from fusion_bench.cli._say import say, say_table
+from fusion_bench.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,7 +81,7 @@ def explain(
     if json:
         typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
         return
-    head = f"{found.system} on query {found.query}: {len(found.traces)} candidates"
+    head = f"{found.system} on query {found.query}: {counted(len(found.traces), 'candidate')}"
     say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
     if document is None:
         _list(shown)
@@ -107,7 +108,7 @@ def _chosen(
         if trace is None:
             raise ConfigError(
                 f"no source in use returned document {name!r} for query {found.query!r} "
-                f"({len(found.traces)} candidates)"
+                f"({counted(len(found.traces), 'candidate')})"
             )
         traces.append(trace)
     place = found.traces.index(traces[0])

@@ -18,7 +18,7 @@ from fusion_bench.report.model import Collection, ComparisonResult, Report, Syst
 from fusion_bench.report.numbers import interval, number, p_value
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["Sentence", "sentences"]
 
@@ -237,10 +237,10 @@ def _power(collection: Collection) -> Iterator[str]:
         return
     if found.detectable > abs(found.difference):
         groups = len(set(collection.groups))
-        grouped = f" in {groups:,} groups" if groups < len(collection.queries) else ""
+        grouped = f" in {counted(groups, 'group')}" if groups < len(collection.queries) else ""
         yield (
             f"Too few queries to tell {shown(found.candidate)} from the baseline: "
-            f"{len(collection.queries):,} queries{grouped} would show a difference of "
+            f"{counted(len(collection.queries), 'query')}{grouped} would show a difference of "
             f"{number(found.detectable)} or more (power .8), and "
             f"{number(found.difference, signed=True)} was observed."
         )

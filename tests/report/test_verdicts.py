@@ -295,7 +295,7 @@ FEW = (
         (
             [compared("high", 0.4, detectable=0.5)],
             {"groups": ("g", "g")},
-            FEW.replace("2 queries", "2 queries in 1 groups"),
+            FEW.replace("2 queries", "2 queries in 1 group"),
         ),
         ([compared("high", 0.4, detectable=0.39)], {}, None),
         ([compared("high", 0.4)], {}, None),
@@ -354,7 +354,7 @@ def test_the_switch() -> None:
         (
             run("r", rerank=True, unanswered=1, zero_scores=5),
             [
-                "r returned nothing for 1 judged queries of the dataset: their candidates have no "
+                "r returned nothing for 1 judged query of the dataset: their candidates have no "
                 "rerank score."
             ],
         ),
@@ -369,7 +369,7 @@ def test_the_switch() -> None:
         (
             run("r", rerank=True, degraded=3, notes=["rerank list 'r\n' is squeezed"]),
             [
-                "r is degraded: 3 queries of the dataset do not have the scores of its provider.",
+                "r is degraded: 3 queries of the dataset without the scores of its provider.",
                 "Rerank list 'r\\n' is squeezed.",
             ],
         ),
@@ -377,6 +377,22 @@ def test_the_switch() -> None:
 )
 def test_input_lists(info: RunInfo, texts: list[str]) -> None:
     assert said(collection(BASE, runs=(info,)), "warning") == texts
+
+
+@pytest.mark.parametrize(
+    ("count", "strangers", "text"),
+    [
+        (1, (("Q5", "q05"),), "a answers 1 query that is not judged, and left out: 'Q5' (did you "),
+        (400, (("Q5", "q05"), ("x", None)), "a answers 400 queries that are not judged, and left "),
+        (400, (("x", None),), None),  # a larger list: nothing out of the ordinary
+    ],
+)
+def test_queries_that_are_not_judged(
+    count: int, strangers: tuple[tuple[str, str | None], ...], text: str | None
+) -> None:
+    info = run().model_copy(update={"unjudged_queries": count, "strangers": strangers})
+    found = said(collection(BASE, runs=(info,)), "warning")
+    assert (not found) if text is None else found[0].startswith(text)
 
 
 @pytest.mark.parametrize(
