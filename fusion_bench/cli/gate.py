@@ -138,6 +138,7 @@ def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | N
     """Write every form of the decision; whether Markdown took the place of the table."""
     from fusion_bench.files import write_whole
     from fusion_bench.gate import render
+    from fusion_bench.gate.junit import junit as as_junit
 
     page = render.markdown(result)
     printed = markdown == Path("-")
@@ -145,9 +146,9 @@ def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | N
         typer.echo(page, nl=False)
     files = {
         None if printed else markdown: page,
-        junit: render.junit(result),
+        junit: as_junit(result),
         out / "gate.md": page,
-        out / "gate.xml": render.junit(result),
+        out / "gate.xml": as_junit(result),
         out / "gate.json": result.model_dump_json(indent=1) + "\n",
     }
     for path, text in files.items():

@@ -1,9 +1,8 @@
-"""A decision as Markdown for a pull request, and as JUnit XML for whatever reads that."""
+"""A decision in words, and as Markdown for a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from xml.etree import ElementTree as ET
 
 from fusion_bench.gate.result import (
     Bound,
@@ -22,8 +21,9 @@ from fusion_bench.text import counted, shown
 __all__ = [
     "bound",
     "check_row",
+    "golden_words",
+    "guard_words",
     "headings",
-    "junit",
     "losses",
     "markdown",
     "name_of",
@@ -108,14 +108,16 @@ def wishes(result: GateResult) -> Iterator[str]:
             yield f"! {name_of(check)}: {words}"
 
 
-def _guard(guard: GuardResult) -> str:
+def guard_words(guard: GuardResult) -> str:
+    """What a guard counted, and what it allows."""
     return (
         f"{counted(guard.losers, 'query')} ({100 * guard.share:.2f} %) losing more than "
         f"{guard.lose:g} in {guard.measure}; at most {100 * guard.at_most:g} % may"
     )
 
 
-def _golden(golden: GoldenResult) -> str:
+def golden_words(golden: GoldenResult) -> str:
+    """Where a golden document stands, and where it must."""
     place = "nowhere" if golden.place is None else f"at {golden.place}"
     return (
         f"query {golden.query!r} has {golden.document!r} {place}; it must be in the top "
@@ -125,7 +127,7 @@ def _golden(golden: GoldenResult) -> str:
 
 def bound(row: Bound) -> str:
     """A guard or a golden query in words, with what became of it."""
-    words = _guard(row) if isinstance(row, GuardResult) else _golden(row)
+    words = guard_words(row) if isinstance(row, GuardResult) else golden_words(row)
     if row.fault is not None:
         return f"{words}: could not be checked: {row.fault}"
     return f"{words}: {'holds' if row.holds else 'broken'}"
@@ -242,57 +244,3 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
         cells = [f"{mark} {escape(first)}".strip(), *(escape(cell) for cell in rest)]
         yield f"| {' | '.join(cells)} |"
     yield ""
-
-
-def junit(result: GateResult) -> str:
-    """JUnit XML: one test case a check, guard and golden query.
-
-    A regression is a failure; what could not be checked is an error; what is inconclusive is a
-    failure where the policy blocks, and otherwise skipped with its reason.
-    """
-    suite = ET.Element("testsuite", name=f"fusion-bench gate {shown(result.experiment)}")
-    if result.refused:
-        _case(suite, "baseline", "comparable", error="; ".join(result.refused))
-    for check in result.checks:
-        _check_case(suite, check, blocks=result.on_inconclusive == "fail")
-    for guard in result.guards:
-        broken = None if guard.holds or guard.fault is not None else _guard(guard)
-        name = f"guard {guard.measure} −{guard.lose:g}"
-        _case(suite, guard.collection, name, error=guard.fault, failure=broken, out=bound(guard))
-    for golden in result.golden:
-        broken = None if golden.holds or golden.fault is not None else _golden(golden)
-        name = f"golden {golden.query} {golden.document}"
-        _case(suite, golden.collection, name, error=golden.fault, failure=broken, out=bound(golden))
-    for kind in ("failure", "error", "skipped"):
-        plural = kind if kind == "skipped" else f"{kind}s"
-        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
-    suite.set("tests", str(len(suite.findall("testcase"))))
-    root = ET.Element("testsuites")
-    root.append(suite)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
-    words = sentence(check)
-    unclear = check.verdict == "inconclusive" and check.fault is None
-    _case(
-        suite,
-        check.collection,
-        name_of(check),
-        error=words if check.fault is not None else None,
-        failure=words if check.verdict == "regressed" or (unclear and blocks) else None,
-        skipped=words if unclear and not blocks else None,
-        out=words,
-    )
-
-
-def _case(
-    suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
-) -> None:
-    case = ET.SubElement(suite, "testcase", classname=shown(group), name=shown(name))
-    for kind, message in kinds.items():
-        if message is not None:
-            ET.SubElement(case, kind, message=shown(message))
-    if out is not None:
-        ET.SubElement(case, "system-out").text = shown(out)
