@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.text import did_you_mean, is_text
+from fusion_bench.yaml_errors import line_of, plain_words
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 
@@ -94,7 +95,7 @@ def read_yaml(path: Path) -> Source:
         with path.open(encoding="utf-8") as file:
             text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file: check the path") from None
+        raise ConfigError(f"{path}: no such file{_near(path)}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a folder, and a YAML file is needed") from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null byte
@@ -113,7 +114,7 @@ def read_yaml(path: Path) -> Source:
         raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
         raise ConfigError(
-            f"{path}{_yaml_line(error)}: not valid YAML: {_first_line(error)}"
+            f"{path}{_yaml_line(error)}: not valid YAML: {plain_words(error, text)}"
         ) from None
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: a mapping of keys to values is needed, found {_kind(data)}")
@@ -147,12 +148,20 @@ def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], pa
 
 
 def _yaml_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f":{mark.line + 1}" if mark is not None else ""
+    at = line_of(error)
+    return "" if at is None else f":{at + 1}"
 
 
-def _first_line(error: Exception) -> str:
-    return str(getattr(error, "problem", None) or str(error).splitlines()[0])
+def _near(path: Path) -> str:
+    """YAML files with nearly that name, there or among the experiments."""
+    folders = dict.fromkeys([path.parent, Path("experiments")])
+    there = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
+    by_stem = {file.stem: str(file) for file in reversed(there)}
+    name = path.stem if path.suffix in {".yaml", ".yml"} else path.name
+    close = did_you_mean(name, by_stem)
+    for stem, file in by_stem.items():
+        close = close.replace(repr(stem), repr(file))
+    return close or ": check the path"
 
 
 def _kind(data: object) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from fusion_bench.align import Ties
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
@@ -27,13 +28,22 @@ def _with_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     """
     if not isinstance(data, Mapping):
         return data
-    for name, spec in data.items():
+    for i, (name, spec) in enumerate(data.items()):
         if isinstance(spec, Mapping) and "name" in spec:
             raise ValueError(f"{name}: the key is the system's name: remove 'name'")
+        if name in System.model_fields and not (isinstance(spec, Mapping) and "runs" in spec):
+            _misplaced(str(name), [*data][i - 1] if i else None)
     return {
         name: {**spec, "name": str(name)} if isinstance(spec, Mapping) else spec
         for name, spec in data.items()
     }
+
+
+def _misplaced(key: str, above: object) -> None:
+    """A key of a system that stands where the names of systems do."""
+    owner = "a system" if above is None else repr(str(above))
+    text = f"is `{key}:` indented too little? It is a key of a system, so it belongs below {owner}"
+    raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": key})
 
 
 class Experiment(StrictModel):

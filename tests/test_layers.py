@@ -14,7 +14,7 @@ PACKAGE = Path(fusion_bench.__file__).parent
 #: Lowest first. A module may import from its own line and from the lines above it, at any depth
 #: of the file, type-checking imports included. A folder stands for everything in it.
 LAYERS = [
-    ["text", "_version"],
+    ["text", "yaml_errors", "_version"],
     ["errors"],
     ["order", "files", "strangers", "switches", "trace"],
     ["_native"],

@@ -76,11 +76,18 @@ def compare(
         return
     _refuse("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.contrast import compare_reports
+    from fusion_bench.errors import DataError
     from fusion_bench.report import read_report
 
     if len(files) > 2:
         raise typer.BadParameter("one or two reports; run files need --qrels", param_hint="FILE")
-    reports = [read_report(path) for path in files]
+    try:
+        reports = [read_report(path) for path in files]
+    except DataError as error:
+        others = [path for path in files if path.suffix != ".json" and path.exists()]
+        if not others:
+            raise
+        raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error
     contrasts = compare_reports(
         reports[0],
         reports[1] if len(reports) == 2 else None,

@@ -162,17 +162,17 @@ def load_dataset(
     inside = Inside(source)
     if spec.documents is not None:
         inside(spec.documents, "documents")
-    files = [Wanted(inside(spec.qrels, "qrels"))]
+    files = [Wanted(inside.existing(spec.qrels, "qrels"))]
     for name, run in spec.runs.items():
         if runs is None or name in runs:
-            at = inside(run.path, "runs", name, "path")
+            at = inside.existing(run.path, "runs", name, "path")
             files.append(Wanted(at, name, frozenset(run.roles), run.reading))
     after_runs = len(files)
     for name, rerank in spec.rerank.items():
         if rerankers is None or name in rerankers:
-            at = inside(rerank.path, "rerank", name, "path")
+            at = inside.existing(rerank.path, "rerank", name, "path")
             files.append(Wanted(at, name, frozenset(), rerank.reading, rerank.score_space))
-    queries = None if spec.queries is None else inside(spec.queries, "queries")
+    queries = None if spec.queries is None else inside.existing(spec.queries, "queries")
     store = cache_for(path.parent, [file.path for file in files]) if cache else None
     tables, keys = load_tables(files, store)
     qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables)

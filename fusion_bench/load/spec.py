@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.records import Reading, ScoreSpace
+from fusion_bench.text import did_you_mean
 
 __all__ = [
     "DatasetSpec",
@@ -132,6 +133,20 @@ class Inside:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.folder = source.path.parent.resolve()
+
+    def existing(self, given: str, *location: str) -> Path:
+        """The file, which must be there; arguments as below.
+
+        Raises:
+            ConfigError: It is none, or outside.
+            DataError: There is none.
+        """
+        path = self(given, *location)
+        if not path.exists():
+            there = [file.name for file in path.parent.glob("*") if file.name != FILE]
+            near = did_you_mean(path.name, sorted(there)) or ": check the path"
+            raise DataError(f"{self.source.where(location)}: {path}: no such file{near}")
+        return path
 
     def __call__(self, given: str, *location: str) -> Path:
         """The file.

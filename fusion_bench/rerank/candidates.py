@@ -84,7 +84,9 @@ def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System
         return System(name=name, runs=(name,))
     if name in fusions.all():
         return System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name))
-    raise UnknownNameError("system", name, {*systems, *spec.runs, *fusions.all()})
+    remedy = "" if experiment else "an experiment's systems need --experiment FILE"
+    known = {*systems, *spec.runs, *fusions.all()}
+    raise UnknownNameError("system", name, known, remedy=remedy)
 
 
 def prepare(path: Path, system: System, *, depth: int, split: str | None = None) -> Work:

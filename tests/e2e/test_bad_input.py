@@ -152,9 +152,26 @@ CASES = [
         replaced(EXPERIMENT, "dataset: tiny", "dataset: there/dataset.yaml"),
         ("there/dataset.yaml: no such file: check the path",),
     ),
-    Case("no run", gone(A), ("a.trec: no such file: check the path",)),
-    Case("no qrels", gone(QRELS), ("qrels.txt: no such file: check the path",)),
-    Case("no queries", gone(QUERIES), ("queries.jsonl: no such file: check the path",)),
+    Case(
+        "an experiment's name alone",
+        nothing,
+        ("e: no such file; did you mean 'experiments/e.yaml'?",),
+        arguments=("eval", "e"),
+    ),
+    Case(
+        "a slip in an experiment's name",
+        nothing,
+        ("no such file; did you mean 'experiments/e.yaml'?",),
+        arguments=("eval", "experiments/ee.yaml"),
+    ),
+    Case(
+        "a slip in a run's path",
+        replaced(DATASET, "a.trec", "aa.trec"),
+        (f"{DATASET}:5: runs.a.path: ", "aa.trec: no such file; did you mean 'a.trec'?"),
+    ),
+    Case("no run", gone(A), ("a.trec: no such file",)),
+    Case("no qrels", gone(QRELS), (f"{DATASET}:2: qrels: ", "qrels.txt: no such file")),
+    Case("no queries", gone(QUERIES), ("queries.jsonl: no such file",)),
     Case("empty run", text(A, ""), ("a.trec: the file is empty: at least one row is needed",)),
     Case("empty qrels", text(QRELS, "\n\n"), ("qrels.txt: the file is empty: at least one row",)),
     Case("empty queries", text(QUERIES, ""), ("queries.jsonl: the file is empty: at least one",)),
@@ -210,7 +227,7 @@ CASES = [
     Case("folder as an experiment", folder(EXPERIMENT), (EXPERIMENT, "a folder, and a YAML file")),
     Case(
         "suffix",
-        replaced(DATASET, "a.trec", "a.doc"),
+        and_then(replaced(DATASET, "a.trec", "a.doc"), text("datasets/tiny/a.doc", "")),
         ("unknown file suffix '.doc'", "known: .csv"),
     ),
     Case(
@@ -355,6 +372,18 @@ CASES = [
         "key given twice",
         top("baseline: two"),
         (f"{EXPERIMENT}:4: baseline: the key stands twice (first on line 3): keep one",),
+    ),
+    Case(
+        "a key of a system among the systems",
+        replaced(
+            EXPERIMENT,
+            "    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n",
+            "  fusion: {method: rrf_v2}\n",
+        ),
+        (
+            f"{EXPERIMENT}:9: systems.fusion: is `fusion:` indented too little? It is a key of a "
+            "system, so it belongs below 'two'",
+        ),
     ),
     Case(
         "syntax",
@@ -663,7 +692,7 @@ CASES = [
     Case(
         "report that is no JSON",
         nothing,
-        ("qrels.txt: not a JSON report",),
+        ("qrels.txt: not a JSON report; run files need --qrels FILE",),
         arguments=("compare", QRELS),
     ),
     Case("no report", nothing, ("r.json: no such file",), arguments=("compare", "r.json")),
