@@ -51,6 +51,8 @@ class Mixed:
         rerank_weight: Its weight.
         retrieval: The retrieval term.
         retrieval_weight: Its weight; None, as the term, for a blend that is no such sum.
+        rerank_from: How the rerank score came from the raw one, in words.
+        retrieval_from: How the retrieval term came from the fused score or rank.
     """
 
     reranker: str
@@ -59,6 +61,8 @@ class Mixed:
     rerank_weight: float | None
     retrieval: float | None
     retrieval_weight: float | None
+    rerank_from: str = ""
+    retrieval_from: str = ""
 
 
 @dataclass(frozen=True)

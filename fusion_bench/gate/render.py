@@ -89,7 +89,7 @@ def sentence(check: CheckResult) -> str:
         f"mean {number(check.baseline_mean)} → {number(check.candidate_mean)} "
         f"({number(check.difference, signed=True)}, lower bound {number(check.low, signed=True)}, "
         f"max_drop {check.max_drop:g}, p {number(check.p_holm)} after Holm, {check.changed} of "
-        f"{check.queries} queries changed, {check.losses} worse)"
+        f"{counted(check.queries, 'query')} changed, {check.losses} worse)"
     )
     if check.few:
         return f"{words}; fewer than 10 changed, so this holds on these queries only"
@@ -111,8 +111,8 @@ def wishes(result: GateResult) -> Iterator[str]:
 def guard_words(guard: GuardResult) -> str:
     """What a guard counted, and what it allows."""
     return (
-        f"{guard.losers} queries ({100 * guard.share:.2f} %) lose more than {guard.lose:g} in "
-        f"{guard.measure}; at most {100 * guard.at_most:g} % may"
+        f"{counted(guard.losers, 'query')} ({100 * guard.share:.2f} %) losing more than "
+        f"{guard.lose:g} in {guard.measure}; at most {100 * guard.at_most:g} % may"
     )
 
 

@@ -13,13 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.columns import factorize
 from fusion_bench.report.doubts import doubts
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
 from fusion_bench.report.numbers import interval, number, p_value
+from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
-from fusion_bench.statistics import estimate
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["Sentence", "sentences"]
 
@@ -214,21 +213,10 @@ def _paired(
             p = p_value(found.p_holm, alpha=level(report))
             sure = found.verdict in {"better", "worse"}
             return sign * found.difference, sure, _signed(sign * found.difference, f"Holm p {p}")
-    values = [
-        np.array(row.measures[collection.primary].values, dtype=np.float64)
-        for row in (fusion, single)
-    ]
-    difference = values[0] - values[1]
-    keep = np.isfinite(difference)
-    if not keep.any():
+    values = [row.measures[collection.primary].values for row in (fusion, single)]
+    found_here = paired(report, collection, *values)
+    if found_here is None:
         return 0.0, False, "n/a"
-    found_here = estimate(
-        difference[keep],
-        factorize(collection.groups)[0][keep],
-        alpha=level(report),
-        interval=report.settings.get("interval", "t"),
-        seed=int(report.settings.get("seed", 0)),
-    )
     low, high = found_here.low, found_here.high
     reach = f"{coverage(report)} interval {interval(low, high, signed=True)}, not adjusted"
     return found_here.mean, low > 0 or high < 0, _signed(found_here.mean, reach)
@@ -249,10 +237,10 @@ def _power(collection: Collection) -> Iterator[str]:
         return
     if found.detectable > abs(found.difference):
         groups = len(set(collection.groups))
-        grouped = f" in {groups:,} groups" if groups < len(collection.queries) else ""
+        grouped = f" in {counted(groups, 'group')}" if groups < len(collection.queries) else ""
         yield (
             f"Too few queries to tell {shown(found.candidate)} from the baseline: "
-            f"{len(collection.queries):,} queries{grouped} would show a difference of "
+            f"{counted(len(collection.queries), 'query')}{grouped} would show a difference of "
             f"{number(found.detectable)} or more (power .8), and "
             f"{number(found.difference, signed=True)} was observed."
         )

@@ -160,7 +160,10 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, *command)
     assert (code, err) == (0, "")
     assert "rank 1, score 0.9, weight 1 (keyword)" in out
-    assert "0.7 × rerank 0.8  r: raw 0.8" in out
+    assert out.startswith("live on query q3: 5 candidates\nn0: at 1, score ")
+    assert "  rerank r                 +0.56  0.7 × 0.8  raw 0.8\n" in out
+    assert "  0.3 × 0.0320184  the fused score\n" in out
+    assert "ranked" not in out
     assert "n0 stands above d3" in out
     code, out, _ = ran(capsys, *command, "--against", "n3", "--json")
     found = json.loads(out)
@@ -171,7 +174,8 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["q99"], "no query 'q99' among the 60 judged ones; did you mean"),
+        (["q99"], "mine.yaml: dataset 'mine': no query 'q99' among the 60 judged ones; did you"),
+        (["x"], "among the 60 judged ones: for another experiment, say --experiment FILE"),
         (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
         (["q1", "--against", "d1"], "needs a DOCUMENT to hold against"),
         (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),

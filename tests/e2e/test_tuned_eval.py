@@ -37,9 +37,7 @@ def test_eval_of_a_tuned_experiment(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_dataset_out_of_sight_is_asked_for(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_a_dataset_out_of_sight_is_asked_for(root: Path, capsys: Capture) -> None:
     tuned = (root / "reports/mine/tuning/tuned.yaml").rename(root / "tuned.yaml")
     (root / "datasets").rename(root / "hidden")
     assert main(["eval", str(tuned), "--no-plots"]) == 2
