@@ -15,7 +15,8 @@ from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, freeze
 from fusion_bench.records import Qrels, ScoreSpace
-from fusion_bench.space import Parameter, Params, Value
+from fusion_bench.space import DIGITS, Parameter, Params, Value
+from fusion_bench.tune.canonical import canonical, scaling, weighs
 from fusion_bench.tune.parameters import suggestions
 from fusion_bench.tune.place import ABSENT, Roles, placed, value_at
 
@@ -75,6 +76,24 @@ class Problem:
         return set(active) == set(params) and all(
             one.contains(params[path]) for path, one in active.items()
         )
+
+    def canonical(self, params: Params, digits: int = DIGITS) -> Params:
+        """The same system's parameters in one form, where only the ratio of its weights counts.
+
+        Args:
+            params: Any; what cannot be built stays as it is.
+            digits: Significant digits of the weights that are divided.
+        """
+        if not weighs(params):
+            return params
+        try:
+            return canonical(self.build(params), params, self.parameters, self.roles, digits)
+        except FusionBenchError:
+            return params
+
+    def scaling(self, params: Params) -> frozenset[str]:
+        """The paths of the weights of which only the ratio counts."""
+        return scaling(self.build(params), params, self.roles)
 
     def build(self, params: Params) -> System:
         """The system with these values; the default itself stays as it is written.
