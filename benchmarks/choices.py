@@ -20,7 +20,7 @@ from benchmarks.tuning import asked, splits
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import estimate
-from fusion_bench.tune.choice import one_standard_error, sure_gains
+from fusion_bench.tune.choice import one_standard_error, sceptical_gains
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import values_of
 from fusion_bench.tune.search import search
@@ -40,7 +40,8 @@ RULES = (
     "one standard error",
     "mean − 1 error",
     "mean − luck of the luckiest",
-    "sure_gain",
+    "lower end",
+    "sceptical",
 )
 
 
@@ -97,7 +98,8 @@ def gains(problem: Problem, size: int, seed: int, trials: int) -> FloatArray:
         one_standard_error(values, points, part.points([part.default])[0], own),
         int(np.argmax(means - errors)),
         int(np.argmax(means - luck(gaps, errors, own) * errors)),
-        int(np.argmax(sure_gains(values, values[0], own))),
+        int(np.argmax(np.nan_to_num([estimate(row, own).low for row in gaps], nan=-np.inf))),
+        int(np.argmax(sceptical_gains(values, values[0], own))),
     ]
     found = problem.values([params[0], *(params[t] for t in taken)])[:, ~keep].mean(axis=1)
     return np.asarray(found[1:] - found[0])

@@ -7,10 +7,12 @@ and ours are equal.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +24,10 @@ from fusion_bench.tune.splits import BoolArray
 if TYPE_CHECKING:
     import ranx
 
-__all__ = ["Found", "optimized", "rows_of", "warm_up"]
+__all__ = ["Found", "forget", "optimized", "record", "recorded", "rows_of", "warm_up"]
+
+#: What it chose the last time: it depends on nothing of ours, and takes minutes.
+KEPT = Path(__file__).parent / "ranx.json"
 
 
 @dataclass(frozen=True)
@@ -31,13 +36,11 @@ class Found:
 
     Attributes:
         name: As ``rivals`` names the variant of its grid.
-        value: Its own nDCG@10 of it on the tuning queries.
         wall: Seconds.
         cpu: Seconds of all its threads.
     """
 
     name: str
-    value: float
     wall: float
     cpu: float
 
@@ -60,8 +63,34 @@ def optimized(collection: Collection, tune: BoolArray) -> Found:
         fused = fuse(lists, params=found, **asked)
         best.append((float(evaluate(judged, fused, "ndcg@10")), _named(collection, found)))
     spent = time.perf_counter() - wall, time.process_time() - cpu
-    value, name = max(best, key=lambda one: one[0])
-    return Found(name, value, *spent)
+    _, name = max(best, key=lambda one: one[0])
+    return Found(name, *spent)
+
+
+def recorded(name: str) -> list[Found]:
+    """What it chose on the first splits of a collection; empty where it was not run."""
+    return [Found(**one) for one in _kept().get(name, [])]
+
+
+def record(name: str, found: Sequence[Found]) -> None:
+    """Keep that."""
+    _write(_kept() | {name: [asdict(one) for one in found]})
+
+
+def forget(part: str) -> None:
+    """Run it again where the collection's name contains this."""
+    _write({name: found for name, found in _kept().items() if part not in name})
+
+
+def _kept() -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    if KEPT.exists():
+        found = json.loads(KEPT.read_text(encoding="utf-8"))
+    return found
+
+
+def _write(kept: Mapping[str, list[dict[str, Any]]]) -> None:
+    KEPT.write_text(f"{json.dumps(kept, indent=1)}\n", encoding="utf-8")
 
 
 def warm_up(collection: Collection) -> None:

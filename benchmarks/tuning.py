@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 
 from benchmarks.collections import COLLECTIONS, Collection, problem
-from benchmarks.ranx_itself import optimized, warm_up
+from benchmarks.ranx_itself import forget, optimized, record, recorded, warm_up
 from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.columns import factorize
@@ -33,8 +33,8 @@ from fusion_bench.tuning import Choose, Range, Tuning
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}
-#: So many of the splits the real optimize_fusion is run on: it takes a minute for each.
-MOST_RANX = 2
+#: So many of the splits the real optimize_fusion is run on: it takes a minute or more for each.
+MOST_RANX = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +160,11 @@ def itself(
     copied: Sequence[str],
 ) -> Tool:
     """The real optimize_fusion on the first splits; what it chooses is evaluated on our engine."""
-    warm_up(collection)
-    found = [optimized(collection, split.tune) for split in every[:MOST_RANX]]
+    found = recorded(collection.name)
+    if not found:
+        warm_up(collection)
+        found = [optimized(collection, split.tune) for split in every[:MOST_RANX]]
+        record(collection.name, found)
     names = tuple(one.name for one in found)
     same = sum(a == b for a, b in zip(names, copied, strict=False))
     print(f"{collection.name}: ranx itself chose as our copy of its grid on {same} of {len(found)}")
@@ -216,7 +219,10 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--only", default="", help="only this collection")
     parser.add_argument("--write", action="store_true", help="renew tuning.json and docs/tuning.md")
+    parser.add_argument("--ranx", action="store_true", help="run optimize_fusion again (slow)")
     given = parser.parse_args()
+    if given.ranx:
+        forget(given.only)
     for name in COLLECTIONS:
         if given.only in name:
             found = list(compared(name, given.trials))

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
-Choose: TypeAlias = Literal["sure_gain", "best", "one_standard_error"]
+Choose: TypeAlias = Literal["sceptical", "best", "one_standard_error"]
 #: Stands for the ranges that the methods declare themselves.
 OWN = "own"
 
@@ -188,9 +188,9 @@ class Tuning(Settings):
         salt: Hashed with query ids; another salt gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
-        choose: ``sure_gain`` = the greatest lower end of the interval of the gain over the
-            default, on the tuning queries; ``best`` = the greatest mean there; or
-            ``one_standard_error`` = nearest to the default among those level with the best.
+        choose: ``sceptical`` = the greatest gain over the default on the tuning queries after
+            ten imagined losses; ``best`` = the greatest mean there; or ``one_standard_error`` =
+            nearest to the default among those level with the best.
         effort: What a reranked candidate costs.
         front: How quality against rerank effort is looked for.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
@@ -205,7 +205,7 @@ class Tuning(Settings):
     salt: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0)] = 5
     min_gain: Annotated[float, Field(ge=0)] = 0.005
-    choose: Choose = "sure_gain"
+    choose: Choose = "sceptical"
     effort: Effort = Effort()
     front: FrontSearch = FrontSearch()
     crag: Crag | None = None

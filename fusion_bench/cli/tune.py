@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +22,8 @@ from fusion_bench.cli._app import (
 if TYPE_CHECKING:
     from fusion_bench.config import Source
     from fusion_bench.experiment import Experiment
+    from fusion_bench.tune.problem import Problem
+    from fusion_bench.tune.spread import Spread
     from fusion_bench.tuning import Tuning
 
 __all__ = ["command", "tune"]
@@ -36,6 +40,7 @@ command = command_app()
         "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
         "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
         "fusion-bench tune experiments/mine.yaml --storage postgresql://me@db/tuning",
+        "fusion-bench tune experiments/mine.yaml --cluster tcp://scheduler:8786",
         "fusion-bench eval reports/mine/tuning/tuned.yaml",
     ),
 )
@@ -94,6 +99,15 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate on the workers of a Dask cluster that see the same files, such as "
+            "tcp://host:8786, or on processes started here: local:4.",
+            metavar="ADDRESS",
+            show_default=False,
+        ),
+    ] = None,
     export: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +128,8 @@ def tune(
     from fusion_bench.experiment import read_experiment
     from fusion_bench.report.tuning.terminal import render
 
+    if cluster is not None:
+        _refuse_two_ways(workers, storage)
     parsed, source = read_experiment(experiment)
     tuning = _tuning(
         parsed,
@@ -130,7 +146,7 @@ def tune(
     interrupted = False
     for name in parsed.dataset_names:
         own = folder if parsed.dataset is not None else folder / Path(name).name
-        how = {"workers": workers, "storage": storage, "export": export}
+        how = {"workers": workers, "storage": storage, "cluster": cluster, "export": export}
         report, written = _walk(
             parsed, source, tuning, name, own, folders_for(datasets, experiment), how, plots
         )
@@ -167,20 +183,59 @@ def _walk(
         progress(f"reading {name}", 0, 1)
         path = find_dataset(name, folders, where=source.where(("dataset",)))
         dataset = load(experiment, source, tuning, path)
-        walk = Walk(
-            problem_on(experiment, source, tuning, dataset, v2_enabled=enabled),
-            dataset,
-            tuning,
-            folder,
-            alpha=experiment.alpha,
-            interval=experiment.interval,
-            progress=progress,
-            **how,
-        )
-        report = walk(source.path.stem, provenance(source, v2_enabled=enabled))
+        problem = problem_on(experiment, source, tuning, dataset, v2_enabled=enabled)
+        address = how.pop("cluster")
+        progress("reading" if address is None else f"{address} reads the queries", 1, 1)
+        with _spread(address, problem, source.path, path, tuning, v2_enabled=enabled) as spread:
+            walk = Walk(
+                problem,
+                dataset,
+                tuning,
+                folder,
+                alpha=experiment.alpha,
+                interval=experiment.interval,
+                spread=spread,
+                progress=progress,
+                **how,
+            )
+            report = walk(source.path.stem, provenance(source, v2_enabled=enabled))
         progress("writing the report", 1, 1)
         tuned = tuned_experiment(experiment, report, name)
         return report, write(report, folder, tuned=tuned, plots=plots)
+
+
+def _refuse_two_ways(workers: int, storage: str | None) -> None:
+    """A search is evaluated in one place.
+
+    Raises:
+        ConfigError: There is a second one.
+    """
+    from fusion_bench.errors import ConfigError
+
+    other = "--storage" if storage is not None else "--workers" if workers > 1 else None
+    if other is not None:
+        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
+
+
+@contextmanager
+def _spread(
+    address: str | None,
+    problem: Problem,
+    experiment: Path,
+    dataset: Path,
+    tuning: Tuning,
+    *,
+    v2_enabled: bool,
+) -> Iterator[Spread | None]:
+    """The problem's queries on a cluster; None without one."""
+    if address is None:
+        yield None
+        return
+    from fusion_bench.tune.spread import Part, Spread, connected
+
+    part = Part(experiment.resolve(), dataset.resolve(), tuning, v2_enabled, 0, 1)
+    with connected(address) as client:
+        yield Spread(client, problem, part)
 
 
 def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # noqa: ANN401

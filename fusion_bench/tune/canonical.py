@@ -7,7 +7,7 @@ are divided by the greatest one; weights by query type by their sum, as they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from fusion_bench.blend.none import NoBlend
@@ -16,7 +16,7 @@ from fusion_bench.evaluate import System
 from fusion_bench.space import DIGITS, Parameter, Params, Value
 from fusion_bench.tune.place import CONDITION, TYPE_WEIGHT, TYPED, WEIGHT, Roles
 
-__all__ = ["canonical", "scaling", "weighs"]
+__all__ = ["canonical", "free_weights", "kind_of"]
 
 #: Readings of the retrieval term that divide the scale of the fused scores out.
 DIVIDED = ("fused_min_max", "fused_max_possible")
@@ -31,10 +31,9 @@ class _Group(NamedTuple):
 
 
 def canonical(
-    system: System,
     params: Params,
     parameters: Sequence[Parameter],
-    roles: Roles,
+    free: Set[str],
     digits: int = DIGITS,
 ) -> Params:
     """The same system's parameters with the greatest weight of each free group at 1.
@@ -43,31 +42,39 @@ def canonical(
     on nothing but the ratio. Numbers with steps stay as they are.
 
     Args:
-        system: With these values.
         params: Path → value.
         parameters: The space.
-        roles: Of the system's sources.
+        free: What :func:`free_weights` says of these.
         digits: Significant digits of what is divided.
     """
     known = {one.path: one for one in parameters}
     found = dict(params)
-    for group in _groups(params):
-        own = {path: known[path] for path in group.names if path in known}
-        if len(own) == len(group.names) and _free(system, group, roles):
+    for group in _groups(params) if free else ():
+        own = {path: known[path] for path in group.names if path in known and path in free}
+        if len(own) == len(group.names):
             found |= _divided(params, own, digits, by_sum=group.shares)
     return found
 
 
-def scaling(system: System, params: Params, roles: Roles) -> frozenset[str]:
-    """The paths of the weights of which only the ratio counts."""
+def free_weights(system: System, params: Params, roles: Roles) -> frozenset[str]:
+    """The paths of the weights of which only the ratio counts.
+
+    Args:
+        system: With these values.
+        params: Path → value.
+        roles: Of the system's sources.
+    """
     return frozenset(
         path for group in _groups(params) if _free(system, group, roles) for path in group.names
     )
 
 
-def weighs(params: Params) -> bool:
-    """Whether there is any group of weights at all."""
-    return next(_groups(params), None) is not None
+def kind_of(params: Params) -> Hashable:
+    """All that :func:`free_weights` hangs on: which parameters there are, choices, and zeros."""
+    return tuple(
+        (path, value == 0 if isinstance(value, float | int) else value)
+        for path, value in params.items()
+    )
 
 
 def _groups(params: Params) -> Iterator[_Group]:
@@ -124,7 +131,7 @@ def _divided(
     positive = {path: weight for path, weight in weights.items() if weight > 0}
     if not positive:
         return {}
-    divisor = sum(positive.values()) if by_sum else max(positive.values())
+    divisor: float = sum(positive.values(), 0.0) if by_sum else max(positive.values())
     divisor = max(divisor, *(w / own[path].bounds[1] for path, w in positive.items()))
     lows = {path: own[path].bounds[0] for path in positive}
     divisor = min([divisor, *(w / lows[path] for path, w in positive.items() if lows[path] > 0)])

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment import read_experiment
 from fusion_bench.order import FloatArray
 from fusion_bench.space import Params
@@ -29,7 +30,7 @@ from fusion_bench.tuning import Settings
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["DatasetShard", "Loader", "Shards", "sharded_search"]
+__all__ = ["DatasetShard", "Loader", "Shards", "Sums", "mean_of", "sharded_search"]
 
 #: Makes one shard's problem, on the worker that will keep it.
 Loader = Callable[[], Problem]
@@ -65,7 +66,7 @@ class DatasetShard:
         return problem.restricted(split.tune)
 
 
-class _Sums(NamedTuple):
+class Sums(NamedTuple):
     """(T,) sums over a shard's queries, and how many they are."""
 
     totals: FloatArray
@@ -102,9 +103,7 @@ class Shards:
 
     def values(self, trials: Sequence[Params]) -> FloatArray:
         """(T, 1): the mean of each trial over the queries of all shards."""
-        found = self._each(_summed, list(trials))
-        totals = np.add.reduce([sums.totals for sums in found])
-        return np.asarray(totals / sum(sums.queries for sums in found))[:, None]
+        return mean_of(self.each(_summed, [list(trials)] * len(self._shards)))
 
     def head(self) -> Problem:
         """The problem on one query: its space, default and suggestions, without the data."""
@@ -113,15 +112,37 @@ class Shards:
 
     def identity(self, settings: Settings) -> str:
         """As :func:`fusion_bench.tune.search.identity`, of all shards in their order."""
-        parts = self._each(identity, settings)
+        parts = self.each(identity, [settings] * len(self._shards))
         return hashlib.sha256("".join(parts).encode()).hexdigest()
 
-    def _each(self, function: Callable[..., Any], argument: object) -> list[Any]:
-        futures = [
-            self._client.submit(function, shard, argument, pure=False) for shard in self._shards
-        ]
-        found: list[Any] = self._client.gather(futures)  # type: ignore[no-untyped-call]
+    def each(self, function: Callable[..., Any], arguments: Sequence[object]) -> list[Any]:
+        """What a function makes of each shard's problem and the shard's own argument.
+
+        Raises:
+            FusionBenchError: A shard ends its worker again and again, or the cluster is gone.
+        """
+        from distributed import KilledWorker
+
+        try:
+            futures = [
+                self._client.submit(function, shard, argument, pure=False)
+                for shard, argument in zip(self._shards, arguments, strict=True)
+            ]
+            found: list[Any] = self._client.gather(futures)  # type: ignore[no-untyped-call]
+        except KilledWorker:
+            raise FusionBenchError(
+                "cluster: a part of the queries ended several workers, often for want of memory: "
+                "use more workers, or larger ones"
+            ) from None
+        except (OSError, CancelledError) as error:
+            raise FusionBenchError(f"cluster: the connection is lost: {error}") from None
         return found
+
+
+def mean_of(parts: Sequence[Sums]) -> FloatArray:
+    """(T, 1): the mean over the queries of all parts."""
+    totals = np.add.reduce([sums.totals for sums in parts])
+    return np.asarray(totals / sum(sums.queries for sums in parts))[:, None]
 
 
 def sharded_search(
@@ -154,8 +175,8 @@ def _loaded(loader: Loader) -> Problem:
     return loader()
 
 
-def _summed(problem: Problem, trials: Sequence[Params]) -> _Sums:
-    return _Sums(problem.values(trials).sum(axis=1), len(problem.runs.queries))
+def _summed(problem: Problem, trials: Sequence[Params]) -> Sums:
+    return Sums(problem.values(trials).sum(axis=1), len(problem.runs.queries))
 
 
 def _head(problem: Problem) -> Problem:

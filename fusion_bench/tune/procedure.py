@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
-from fusion_bench.tune.choice import one_standard_error, sure_gains
+from fusion_bench.tune.choice import one_standard_error, sceptical_gains
 from fusion_bench.tune.folds import Nested, deal, nested
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
@@ -30,26 +30,26 @@ def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Tri
         problem: What was tuned.
         study: The search.
         keep: Shape (Q,): the queries that it looked at.
-        rule: ``sure_gain``, ``best`` or ``one_standard_error``.
+        rule: ``sceptical``, ``best`` or ``one_standard_error``.
     """
     if rule == "best":
         return study.best
     part = problem.restricted(keep)
-    return _surest(part, study) if rule == "sure_gain" else _nearest(part, study)
+    return _believed(part, study) if rule == "sceptical" else _nearest(part, study)
 
 
-def _surest(part: Problem, study: Study) -> Trial:
-    """The trial with the greatest sure gain; the first of equals, so the default before all."""
-    # No trial that is not better on the mean is surely better: they need no values per query.
+def _believed(part: Problem, study: Study) -> Trial:
+    """The trial that a sceptic gives most; the first of equals, so the default before all."""
+    # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
     better = [t for t in study.trials if t.value > study.default.value]  # NaN is not
     default = part.values([study.default.params])[0]
     groups = factorize(part.runs.groups)[0]
-    sure = [(0.0, study.default)]
+    believed = [(0.0, study.default)]
     for i in range(0, len(better), BATCH):
         some = better[i : i + BATCH]
-        gains = sure_gains(part.values([t.params for t in some]), default, groups)
-        sure += zip(gains.tolist(), some, strict=True)
-    return max(sure, key=lambda found: found[0])[1]
+        gains = sceptical_gains(part.values([t.params for t in some]), default, groups)
+        believed += zip(gains.tolist(), some, strict=True)
+    return max(believed, key=lambda found: found[0])[1]
 
 
 def _nearest(part: Problem, study: Study) -> Trial:

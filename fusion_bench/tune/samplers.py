@@ -9,6 +9,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Proposer",
+    "around",
     "distribution",
     "expected_warnings",
     "neat",
@@ -83,6 +85,22 @@ def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
         step = int(parameter.step or 1)
         return distributions.IntDistribution(int(low), int(high), log=parameter.log, step=step)
     return distributions.FloatDistribution(low, high, log=parameter.log, step=parameter.step)
+
+
+def around(parameter: Parameter, value: Value) -> optuna.distributions.BaseDistribution | None:
+    """The same, wide enough for a value outside: a default's, which need not lie in its space.
+
+    None = no range holds it: a threshold that is not set, a choice that is not offered.
+    """
+    if parameter.contains(value):
+        return distribution(parameter)
+    if parameter.kind == "choice" or isinstance(value, str | bool) or value is None:
+        return None
+    if parameter.kind == "int" and not float(value).is_integer():
+        return None
+    low, high = min(parameter.bounds[0], value), max(parameter.bounds[1], value)
+    log = parameter.log and low > 0
+    return distribution(replace(parameter, low=low, high=high, step=None, log=log))
 
 
 def suggest(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:

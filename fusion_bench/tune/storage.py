@@ -3,8 +3,8 @@
 Every machine runs the same command: each asks for its own batch, knowing what the others have under
 way, and the search ends for all of them when enough trials are done. A machine that dies leaves
 trials that are still running; once its heartbeat is overdue another one takes them up again. The
-order in which machines come by is chance, so unlike a search of one process, one through a
-database is not repeatable by its seed.
+order in which machines come by is chance, so a search that several take part in, or that one takes
+up again, is not repeatable by its seed; one that a machine begins and ends alone is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
+from fusion_bench.evaluate import described
 from fusion_bench.space import Params
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.samplers import distribution, neat, refuse, sampler, suggest
+from fusion_bench.tune.samplers import around, neat, refuse, sampler, suggest
 from fusion_bench.tune.search import OnTrial, Study, canonical, identity
 from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
@@ -106,7 +107,7 @@ def export(study: Study, problem: Problem, url: str, name: str) -> int:
         name: Of the study there; one of the same name is an error.
 
     Returns:
-        How many trials were written: those inside the declared space.
+        How many trials were written: all of them.
 
     Raises:
         ConfigError: There is a study of that name, or the database cannot be reached.
@@ -120,26 +121,36 @@ def export(study: Study, problem: Problem, url: str, name: str) -> int:
             raise ConfigError(
                 f"export: {_shown(url)} has a study {name!r} already: remove it, or write elsewhere"
             ) from None
-        ranges = {one.path: distribution(one) for one in problem.parameters}
-        found = [t for t in study.trials if problem.contains(t.params)]
-        target.add_trials([_frozen(t, ranges) for t in found])
-    return len(found)
+        target.add_trials([_frozen(trial, problem) for trial in study.trials])
+    return len(study.trials)
 
 
-def _frozen(
-    trial: Trial, ranges: Mapping[str, optuna.distributions.BaseDistribution]
-) -> optuna.trial.FrozenTrial:
-    """A finished trial as Optuna keeps it."""
+def _frozen(trial: Trial, problem: Problem) -> optuna.trial.FrozenTrial:
+    """A finished trial as Optuna keeps it, with the whole configuration beside its parameters."""
     import optuna
 
     states = optuna.trial.TrialState
+    ranges = {
+        one.path: around(one, trial.params[one.path])
+        for one in problem.parameters
+        if one.path in trial.params
+    }
+    found = {path: one for path, one in ranges.items() if one is not None}
     return optuna.create_trial(
-        params=dict(trial.params),
-        distributions={path: ranges[path] for path in trial.params},
+        params={path: trial.params[path] for path in found},
+        distributions=found,
         value=None if trial.failed else trial.value,
         state=states.FAIL if trial.failed else states.COMPLETE,
-        user_attrs={"origin": trial.origin, "number": trial.number},
+        user_attrs={"origin": trial.origin, "number": trial.number, **_config(trial, problem)},
     )
+
+
+def _config(trial: Trial, problem: Problem) -> dict[str, object]:
+    """The resolved system; nothing where its method refuses these values."""
+    try:
+        return {"config": described(problem.build(trial.params))}
+    except FusionBenchError:
+        return {}
 
 
 class _Guest:
@@ -209,14 +220,17 @@ class _Guest:
         """The study of this search; who makes it puts the seeds' suggestions first."""
         import optuna
 
-        # Machines that draw the same numbers would try the same points.
-        chosen = sampler(self._settings.model_copy(update={"seed": _own_seed()}))
         try:
             study = optuna.create_study(
-                storage=self._storage, study_name=name, sampler=chosen, direction="maximize"
+                storage=self._storage,
+                study_name=name,
+                sampler=sampler(self._settings),
+                direction="maximize",
             )
         except optuna.exceptions.DuplicatedStudyError:
-            return optuna.load_study(study_name=name, storage=self._storage, sampler=chosen)
+            # Machines that draw the same numbers would try the same points.
+            other = sampler(self._settings.model_copy(update={"seed": _own_seed()}))
+            return optuna.load_study(study_name=name, storage=self._storage, sampler=other)
         for params in self._problem.suggestions[: self._settings.trials - 1]:
             if self._problem.contains(params):
                 study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})

@@ -28,6 +28,7 @@ from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, split_queries
 from fusion_bench.tune.storage import export, shared_search
 from fusion_bench.tune.typed import tune_by_type
+from fusion_bench.tune.workers import Evaluate
 from fusion_bench.tuning import Range, Tuning
 
 __all__ = ["Progress", "Walk", "load", "problem_on"]
@@ -125,6 +126,8 @@ class Walk:
         workers: Processes that evaluate.
         storage: A database through which other machines take part; None = this one alone.
         export: A database that the finished search is copied to.
+        spread: Makes another way to the values of a problem's queries where a mask is true, such
+            as a cluster's; None = this machine's.
         progress: Called as the work goes on.
     """
 
@@ -137,6 +140,7 @@ class Walk:
     workers: int = 1
     storage: str | None = None
     export: str | None = None
+    spread: Callable[[Problem, BoolArray], Evaluate] | None = None
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
     def __call__(self, name: str, provenance: Provenance) -> TuningReport:
@@ -195,7 +199,12 @@ class Walk:
     def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
         """Search on the queries of one type."""
         self.progress(f"{self.dataset.name}: type {name}", 0, 1)
-        return _go_on_from(search(problem, keep, self.tuning.settings(), workers=self.workers))
+        settings, evaluate = self.tuning.settings(), self._evaluate(problem, keep)
+        study = search(problem, keep, settings, workers=self.workers, evaluate=evaluate)
+        return _go_on_from(study)
+
+    def _evaluate(self, problem: Problem, keep: BoolArray) -> Evaluate | None:
+        return None if self.spread is None else self.spread(problem, keep)
 
     def _search(self, keep: BoolArray, fold: int) -> Study:
         """Search on these queries; fold 0 = all tuning queries."""
@@ -216,7 +225,13 @@ class Walk:
         else:
             log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
             study = search(
-                self.problem, keep, settings, on_trial=show, log=log, workers=self.workers
+                self.problem,
+                keep,
+                settings,
+                on_trial=show,
+                log=log,
+                workers=self.workers,
+                evaluate=self._evaluate(self.problem, keep),
             )
         return _go_on_from(study) if fold else study
 

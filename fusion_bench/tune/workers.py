@@ -22,7 +22,7 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
 from fusion_bench.tune.problem import Problem
 
-__all__ = ["Evaluate", "evaluators"]
+__all__ = ["Evaluate", "dealt", "evaluators"]
 
 #: Values per query, shape (T, Q), of T trials.
 Evaluate: TypeAlias = Callable[[Sequence[Params]], FloatArray]
@@ -43,7 +43,7 @@ def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
     if workers == 1:
         yield problem.values
         return
-    helpers = [_Helper(problem, part) for part in _dealt(problem, workers)]
+    helpers = [_Helper(problem, part) for part in dealt(problem, workers)]
     try:
         yield lambda trials: _together(helpers, trials)
     finally:
@@ -51,8 +51,8 @@ def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
             helper.close()
 
 
-def _dealt(problem: Problem, workers: int) -> list[IntArray]:
-    """Neighbouring queries with about equally many candidates for each process."""
+def dealt(problem: Problem, workers: int) -> list[IntArray]:
+    """Neighbouring queries with about equally many candidates for each process; none is empty."""
     offsets = problem.runs.offsets
     ends = np.searchsorted(offsets, offsets[-1] * np.arange(1, workers) / workers)
     parts = np.split(np.arange(len(problem.runs.queries)), ends)

@@ -15,6 +15,7 @@ from fusion_bench.load.dataset import DatasetSpec
 from fusion_bench.records import Qrels
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
+from fusion_bench.tune.choice import sceptical_gains
 from fusion_bench.tune.folds import Nested
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
@@ -181,23 +182,22 @@ def test_the_one_standard_error_rule_stays_near_the_default(
     assert chosen.choice.trial == near.number
 
 
-def test_the_surest_trial_is_the_one_whose_interval_starts_highest(
+def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
     base: Problem, split: Split, study: Study
 ) -> None:
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
     with_failed = Study((*study.trials, failed))
     part = base.restricted(split.tune)
     codes = factorize(part.runs.groups)[0]
-    default = part.values([base.default])[0]
-    lows = [gain(part.values([t.params])[0], default, codes).low for t in study.trials]
-    expected = max(range(len(lows)), key=lambda t: max(lows[t], 0.0))
-    assert lows[expected] > 0
-    chosen = choose(base, with_failed, split.tune, "sure_gain")
-    assert chosen == study.trials[expected]
+    values = part.values([trial.params for trial in study.trials])
+    believed = sceptical_gains(values, values[0], codes).tolist()
+    expected = max(range(len(believed)), key=lambda t: believed[t])
+    assert believed[expected] > 0
+    assert choose(base, with_failed, split.tune, "sceptical") == study.trials[expected]
     assert reported(base, split, with_failed, None).choice.trial == expected
 
 
-def test_the_default_stays_where_nothing_is_surely_better(
+def test_the_default_stays_where_no_gain_outweighs_the_losses(
     base: Problem, split: Split, study: Study
 ) -> None:
     few = split.tune.copy()
@@ -207,7 +207,7 @@ def test_the_default_stays_where_nothing_is_surely_better(
     told = [replace(t, value=value) for t, value in zip(study.trials, values, strict=True)]
     seen = Study(tuple(told))
     assert seen.best.value > seen.default.value, "some trial is luckier"
-    assert choose(base, seen, few, "sure_gain") == seen.default
+    assert choose(base, seen, few, "sceptical") == seen.default
     assert choose(base, seen, few, "best") == seen.best
 
 

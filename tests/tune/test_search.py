@@ -125,6 +125,17 @@ def test_a_sampler_says_what_it_cannot_search(
         go(problem(V2, ranges, runs=RUNS), sampler=sampler)
 
 
+def test_gaussian_processes_repeat_themselves_and_go_on_where_they_were(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    small: dict[str, Any] = {"sampler": "gp", "trials": 13, "batch": 4}  # the first 10 are random
+    whole = go(one, **small)
+    assert len(whole.trials) == 13
+    go(one, log=tmp_path / "log", **{**small, "trials": 11})
+    assert told(go(one, log=tmp_path / "log", **small)) == told(whole)
+    assert told(whole) != told(go(one, **small, seed=8))
+
+
 def test_gaussian_processes_need_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusion_bench.tune.samplers.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="the sampler gp needs the package 'torch'"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -8,15 +9,20 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from wsgiref.util import setup_testing_defaults
 
 import numpy as np
 import optuna
 import pytest
 
 from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.evaluate import described
 from fusion_bench.tune.log import Trial
-from fusion_bench.tune.search import search
+from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.storage import export, shared_search
 from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
@@ -74,6 +80,16 @@ def test_who_comes_later_takes_over_what_is_done(sqlite: str) -> None:
     assert study.default.params == ONE.default
     for trial in study.trials:
         assert trial.value == ONE.values([trial.params])[0].mean()
+
+
+def test_who_begins_and_ends_a_search_alone_can_repeat_it(tables: Path, tmp_path: Path) -> None:
+    one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    urls = [f"sqlite:///{shutil.copy(tables, tmp_path / name)}" for name in ("a", "b", "c")]
+    longer = Settings(trials=13, batch=4, polish=False)  # the sampler's first ten are random
+    first, second = (shared_search(one, KEEP, longer, url) for url in urls[:2])
+    assert first.trials == second.trials
+    other = shared_search(one, KEEP, Settings(trials=3, polish=False, seed=8), urls[2])
+    assert other.trials[1:] != first.trials[1:3]
 
 
 def test_trials_that_cannot_be_computed_count_and_do_not_come_back(sqlite: str) -> None:
@@ -139,6 +155,68 @@ def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
     assert found.direction == optuna.study.StudyDirection.MAXIMIZE
     with pytest.raises(ConfigError, match="has a study 'mine' already"):
         export(study, ONE, sqlite, "mine")
+
+
+def everything() -> tuple[Problem, Study]:
+    """Conditions, a default outside the space, lines, and trials that could not be computed."""
+    ranges = {
+        "fusion.method": {"choices": ["rrf", "weighted_score"]},
+        "fusion.k": {"low": 1, "high": 9, "when": {"fusion.method": "rrf"}},
+        "fusion.weights.bad": {"low": 0, "high": 2, "when": {"fusion.method": "rrf"}},
+        "blend.method": {"choices": ["none", "linear"]},
+        "blend.min_score": {"low": 0, "high": 0.5, "when": {"blend.method": "linear"}},
+    }
+    one = problem(system({"method": "rrf"}, BLEND), ranges, runs=RUNS)
+    found = search(one, KEEP, Settings(trials=12, batch=4, polish="all"))
+    failed = Trial(len(found.trials), found.trials[5].params, float("nan"), "sampler")
+    refused = Trial(failed.number + 1, {**one.default, "fusion.k": -5.0}, float("nan"), "sampler")
+    return one, replace(found, trials=(*found.trials, failed, refused))
+
+
+def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(sqlite: str) -> None:
+    one, study = everything()
+    assert export(study, one, sqlite, "all of it") == len(study.trials)
+    trials = optuna.load_study(study_name="all of it", storage=sqlite).get_trials()
+    assert [t.user_attrs["number"] for t in trials] == [t.number for t in study.trials]
+    assert [t.user_attrs["origin"] for t in trials] == [t.origin for t in study.trials]
+    assert {"default", "seed", "sampler", "searched"} <= {t.origin for t in study.trials}
+    assert trials[0].params["fusion.k"] == 60  # outside the space, and shown all the same
+    assert "blend.min_score" not in trials[0].params  # not set
+    for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):
+        assert trial.params == {p: v for p, v in mine.params.items() if v is not None}
+        assert trial.user_attrs["config"] == described(one.build(mine.params))
+        assert trial.value == (None if mine.failed else mine.value)
+    assert [t.state.name for t in trials[-2:]] == ["FAIL", "FAIL"]
+    assert "config" not in trials[-1].user_attrs
+    assert any("fusion.weights.bad" not in t.params for t in trials)  # it takes no part there
+
+
+def test_optuna_dashboard_shows_it(sqlite: str) -> None:
+    dashboard = pytest.importorskip("optuna_dashboard")
+    one, study = everything()
+    export(study, one, sqlite, "all of it")
+    storage = optuna.storages.RDBStorage(sqlite)
+    application = dashboard.wsgi(storage)
+
+    def get(path: str) -> Any:  # noqa: ANN401 - JSON
+        environ: dict[str, Any] = {"PATH_INFO": path}
+        setup_testing_defaults(environ)
+        said: list[str] = []
+        body = b"".join(application(environ, lambda status, *_: said.append(status)))
+        assert said == ["200 OK"], (said, body)
+        return json.loads(body)
+
+    (summary,) = get("/api/studies")["study_summaries"]
+    assert summary["study_name"] == "all of it"
+    shown = get(f"/api/studies/{summary['study_id']}")["trials"]
+    assert len(shown) == len(study.trials)
+    assert [t["state"] for t in shown] == ["Fail" if t.failed else "Complete" for t in study.trials]
+    assert shown[0]["values"] == [study.default.value]
+    for trial, mine in zip(shown, study.trials, strict=True):
+        notes = {note["key"]: note["value"] for note in trial["user_attrs"]}
+        assert notes["origin"] == mine.origin
+    storage.remove_session()
+    storage.engine.dispose()
 
 
 WORKER = """

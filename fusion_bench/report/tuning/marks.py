@@ -30,6 +30,7 @@ MARKS = {
     "seed": ("D", ORANGE),
     "sampler": (".", SOFT),
     "polish": ("*", GREEN),
+    "searched": ("P", GREEN),
 }
 
 

@@ -80,7 +80,8 @@ class Trial(Record):
         number: In the order of the search.
         params: Path → value; a conditional parameter that does not exist is absent.
         value: Mean of the primary measure over the tuning queries; None = could not be computed.
-        origin: ``default``, ``seed``, ``sampler`` or ``polish``.
+        origin: ``default``, ``seed``, ``sampler``, ``polish`` (an exact line led to it) or
+            ``searched`` (a line that was searched).
     """
 
     number: int
@@ -174,7 +175,7 @@ class Choice(Record):
     """What was chosen.
 
     Attributes:
-        rule: ``sure_gain`` = the greatest lower end of the interval of the gain over the default;
+        rule: ``sceptical`` = the greatest gain over the default after ten imagined losses;
             ``best``; or ``one_standard_error`` = nearest to the default among those within one
             standard error of the best.
         trial: Number of the trial.
@@ -182,7 +183,7 @@ class Choice(Record):
         config: The resolved system.
     """
 
-    rule: Literal["sure_gain", "best", "one_standard_error"]
+    rule: Literal["sceptical", "best", "one_standard_error"]
     trial: int
     params: dict[str, Value]
     config: dict[str, Any]

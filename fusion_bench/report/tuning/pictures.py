@@ -19,6 +19,11 @@ __all__ = ["drawn"]
 
 #: The search had settled if its last gain came before this share of the trials.
 SETTLED = 0.5
+#: Who found it, where no sampler did.
+LINES = {
+    "polish": "The exact line search found it.",
+    "searched": "A line search by evaluation found it.",
+}
 
 
 def drawn(tuning: TuningReport) -> dict[Picture, bytes]:
@@ -66,13 +71,11 @@ def _history(tuning: TuningReport) -> str:
     best = max(tuning.done, key=lambda trial: (trial.value or 0.0, -trial.number))
     default = next(trial.value for trial in tuning.trials if trial.origin == "default")
     done = [trial.number for trial in tuning.trials].index(best.number) + 1
-    late = done > SETTLED * len(tuning.trials) and best.origin != "polish"
-    end = (
+    late = done > SETTLED * len(tuning.trials)
+    end = LINES.get(best.origin) or (
         "It came late, so more trials may find more."
         if late
         else "Much of the search came after it, so more trials are unlikely to find much."
-        if best.origin != "polish"
-        else "The exact line search found it."
     )
     return (
         f"Each point is a setting; the default is at {number(default)}, the best "

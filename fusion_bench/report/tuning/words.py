@@ -155,15 +155,15 @@ def _rule(tuning: TuningReport) -> Iterator[str]:
             f"Chosen by the one-standard-error rule: trial {taken}, the nearest to the default "
             f"among those that the tuning queries cannot tell from the best, {highest}."
         )
-    elif rule == "sure_gain" and taken == tuning.done[0].number != best.number:
+    elif rule == "sceptical" and taken == tuning.done[0].number != best.number:
         yield (
-            "The default was chosen: no trial is surely better on the tuning queries (its 95 % "
-            f"interval reaches 0), though {highest} has the highest mean."
+            "The default was chosen: on so few tuning queries no trial's gain outweighs ten "
+            f"imagined losses, though {highest} has the highest mean."
         )
-    elif rule == "sure_gain" and taken != best.number:
+    elif rule == "sceptical" and taken != best.number:
         yield (
-            f"Chosen by the surest gain on the tuning queries: trial {taken}, whose 95 % interval "
-            f"against the default starts highest, and not the highest mean, {highest}."
+            f"Chosen by the sceptic's rule: trial {taken}, whose gain on the tuning queries is the "
+            f"greatest after ten imagined losses, and not the highest mean, {highest}."
         )
 
 

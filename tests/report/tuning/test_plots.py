@@ -149,3 +149,17 @@ def test_history_says_whether_the_search_had_settled(count: int, expected: str) 
     choice = record().choice.model_copy(update={"trial": best.number})
     meanings = {p.file: p.meaning for p in drawn(record(**BARE, trials=tried, choice=choice))}
     assert expected in meanings["history.png"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [("polish", "The exact line search"), ("searched", "A line search by evaluation")],
+)
+def test_history_says_what_kind_of_line_found_the_best(origin: str, expected: str) -> None:
+    found = trials()[-1].model_copy(update={"value": 0.9, "origin": origin})
+    tried = (*trials()[:-1], found)
+    choice = record().choice.model_copy(update={"trial": found.number})
+    whole = record(**BARE, trials=tried, choice=choice)
+    assert f"{expected} found it." in {p.file: p.meaning for p in drawn(whole)}["history.png"]
+    lines = plots.history(whole).axes[0].lines
+    assert origin in [line.get_label() for line in lines]

@@ -100,15 +100,15 @@ def test_the_one_standard_error_rule_names_what_it_passed_over() -> None:
 @pytest.mark.parametrize(
     ("trial", "expected"),
     [
-        (3, "Chosen by the surest gain on the tuning queries: trial 3, whose 95 % interval"),
-        (0, "The default was chosen: no trial is surely better on the tuning queries"),
+        (3, "Chosen by the sceptic's rule: trial 3, whose gain on the tuning queries"),
+        (0, "The default was chosen: on so few tuning queries no trial's gain outweighs"),
         (None, ""),
     ],
 )
-def test_the_surest_gain_names_what_it_passed_over(trial: int | None, expected: str) -> None:
+def test_the_sceptic_names_what_it_passed_over(trial: int | None, expected: str) -> None:
     choice = record().choice
     number = choice.trial if trial is None else trial
-    changed = {"rule": "sure_gain", "trial": number}
+    changed = {"rule": "sceptical", "trial": number}
     text = said(record(choice=Choice(**{**choice.model_dump(), **changed})))
     assert expected in text
     assert (f"highest mean, trial {choice.trial}" in text) == (trial == 3)
