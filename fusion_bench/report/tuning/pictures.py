@@ -13,7 +13,7 @@ from fusion_bench.report.tuning import front_plot, fronts, outcome_plots, plots
 from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
 from fusion_bench.report.tuning.model import Front, ThresholdReport, TuningReport
-from fusion_bench.report.tuning.tables import apart
+from fusion_bench.report.tuning.tables import apart, lost_without
 
 __all__ = ["drawn"]
 
@@ -85,9 +85,20 @@ def _history(tuning: TuningReport) -> str:
 
 def _importance(tuning: TuningReport) -> str:
     first = tuning.importances[0]
+    said = (
+        f"Left: {shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): in "
+        "it the best tenth of the trials differs most from the rest. That is about where this "
+        "search went, and a choice that it soon gave up gets little."
+    )
+    lost = {one.path: lost_without(tuning, one) for one in tuning.parameters}
+    known = {path: worth for path, worth in lost.items() if worth is not None}
+    if not known:
+        return said
+    most = max(known, key=lambda path: known[path])
     return (
-        f"{shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): the better "
-        "trials differ from the rest in it most. What has hardly any can stay at its default."
+        f"{said} Right: what is lost on the tuning queries when one number of the tuned system "
+        f"goes back to its default; the most with {shown(most)} ({number(known[most])} "
+        f"{tuning.measure}). What has hardly any on either side can stay at its default."
     )
 
 

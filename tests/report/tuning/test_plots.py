@@ -49,6 +49,8 @@ def test_contours_need_enough_points() -> None:
     pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
     assert ("fusion.weights.dense", "fusion.k") in pairs
     assert contours(record(trials=trials()[:8])) is None
+    ratios = tuple(one.model_copy(update={"ratio": True}) for one in record().parameters)
+    assert contours(record(parameters=ratios)) is None, "one of two weights stands at 1"
 
 
 @pytest.mark.parametrize("free", ["fusion.weights.dense", "fusion.k"])
@@ -78,6 +80,22 @@ def test_the_surface_is_a_local_mean_and_low_where_nobody_looked() -> None:
 def test_importance_is_a_bar_each() -> None:
     axes = plots.importance(record()).axes[0]
     assert [round(bar.get_width(), 3) for bar in axes.patches] == [0.3, 0.7]  # type: ignore[attr-defined]
+
+
+def test_beside_importance_stands_what_a_number_alone_is_worth() -> None:
+    first, second, *rest = record().parameters
+    whole = record(parameters=(first.model_copy(update={"reset": 0.521}), second, *rest))
+    left, right = plots.importance(whole).axes
+    assert [text.get_text() for text in right.texts] == ["0.0190", "–"]
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        "fusion.k",
+        "fusion.weights.dense",
+    ]
+    meaning = next(p.meaning for p in drawn(whole) if p.title == "Parameter importance")
+    assert "the most with fusion.k (0.0190 nDCG@10)" in meaning
+    assert "can stay at its default" not in next(
+        p.meaning for p in drawn(record()) if p.title == "Parameter importance"
+    ), "importance alone does not tell that"
 
 
 def test_fold_spread_puts_each_fold_in_its_range() -> None:
