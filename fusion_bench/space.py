@@ -118,12 +118,12 @@ class Parameter:
         steps = 0.0 if step is None else (value - low) / step
         return low <= value <= high and abs(steps - round(steps)) < 1e-9
 
-    def neat(self, value: Value) -> Value:
-        """A real number without steps, with :data:`DIGITS` significant digits; others as is."""
+    def neat(self, value: Value, digits: int = DIGITS) -> Value:
+        """A real number without steps, with few significant digits; others as is."""
         if self.kind != "float" or self.step is not None or not isinstance(value, float):
             return value
         low, high = self.bounds
-        return min(max(float(f"{value:.{DIGITS}g}"), low), high)
+        return min(max(float(f"{value:.{digits}g}"), low), high)
 
     def unit(self, value: Value) -> float:
         """The value's place in [0, 1]: by the logarithm under ``log``, choices evenly spread.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,10 @@ from fusion_bench.order import FloatArray
 from fusion_bench.registry import Registry
 from fusion_bench.space import Parameter, Params, real
 
-__all__ = ["Fusion", "WeightedFusion", "fusions"]
+__all__ = ["Fusion", "Scales", "WeightedFusion", "fusions"]
+
+#: What scaling all weights by one factor does to the reported scores.
+Scales: TypeAlias = Literal["not", "alike", "otherwise"]
 
 #: Greatest weight that a search looks at: ADR-005's 2 is inside.
 GREATEST_WEIGHT = 2.0
@@ -100,6 +103,15 @@ class Fusion(StrictModel):
     def scale_free(self) -> bool:
         """Whether scaling all weights by one factor changes no rank."""
         return True
+
+    @property
+    def scales(self) -> Scales:
+        """What scaling all weights by one factor does to the reported scores.
+
+        ``not`` = nothing, ``alike`` = it scales all of them by that factor, and what they cannot
+        exceed too, ``otherwise`` = something else, or it is not known.
+        """
+        return "otherwise"
 
     @property
     def keeps_single_list(self) -> bool:

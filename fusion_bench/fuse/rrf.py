@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.fuse._base import WeightedFusion, fusions
+from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import RankSum
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.order import FloatArray, IntArray, sum_terms
@@ -93,6 +93,13 @@ class RRF(WeightedFusion):
         """(Q,): the score of a document that every source puts first."""
         top = float(self.reported(np.array([self._first(runs) / self._divisor(runs)]))[0])
         return np.full(len(runs.queries), top)
+
+    @property
+    def scales(self) -> Scales:
+        """Alike; not where the weights are divided out; otherwise where a clamp bends the scale."""
+        if not self.scale_free or self.normalize == "three_lists":
+            return "otherwise"
+        return "not" if self.normalize == "max_possible" else "alike"
 
     def _divisor(self, runs: AlignedRuns) -> float:
         if self.normalize == "max_possible":

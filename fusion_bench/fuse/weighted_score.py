@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, SerializeAsAny
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.fuse._base import WeightedFusion, fusions
+from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import WeightedMean
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.normalize import Normalizer, normalizers
@@ -51,6 +51,11 @@ class WeightedScore(WeightedFusion):
     def keeps_single_list(self) -> bool:
         """As the normaliser does: an inverted or a flattened scale loses the order."""
         return self.normalize.keeps_order
+
+    @property
+    def scales(self) -> Scales:
+        """Not: a mean has its weights divided out."""
+        return "not"
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The weights, the normaliser with its own space, and what absence means."""

@@ -162,4 +162,4 @@ def settled(problem: Problem, params: Params, ladder: Sequence[int]) -> Params:
     """What the sampler says, as a setting of the system."""
     own = {path: value for path, value in params.items() if path != DEPTH}
     depth = ladder[int(str(params[DEPTH]))]
-    return at_depth(problem, own, depth) or own
+    return problem.canonical(at_depth(problem, own, depth) or own)

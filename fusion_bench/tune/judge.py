@@ -26,6 +26,7 @@ from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose, fold_of, values_of
 from fusion_bench.tune.records import gain_record, parameter_record, trial_record
+from fusion_bench.tune.resets import resets
 from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
 from fusion_bench.tune.uniform import uniform
@@ -130,7 +131,7 @@ class Judge:
             split=split.origin,
             salt=split.salt,
             settings=self._settings(),
-            parameters=tuple(parameter_record(one, problem.default) for one in problem.parameters),
+            parameters=self._parameters(chosen),
             default=described(problem.system),
             choice=model.Choice(
                 rule=self.tuning.choose,
@@ -161,6 +162,20 @@ class Judge:
             ),
             interrupted=study.interrupted,
             provenance=provenance,
+        )
+
+    def _parameters(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
+        """The space, and what each number of the choice is worth on the tuning queries."""
+        free = self.problem.free_weights(chosen.params)
+        worth = resets(self.problem.restricted(self.split.tune), chosen.params)
+        return tuple(
+            parameter_record(
+                one,
+                self.problem.default,
+                ratio=one.path in free,
+                reset=worth.get(one.path, math.nan),
+            )
+            for one in self.problem.parameters
         )
 
     def _settings(self) -> dict[str, object]:

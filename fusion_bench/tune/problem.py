@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, freeze
 from fusion_bench.records import Qrels, ScoreSpace
-from fusion_bench.space import Parameter, Params, Value
+from fusion_bench.space import DIGITS, Parameter, Params, Value
+from fusion_bench.tune.canonical import canonical, free_weights, kind_of
 from fusion_bench.tune.parameters import suggestions
 from fusion_bench.tune.place import ABSENT, Roles, placed, value_at
 
@@ -75,6 +76,31 @@ class Problem:
         return set(active) == set(params) and all(
             one.contains(params[path]) for path, one in active.items()
         )
+
+    def canonical(self, params: Params, digits: int = DIGITS) -> Params:
+        """The same system's parameters in one form, where only the ratio of its weights counts.
+
+        Args:
+            params: Any; those of what cannot be built stay as they are.
+            digits: Significant digits of the weights that are divided.
+        """
+        return canonical(params, self.parameters, self.free_weights(params), digits)
+
+    def free_weights(self, params: Params) -> frozenset[str]:
+        """The paths of the weights of which only the ratio counts; none in what cannot be built."""
+        kind = kind_of(params)
+        if kind not in self._free:
+            try:
+                found = free_weights(self.build(params), params, self.roles)
+            except FusionBenchError:
+                return frozenset()
+            self._free[kind] = found
+        return self._free[kind]
+
+    @cached_property
+    def _free(self) -> dict[Hashable, frozenset[str]]:
+        """What is known of each kind of parameters."""
+        return {}
 
     def build(self, params: Params) -> System:
         """The system with these values; the default itself stays as it is written.

@@ -58,8 +58,9 @@ def _nearest(part: Problem, study: Study) -> Trial:
     params = [trial.params for trial in done]
     index = one_standard_error(
         values_of(part, params),
-        part.points(params),
-        part.points([part.default])[0],
+        # In one form: a default that is another's double is no further away for it.
+        part.points([part.canonical(one) for one in params]),
+        part.points([part.canonical(part.default)])[0],
         factorize(part.runs.groups)[0],
     )
     return done[index]

@@ -42,8 +42,10 @@ def trial_record(one: Trial) -> model.Trial:
     )
 
 
-def parameter_record(one: Parameter, default: Params) -> model.ParameterInfo:
-    """A parameter with its range in words, and what the default has there."""
+def parameter_record(
+    one: Parameter, default: Params, *, ratio: bool = False, reset: float = math.nan
+) -> model.ParameterInfo:
+    """A parameter with its range in words, what the default has there, and what that is worth."""
     condition = " and ".join(
         f"{path} is {' or '.join(map(str, allowed))}" for path, allowed in one.when
     )
@@ -56,4 +58,6 @@ def parameter_record(one: Parameter, default: Params) -> model.ParameterInfo:
         choices=one.choices,
         condition=condition,
         default=default.get(one.path),
+        ratio=ratio,
+        reset=maybe(reset),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -51,15 +51,25 @@ class Proposer(Protocol):
         """What the trials of the last :meth:`ask` were worth; NaN = could not be computed."""
 
 
-def proposer(parameters: Sequence[Parameter], settings: Settings) -> Proposer:
+def proposer(
+    parameters: Sequence[Parameter],
+    settings: Settings,
+    canonical: Callable[[Params], Params] = dict,
+) -> Proposer:
     """The one that the settings name.
+
+    Args:
+        parameters: The space.
+        settings: Which, and how.
+        canonical: Brings points that are one system into one form; who goes through every point
+            tries such a system once.
 
     Raises:
         ConfigError: It cannot search this space.
         MissingExtraError: It needs a package that is not installed.
     """
     if settings.sampler in {"grid", "brute_force"}:
-        return _Points(parameters, settings)
+        return _Points(parameters, settings, canonical)
     refuse(parameters, settings.sampler)
     return _Asking(parameters, sampler(settings))
 
@@ -219,7 +229,12 @@ class _Asking:
 class _Points:
     """Every point of a finite space once, in random order where not all of them are wanted."""
 
-    def __init__(self, parameters: Sequence[Parameter], settings: Settings) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        settings: Settings,
+        canonical: Callable[[Params], Params],
+    ) -> None:
         levels = {one.path: _levels(one, settings) for one in parameters}
         points = list(itertools.islice(_combinations(parameters, levels), MOST_POINTS + 1))
         if len(points) > MOST_POINTS:
@@ -227,6 +242,7 @@ class _Points:
                 f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
                 "tune fewer parameters, use larger steps, or another sampler"
             )
+        points = list({repr(one): one for one in map(canonical, points)}.values())
         if len(points) > settings.trials:
             order = np.random.default_rng(settings.seed).permutation(len(points))
             points = [points[i] for i in order]

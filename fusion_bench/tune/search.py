@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import Params
+from fusion_bench.space import DIGITS, Params
 from fusion_bench.tune.log import Log, Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
@@ -26,10 +26,12 @@ from fusion_bench.tune.samplers import proposer
 from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
 
-__all__ = ["Study", "drive", "identity", "search"]
+__all__ = ["Study", "canonical", "drive", "identity", "search"]
 
 #: What can change without making it another search: when it ends, not where it goes.
 FREE: Final = {"trials", "timeout", "polish"}
+#: Of a weight that a line leads to, after division: the best stretch may be a millionth wide.
+FINE_DIGITS: Final = 7
 
 OnTrial = Callable[[Trial, Trial], None]
 
@@ -109,7 +111,7 @@ def drive(
         log: Where finished trials are written and looked up.
         on_trial: Called after each trial with it and the best so far.
     """
-    run = _Run(evaluate, log, on_trial)
+    run = _Run(problem, evaluate, log, on_trial)
     interrupted = False
     started = time.monotonic()
     try:
@@ -145,7 +147,7 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
     seeds = [params for params in problem.suggestions if params != problem.default]
     run.finish([problem.default], "default")
     run.finish(seeds[: settings.trials - 1], "seed")
-    ask = proposer(problem.parameters, settings)
+    ask = proposer(problem.parameters, settings, problem.canonical)
     ask.learn([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
 
     def in_time() -> bool:
@@ -167,12 +169,21 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
         )
 
 
+def canonical(problem: Problem, proposed: Sequence[Params], origin: Origin) -> list[Params]:
+    """Proposals in one form; what a line led to with the digits that its place may need."""
+    digits = FINE_DIGITS if origin in {"polish", "searched"} else DIGITS
+    return [problem.canonical(params, digits) for params in proposed]
+
+
 class _Run:
     """The trials so far, and what happens to each batch."""
 
-    def __init__(self, evaluate: Evaluate, log: Log | None, on_trial: OnTrial | None) -> None:
+    def __init__(
+        self, problem: Problem, evaluate: Evaluate, log: Log | None, on_trial: OnTrial | None
+    ) -> None:
         self.trials: list[Trial] = []
         self.evaluate = evaluate
+        self._problem = problem
         self._log = log
         self._on_trial = on_trial
         self._best: Trial | None = None
@@ -182,8 +193,13 @@ class _Run:
         """The best so far; the default is computed before anything else."""
         return self._best or self.trials[0]
 
-    def finish(self, batch: Sequence[Params], origin: Origin) -> list[Trial]:
-        """Evaluate what no log knows, write it down, and hand it on."""
+    def finish(self, proposed: Sequence[Params], origin: Origin) -> list[Trial]:
+        """Evaluate what no log knows, write it down, and hand it on.
+
+        All in one form where only the ratio of weights counts, but for the default: it stays as the
+        user wrote it.
+        """
+        batch = proposed if origin == "default" else canonical(self._problem, proposed, origin)
         known = [None if self._log is None else self._log.value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
         found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())

@@ -27,7 +27,7 @@ from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.samplers import around, neat, refuse, sampler, suggest
-from fusion_bench.tune.search import OnTrial, Study, identity
+from fusion_bench.tune.search import OnTrial, Study, canonical, identity
 from fusion_bench.tune.workers import Evaluate, evaluators
 from fusion_bench.tuning import Settings
 
@@ -204,7 +204,7 @@ class _Guest:
         found: list[tuple[Params, float, Origin]] = []
         for trial in self._study.get_trials(deepcopy=False):
             origin = trial.user_attrs.get(ORIGIN, "sampler")
-            params = neat(trial.params, self._problem.parameters)
+            params = self._problem.canonical(neat(trial.params, self._problem.parameters))
             if trial.state == TrialState.COMPLETE and trial.value is not None:
                 found.append((params, trial.value, origin))
             elif IMPOSSIBLE in trial.user_attrs:
@@ -257,7 +257,8 @@ class _Guest:
         with _quiet():
             asked = [self._study.ask() for _ in range(count)]
             with _alive(self._storage, asked):
-                proposed = [suggest(trial, self._problem.parameters) for trial in asked]
+                raw = [suggest(trial, self._problem.parameters) for trial in asked]
+                proposed = canonical(self._problem, raw, "sampler")
                 values = self._evaluate(proposed).mean(axis=1).tolist()
             for trial, params, value in zip(asked, proposed, values, strict=True):
                 if np.isnan(value):
@@ -268,6 +269,7 @@ class _Guest:
                 self._announce(Trial(trial.number, params, value, "sampler"))
 
     def _polished(self, params: Params, origin: Origin) -> Trial:
+        params = canonical(self._problem, [params], origin)[0]
         value = float(self._evaluate([params]).mean())
         self._own.append(Trial(len(self._own), params, value, origin))
         self._announce(self._own[-1])

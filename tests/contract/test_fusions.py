@@ -127,6 +127,24 @@ def test_scaling_all_weights_changes_no_rank_where_declared(config: dict[str, An
         assert systems[0] == systems[1]
 
 
+@EVERY
+def test_scaling_all_weights_does_to_scores_what_is_declared(config: dict[str, Any]) -> None:
+    plain, factor = with_weights(config, 1.0), 3.0
+    scaled = with_weights(config, factor)
+    if plain is None or scaled is None or fusions.build(plain).scales == "otherwise":
+        pytest.skip("has no weights, or declares nothing")
+    one, other = fusions.build(plain), fusions.build(scaled)
+    times = {"not": 1.0, "alike": factor}[one.scales]
+
+    assert one.scale_free
+    for dataset in DATASETS:
+        runs = aligned(dataset)
+        shown, more = (f.reported(f.fuse(runs)) for f in (one, other))
+        np.testing.assert_allclose(more, times * shown, rtol=1e-12)
+        tops = one.max_possible(runs)
+        np.testing.assert_allclose(other.max_possible(runs), times * tops, rtol=1e-12)
+
+
 def test_what_is_declared_not_to_hold_does_not() -> None:
     alone = ({"dense": {"q1": {"d1": 2.0, "d2": 1.0}}}, {"q1": {"d1": 1.0}})
     inverted = {"method": "weighted_score", "normalize": "min_max_inverted"}

@@ -43,8 +43,9 @@ def go(
     return search(one or problem(runs=RUNS), keep, Settings(**settings), log=log)
 
 
-def told(study: Study) -> list[tuple[int, dict[str, Any], float, str]]:
-    return [(t.number, dict(t.params), t.value, t.origin) for t in study.trials]
+def told(study: Study) -> list[tuple[int, dict[str, Any], float | None, str]]:
+    found = study.trials
+    return [(t.number, dict(t.params), None if t.failed else t.value, t.origin) for t in found]
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "cmaes", "qmc", "random", "grid"])

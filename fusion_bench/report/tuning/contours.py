@@ -51,7 +51,9 @@ Pair = tuple[ParameterInfo, ParameterInfo, list[Trial]]
 def contours(tuning: TuningReport) -> Figure | None:
     """Value over pairs of the most important numbers; None where there are too few trials."""
     shown = [one for one in by_importance(tuning)[:MOST] if one.kind != "choice"]
-    pairs = [(a, b, _both(tuning, a, b)) for a, b in combinations(shown, 2)]
+    # Of two weights of which only the ratio counts one stands at 1: they span no plane.
+    apart = [(a, b) for a, b in combinations(shown, 2) if not (a.ratio and b.ratio)]
+    pairs = [(a, b, _both(tuning, a, b)) for a, b in apart]
     pairs = [pair for pair in pairs if _spans(*pair)]
     if not pairs:
         return None

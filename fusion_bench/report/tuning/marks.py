@@ -85,8 +85,9 @@ def in_range(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
 def set_scale(axes: Axes, parameter: ParameterInfo, which: str) -> None:
     """A logarithmic axis for what was searched that way; names for choices."""
     if parameter.kind == "choice":
-        names = [plain(_short(setting(one), 14)) for one in parameter.choices]
-        axes.set_xticks(range(len(names)), names, fontsize=7)
+        names = [plain(_short(setting(one), 24)) for one in parameter.choices]
+        axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
+        axes.set_xlim(-0.5, len(names) - 0.5)
     elif not parameter.log:
         axis = axes.xaxis if which == "x" else axes.yaxis
         axis.set_major_locator(MaxNLocator(nbins=5))

@@ -5,6 +5,7 @@ Everything shown to people is rendered from this record.
 Format history:
     1   first version
     2   ``front`` holds the points of all rerankers, their intervals, and where effort is known from
+    3   ``parameters`` say of which weights the ratio counts, and what is lost without each one
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
@@ -61,6 +62,10 @@ class ParameterInfo(Record):
         choices: What a choice could be.
         condition: When it exists at all, in words; empty = always.
         default: What the default has; None where it does not exist there.
+        ratio: Whether in the chosen system only its ratio to the other weights counts.
+        reset: Mean over the tuning queries of the chosen system with this alone back at the
+            default's value; None = it is there already, the default lacks it, or it cannot be
+            computed.
     """
 
     path: str
@@ -71,6 +76,8 @@ class ParameterInfo(Record):
     choices: tuple[Value, ...] = ()
     condition: str = ""
     default: Value = None
+    ratio: bool = False
+    reset: Maybe = None
 
 
 class Trial(Record):
@@ -265,6 +272,11 @@ class FrontPoint(Record):
     params: dict[str, Value]
     config: dict[str, Any]
     efficient: bool
+
+    @property
+    def place(self) -> tuple[str | None, int]:
+        """Its reranker and its depth."""
+        return self.reranker, self.depth
 
 
 class Front(Record):

@@ -13,12 +13,17 @@ from fusion_bench.report.tuning import front_plot, fronts, outcome_plots, plots
 from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
 from fusion_bench.report.tuning.model import Front, ThresholdReport, TuningReport
-from fusion_bench.report.tuning.tables import apart
+from fusion_bench.report.tuning.tables import apart, lost_without
 
 __all__ = ["drawn"]
 
 #: The search had settled if its last gain came before this share of the trials.
 SETTLED = 0.5
+#: Of pictures whose axis does not begin at 0.
+CUT_OFF = (
+    "The lower part of the axis is cut off: of the worst quarter of the trials, what lies below "
+    "the default is not shown."
+)
 #: Who found it, where no sampler did.
 LINES = {
     "polish": "The exact line search found it.",
@@ -79,15 +84,26 @@ def _history(tuning: TuningReport) -> str:
     )
     return (
         f"Each point is a setting; the default is at {number(default)}, the best "
-        f"({number(best.value)}) was trial {best.number} of {len(tuning.trials):,}. {end}"
+        f"({number(best.value)}) was trial {best.number} of {len(tuning.trials):,}. {end} {CUT_OFF}"
     )
 
 
 def _importance(tuning: TuningReport) -> str:
     first = tuning.importances[0]
+    said = (
+        f"Left: {shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): in "
+        "it the best tenth of the trials differs most from the rest. That is about where this "
+        "search went, and a choice that it soon gave up gets little."
+    )
+    lost = {one.path: lost_without(tuning, one) for one in tuning.parameters}
+    known = {path: worth for path, worth in lost.items() if worth is not None}
+    if not known:
+        return said
+    most = max(known, key=lambda path: known[path])
     return (
-        f"{shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): the better "
-        "trials differ from the rest in it most. What has hardly any can stay at its default."
+        f"{said} Right: what is lost on the tuning queries when one number of the tuned system "
+        f"goes back to its default; the most with {shown(most)} ({number(known[most])} "
+        f"{tuning.measure}). What has hardly any on either side can stay at its default."
     )
 
 
@@ -95,7 +111,7 @@ def _slices() -> str:
     return (
         "Every trial by one parameter at a time (square: default, star: chosen, darker: later). A "
         "flat top edge means that the number does not matter; a slope that ends at the border "
-        "means that the range is too narrow."
+        f"means that the range is too narrow. {CUT_OFF}"
     )
 
 
@@ -119,9 +135,11 @@ def _folds(tuning: TuningReport) -> str:
             f"least on {shown(far)} ({percent(known[far])})."
         )
     return (
-        "Where each fold's search put each number. Points that lie together say that the queries "
-        "agree on it; points all over the range say that the number is fitted to whichever "
-        f"queries were there.{ends}"
+        "Where each fold's search put each number, from the least (left) to the greatest value of "
+        "its range, and which choice it made; a number beside a point counts the folds that it "
+        "stands for. Points that lie together say that the queries agree on it; points all over "
+        "the range, where the number matters at all, say that it is fitted to whichever queries "
+        f"were there.{ends}"
     )
 
 

@@ -5,6 +5,8 @@ Importing this module imports matplotlib.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fusion_bench.report.plots import (
     BLUE,
+    INK,
     WIDTH,
     _short,
     new_figure,
@@ -29,6 +32,7 @@ from fusion_bench.report.tuning.marks import (
     worth,
 )
 from fusion_bench.report.tuning.model import ParameterInfo, TuningReport
+from fusion_bench.report.tuning.tables import lost_without
 
 __all__ = ["history", "importance", "slices"]
 
@@ -65,19 +69,31 @@ def history(tuning: TuningReport) -> Figure:
 
 
 def importance(tuning: TuningReport) -> Figure:
-    """Importance of each parameter, greatest on top."""
-    ordered = tuning.importances[::-1]
+    """Importance of each parameter, greatest on top, beside what it alone is worth."""
+    share = {one.path: one.share for one in tuning.importances}
+    lost = {one.path: lost_without(tuning, one) for one in tuning.parameters}
+    known = {path: worth for path, worth in lost.items() if worth is not None}
+    ordered = [one.path for one in by_importance(tuning) if one.path in {*share, *known}][::-1]
     with styled():
-        figure = new_figure(WIDTH, 1.2 + 0.3 * len(ordered))
-        axes = figure.add_subplot()
-        bars = axes.barh(
-            range(len(ordered)), [one.share for one in ordered], color=BLUE, height=0.6
-        )
-        axes.bar_label(bars, [f"{one.share:.2f}" for one in ordered], padding=3, fontsize=8)
-        axes.set_yticks(range(len(ordered)), [plain(_short(one.path)) for one in ordered])
-        axes.set_xlim(0, 1.1 * max((one.share for one in ordered), default=1.0) or 1.0)
-        axes.set_xlabel("share of importance")
+        figure = new_figure(WIDTH, 1.3 + 0.3 * len(ordered))
+        panels = figure.subplots(1, 2 if known else 1, sharey=True, squeeze=False)[0]
+        _bars(panels[0], [share.get(path) for path in ordered], "share of importance", "{:.2f}")
+        if known:
+            label = f"{plain(tuning.measure)} lost, back at the default"
+            _bars(panels[1], [known.get(path) for path in ordered], label, "{:.4f}")
+        panels[0].set_yticks(range(len(ordered)), [plain(_short(path)) for path in ordered])
     return figure
+
+
+def _bars(axes: Axes, values: Sequence[float | None], label: str, form: str) -> None:
+    """One bar a parameter; none, and a dash, where nothing is known."""
+    bars = axes.barh(range(len(values)), [v or 0.0 for v in values], color=BLUE, height=0.6)
+    axes.bar_label(
+        bars, ["–" if v is None else form.format(v) for v in values], padding=3, fontsize=8
+    )
+    axes.margins(x=0.2)
+    axes.axvline(0, color=INK, lw=0.6)
+    axes.set_xlabel(label)
 
 
 def slices(tuning: TuningReport) -> Figure:

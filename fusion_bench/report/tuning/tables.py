@@ -34,6 +34,7 @@ __all__ = [
     "confusion",
     "described",
     "gains",
+    "lost_without",
     "numbers",
     "setting",
     "typed",
@@ -133,6 +134,9 @@ def numbers(tuning: TuningReport) -> Table:
         columns.append(Column("fold spread"))
     if weight:
         columns.append(Column("importance"))
+    asked = any(one.reset is not None for one in tuning.parameters)
+    if asked:
+        columns.append(Column("back at default"))
     rows = []
     for parameter in tuning.parameters:
         path = parameter.path
@@ -143,11 +147,27 @@ def numbers(tuning: TuningReport) -> Table:
             cells.append(_spread(tuning, parameter))
         if weight:
             cells.append(percent(weight.get(path)))
+        if asked:
+            lost = lost_without(tuning, parameter)
+            cells.append("-" if lost is None else number(-lost, signed=True))
         rows.append(Row(tuple(cells)))
     return Table("The numbers", tuple(columns), tuple(rows), tuple(_number_notes(tuning)))
 
 
+def lost_without(tuning: TuningReport, parameter: ParameterInfo) -> float | None:
+    """What the choice loses with this number alone back at its default, on the tuning queries."""
+    return None if parameter.reset is None else tuning.tune.tuned - parameter.reset
+
+
 def _number_notes(tuning: TuningReport) -> Iterator[str]:
+    ratios = [shown(one.path) for one in tuning.parameters if one.ratio]
+    if len(ratios) > 1:
+        yield (
+            f"Of {', '.join(ratios[:-1])} and {ratios[-1]} only the ratio counts: twice all of "
+            "them is the same system. So every trial is shown with the greatest at 1 (weights by "
+            "query type: with the sum 1), or as near to it as the ranges allow; the default stays "
+            "as it is written."
+        )
     if tuning.folds:
         yield (
             "Fold spread: how far the numbers lie apart that were chosen without each fold, as a "
@@ -156,9 +176,15 @@ def _number_notes(tuning: TuningReport) -> Iterator[str]:
         )
     if tuning.importances:
         yield (
-            "Importance: PED-ANOVA over all trials (Watanabe, Bansal and Hutter 2023): how much "
-            "the better trials differ from the rest in this parameter. It is about the search "
-            "space, not about unseen queries."
+            "Importance: PED-ANOVA over all trials (Watanabe, Bansal and Hutter 2023): where the "
+            "best tenth of the trials have other values than the rest. It is about where this "
+            "search went: a value that it soon gave up counts for little, however bad it is."
+        )
+    if any(one.reset is not None for one in tuning.parameters):
+        yield (
+            "Back at default: what the tuned system's mean on the tuning queries changes by with "
+            "this number alone back at its default (- = it is there already, or the default has "
+            "no such number). Numbers that stand in for each other can each lose little alone."
         )
 
 

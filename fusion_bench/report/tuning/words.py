@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fusion_bench.report.tables import interval, number, p_value, shown
 from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import fronts
+from fusion_bench.report.tuning.advice import advice, lever, nothing_found, unjudged_decide
 from fusion_bench.report.tuning.model import Gain, ParameterInfo, TuningReport
 from fusion_bench.report.tuning.tables import setting
 from fusion_bench.report.verdicts import Sentence
@@ -26,6 +27,8 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
     """What to know: the verdict first, then what speaks for and against it, then warnings."""
     found = [
         *_verdict(tuning),
+        advice(tuning),
+        *_lever(tuning),
         *_shrinkage(tuning),
         *_nested(tuning),
         *_plateau(tuning),
@@ -74,6 +77,9 @@ def _verdict(tuning: TuningReport) -> Iterator[str]:
 def _needed(tuning: TuningReport) -> str:
     """How many queries would do, in place of "try again"."""
     least, found = number(tuning.min_gain), tuning.held_out
+    if nothing_found(tuning):
+        where = "held out" if tuning.nested is None else "held out and in cross-validation"
+        return f"Nothing was found so far: the gain is not above 0 {where}."
     if tuning.needed is None:
         return f"Nothing here tells how many would show a gain of {least}."
     if tuning.needed > found.queries:
@@ -85,6 +91,12 @@ def _needed(tuning: TuningReport) -> str:
         f"{tuning.needed:,} would show a gain of {least} with power .8 and there are that many, so "
         "the true gain is most likely about that small: decide by what the change costs."
     )
+
+
+def _lever(tuning: TuningReport) -> Iterator[str]:
+    found = lever(tuning)
+    if found is not None:
+        yield found
 
 
 def _shrinkage(tuning: TuningReport) -> Iterator[str]:
@@ -211,10 +223,10 @@ def _interrupted(tuning: TuningReport) -> Iterator[str]:
 
 
 def _judged_only(tuning: TuningReport) -> Iterator[str]:
-    judged, found = tuning.judged_only, tuning.held_out.difference
-    if judged is not None and judged * found < 0:
+    if unjudged_decide(tuning):
+        judged = number(tuning.judged_only, signed=True)
         yield (
-            f"Over judged documents only the held-out difference is {number(judged, signed=True)}, "
+            f"Over judged documents only the held-out difference is {judged}, "
             "of the other sign: unjudged documents decide, so do not trust this verdict."
         )
 
@@ -239,6 +251,8 @@ def _at_edge(parameter: ParameterInfo, tuning: TuningReport) -> bool:
     if high == 1 and low == 0:  # a share: both ends are natural
         return False
     reach = EDGE * (high - low)
+    if parameter.ratio:  # the greatest stands at 1, wherever the range ends
+        return value <= low + reach
     return value >= high - reach or (not parameter.log and value <= low + reach) or value == low
 
 

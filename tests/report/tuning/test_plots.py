@@ -49,6 +49,8 @@ def test_contours_need_enough_points() -> None:
     pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
     assert ("fusion.weights.dense", "fusion.k") in pairs
     assert contours(record(trials=trials()[:8])) is None
+    ratios = tuple(one.model_copy(update={"ratio": True}) for one in record().parameters)
+    assert contours(record(parameters=ratios)) is None, "one of two weights stands at 1"
 
 
 @pytest.mark.parametrize("free", ["fusion.weights.dense", "fusion.k"])
@@ -80,13 +82,50 @@ def test_importance_is_a_bar_each() -> None:
     assert [round(bar.get_width(), 3) for bar in axes.patches] == [0.3, 0.7]  # type: ignore[attr-defined]
 
 
+def test_beside_importance_stands_what_a_number_alone_is_worth() -> None:
+    first, second, *rest = record().parameters
+    whole = record(parameters=(first.model_copy(update={"reset": 0.521}), second, *rest))
+    left, right = plots.importance(whole).axes
+    assert [text.get_text() for text in right.texts] == ["0.0190", "–"]
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        "fusion.k",
+        "fusion.weights.dense",
+    ]
+    meaning = next(p.meaning for p in drawn(whole) if p.title == "Parameter importance")
+    assert "the most with fusion.k (0.0190 nDCG@10)" in meaning
+    assert "can stay at its default" not in next(
+        p.meaning for p in drawn(record()) if p.title == "Parameter importance"
+    ), "importance alone does not tell that"
+
+
 def test_fold_spread_puts_each_fold_in_its_range() -> None:
     axes = outcome_plots.fold_spread(record()).axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
-    row = names.index("fusion.k")
+    row = names.index("fusion.k\n1 to 1000, log")
     k = [line for line in axes.lines if set(np.atleast_1d(line.get_ydata()).tolist()) == {row}]
     expected = np.log([10, 20, 40]) / np.log(1000)
-    assert np.asarray(k[0].get_xdata(), dtype=float) == pytest.approx(expected)
+    assert np.asarray(k[0].get_xdata(), dtype=float) == pytest.approx(expected, abs=0.005)
+
+
+def test_folds_that_agree_are_counted_and_choices_are_named() -> None:
+    axes = outcome_plots.fold_spread(record()).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    row = names.index("blend.method\n2 choices")
+    said = {text.get_text(): text.xy for text in axes.texts if text.xy[1] == row}  # type: ignore[attr-defined]
+    assert said == {"none": (0.0, row), "linear": (1.0, row), "×3": (1.0, row)}
+    row = names.index("fusion.k\n1 to 1000, log")
+    assert not [text for text in axes.texts if text.xy[1] == row]  # type: ignore[attr-defined]
+
+
+def test_the_names_of_choices_do_not_run_into_each_other() -> None:
+    figure = plots.slices(record())
+    axes = next(a for a in figure.axes if a.get_title("left") == "blend.method")
+    labels = axes.get_xticklabels()
+    assert [label.get_text() for label in labels] == ["none", "linear"]
+    assert {label.get_rotation() for label in labels} == {30.0}
+    for title in ("Slices", "Optimisation history"):
+        meaning = next(p.meaning for p in drawn(record()) if p.title == title)
+        assert "The lower part of the axis is cut off" in meaning
 
 
 def test_held_out_differences_and_the_interval_that_decides() -> None:

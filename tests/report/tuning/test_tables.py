@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.report.tables import Table
-from fusion_bench.report.tuning.model import Value
+from fusion_bench.report.tuning.model import ParameterInfo, Value
 from fusion_bench.report.tuning.tables import (
     all_tables,
     by_type,
@@ -127,3 +127,21 @@ def test_settings_as_text(value: Value, text: str) -> None:
 def test_a_choice_in_one_line() -> None:
     assert described({"k": 12, "w": 0.25}) == "k 12, w 0.25"
     assert described({}) == "nothing"
+
+
+def test_weights_of_which_the_ratio_counts_are_named() -> None:
+    weights = tuple(
+        ParameterInfo(path=f"fusion.weights.{s}", kind="float", low=0, high=2, ratio=True)
+        for s in ("bm25", "dense")
+    )
+    (note,) = (one for one in numbers(record(parameters=weights)).notes if "ratio" in one)
+    assert note.startswith("Of fusion.weights.bm25 and fusion.weights.dense only the ratio counts")
+    assert not [one for one in numbers(record()).notes if "ratio counts" in one]
+
+
+def test_what_each_number_alone_is_worth() -> None:
+    first, *rest = record().parameters
+    table = numbers(record(parameters=(first.model_copy(update={"reset": 0.521}), *rest)))
+    assert cells(table, 0)["back at default"] == "-0.0190"  # 0.54 with all of them
+    assert cells(table, 1)["back at default"] == "-"
+    assert "back at default" not in cells(numbers(record()), 0)

@@ -6,9 +6,20 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning.model import Choice, Plateau, Polish, TuningReport
+from fusion_bench.report.tuning.model import (
+    Choice,
+    Difference,
+    FrontPoint,
+    ParameterInfo,
+    Plateau,
+    Polish,
+    TuningReport,
+)
 from fusion_bench.report.tuning.words import sentences
-from tests.report.tuning.cases import by_type_too, gain, record, thresholds, typed
+from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
+
+#: No gain that anybody saw.
+DOWN = gain(-0.01, -0.03, 0.01)
 
 
 def said(tuning: TuningReport, kind: str = "finding") -> str:
@@ -170,3 +181,76 @@ def test_thresholds_in_words(verdict: str, expected: str) -> None:
     assert f"Thresholds 0.5 / 0.2 {expected} 0.7 / 0.3" in text
     assert "utility 0.8000 against 0.7000 held out" in text
     assert "min_score is best at 0.4" in text
+
+
+def test_a_weight_at_1_is_at_no_end_where_only_the_ratio_counts() -> None:
+    def warned(value: float, *, ratio: bool) -> bool:
+        weight = ParameterInfo(path="w", kind="float", low=0.1, high=1, ratio=ratio)
+        choice = Choice(**{**record().choice.model_dump(), "params": {"w": value}})
+        return "end of its range" in said(record(choice=choice, parameters=(weight,)), "warning")
+
+    assert [warned(1.0, ratio=ratio) for ratio in (True, False)] == [False, True]
+    assert warned(0.1, ratio=True)
+
+
+def advised(**changed: Any) -> str:  # noqa: ANN401
+    found = [s.text for s in sentences(record(**changed)) if s.text.startswith("What to do now: ")]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, "put the tuned numbers to use"),
+        ({"judged_only": -0.02}, "keep the default, and judge the documents that the tuned"),
+        ({"verdict": "worse"}, "these numbers were fitted to the tuning queries"),
+        ({"verdict": "keep"}, "look for more elsewhere"),
+        ({"verdict": "too few queries", "needed": 12_544}, "12,544 held out would tell"),
+        ({"verdict": "too few queries", "needed": 90}, "unless the change costs nothing"),
+        (
+            {"verdict": "too few queries", "held_out": DOWN, "nested": DOWN, "needed": 1_388},
+            "nothing was found so far",
+        ),
+    ],
+)
+def test_one_thing_to_do(changed: dict[str, Any], expected: str) -> None:
+    assert expected in advised(**changed)
+
+
+def test_no_number_of_queries_is_named_where_nothing_was_found() -> None:
+    lost = {"verdict": "too few queries", "held_out": DOWN, "needed": 1_388}
+    text = verdict_of(**lost, nested=DOWN)
+    assert "Nothing was found so far: the gain is not above 0 held out and in cross" in text
+    assert "1,388" not in text
+    assert "1,388" in verdict_of(**lost), "cross-validation found a gain"
+    assert "above 0 held out." in verdict_of(**lost, nested=None)
+
+
+def test_a_depth_that_is_worth_more_than_the_numbers_is_the_lever() -> None:
+    found = front()
+    *rest, chosen = found.points
+    deep = chosen.model_copy(
+        update={
+            "roles": (),
+            "depth": 100,
+            "value": 0.7,
+            "held_out": 0.7151,
+            "over_default": Difference(mean=0.1, low=0.05, high=0.15),
+        }
+    )
+    own = chosen.model_copy(update={"efficient": False})
+
+    def told(point: FrontPoint) -> str:
+        return said(record(front=found.model_copy(update={"points": (*rest, own, point)})))
+
+    text = told(deep)
+    assert "The biggest lever here is the rerank depth, and not what was tuned: depth 100" in text
+    assert "take the tuned numbers, and try depth 100" in text
+    assert "reaches 0.7151 held out, the default (depth 50) 0.5200 (+0.1000 [" in text
+    unsure = Difference(mean=0.1, low=-0.05, high=0.15)
+    small = Difference(mean=0.034, low=0.03, high=0.04)  # the numbers gain 0.03, the least is 0.005
+    for doubtful in (unsure, small):
+        assert "biggest lever" not in told(deep.model_copy(update={"over_default": doubtful}))
+    assert "biggest lever" not in said(record(front=found)), "the best of the front was chosen"
+    assert "biggest lever here is the reranker" in told(deep.model_copy(update={"reranker": "x"}))
