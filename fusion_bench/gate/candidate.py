@@ -23,7 +23,7 @@ def policy_of(experiment: Experiment, source: Source) -> GatePolicy:
     if experiment.gate is None:
         raise ConfigError(
             f"{source.path}: no 'gate' key, so nothing says what may not fall: add, for example, "
-            "gate: {nDCG@10: {max_drop: 0.005}}"
+            "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
         )
     return experiment.gate
 

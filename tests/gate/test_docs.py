@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from fusion_bench._version import __version__
 from fusion_bench.cli import main
 from fusion_bench.config import read_yaml, validated
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment import Experiment, read_experiment
 from fusion_bench.gate import baseline_path, read_baseline
 from fusion_bench.gate_policy import GatePolicy
 from tests.gate import cases
@@ -30,7 +31,7 @@ def commands() -> list[str]:
     """Every `fusion-bench gate` of the page, in its order."""
     page = "\n".join(blocks("sh") + blocks("yaml"))
     found = re.findall(
-        r"(?:^|run: |entry: )(fusion-bench gate experiments[^\n#]*)", page, re.MULTILINE
+        r"(?:^|run: |entry: \.venv/bin/)(fusion-bench gate experiments[^\n#]*)", page, re.MULTILINE
     )
     return [command.strip() for command in found]
 
@@ -39,8 +40,22 @@ def test_the_policies_are_valid() -> None:
     policies = [yaml.safe_load(block) for block in blocks("yaml")]
     given = [policy["gate"] for policy in policies if "gate" in policy]
     read = [validated(GatePolicy, policy) for policy in given]
-    assert [policy.system for policy in read] == [None, "rrf-v2"]
+    assert [policy.system for policy in read] == ["rrf-v2", "rrf-v2"]
     assert set(given[1]) == set(GatePolicy.model_fields)  # every key is shown
+
+
+def test_the_workflow_pins_this_version() -> None:
+    assert re.findall(r"run: pip install (\S+)", PAGE) == [f"rank-fusion-bench=={__version__}"]
+
+
+def test_the_readme_guards_a_system_of_the_example_that_it_says_to_copy() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [snippet] = [b for b in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "gate:" in b]
+    data = read_yaml(ROOT / "experiments" / "example.yaml").data | yaml.safe_load(snippet)
+    assert len(data["systems"]) > 2
+    gated = validated(Experiment, data).gated_system
+    assert gated is not None
+    assert gated.name == "reranked"
 
 
 def test_the_commands_run_in_their_order(
