@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -199,7 +200,15 @@ def require_folder(folder: Path) -> Path:
 
 
 def console() -> Console:
-    """Standard output: coloured on a terminal, plain and wide enough through a pipe."""
+    """Standard output: coloured on a terminal, plain and wide enough through a pipe.
+
+    Who sets ``COLUMNS`` for a pipe gets what a terminal of that width gets, without its colours.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return Console(highlight=False, width=int(asked), force_terminal=True, color_system=None)
+    return Console(highlight=False, width=PIPE_WIDTH)

@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.render import bound, check_row, headings, losses, name_of, sentence, wishes
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
+from fusion_bench.report.tables import Column, Row, Table, Tone
+from fusion_bench.report.terminal import print_table
 from fusion_bench.text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
-    from rich.table import Table
 
     from fusion_bench.gate.result import GateResult
     from fusion_bench.gate.selftest import SelfTest
 
 __all__ = ["render", "render_self_test"]
 
-STYLES = {"pass": "green", "regressed": "bold red", "inconclusive": "yellow"}
+TONES: dict[str, Tone] = {"pass": "better", "regressed": "worse", "inconclusive": "doubtful"}
+#: Columns that go where the width does not suffice; gate.md has them all.
+OPTIONAL = {"before", "after", "lower bound", "p (Holm)", "changed", "false pass"}
 
 
 def render(result: GateResult, console: Console) -> None:
@@ -27,24 +30,20 @@ def render(result: GateResult, console: Console) -> None:
     for path, (before, after) in result.changes.items():
         console.print(shown(f"{path}: {before} → {after}"), markup=False)
     if result.checks:
-        console.print(_table(result))
+        print_table(_table(result), console)
     for line in _lines(result):
         console.print(shown(line), markup=False)
 
 
 def _table(result: GateResult) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text(shown(f"{result.system} against {result.baseline}"))
-    table = Table(title=title, title_justify="left")
-    for i, heading in enumerate(headings()):
-        table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
-    for check in result.checks:
-        cells = [Text(shown(cell)) for cell in check_row(check)]
-        cells[1].stylize(STYLES[check.verdict])
-        table.add_row(*cells)
-    return table
+    columns = [
+        Column(heading, left=i < 2, optional=heading in OPTIONAL)
+        for i, heading in enumerate(headings())
+    ]
+    rows = tuple(
+        Row(tuple(map(shown, check_row(check))), TONES[check.verdict]) for check in result.checks
+    )
+    return Table(f"{result.system} against {result.baseline}", tuple(columns), rows)
 
 
 def _lines(result: GateResult) -> Iterator[str]:
@@ -62,10 +61,10 @@ def _lines(result: GateResult) -> Iterator[str]:
 
 def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console) -> None:
     """Print the promises and what became of them."""
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = Table(title=Text(shown(f"{systems[1]} against {systems[0]}")), title_justify="left")
+    table = RichTable(title=Text(shown(f"{systems[1]} against {systems[0]}")), title_justify="left")
     for i, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
     for finding, cells in zip(found.findings, rows(found), strict=True):

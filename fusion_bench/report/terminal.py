@@ -18,7 +18,7 @@ from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
 from fusion_bench.text import counted, shown
 
-__all__ = ["render"]
+__all__ = ["print_table", "render"]
 
 STYLES = {
     "plain": "",
@@ -70,7 +70,7 @@ def _collection(report: Report, collection: Collection, console: Console) -> Non
         _say(console, f"{'!' if warns else '-'} {sentence.text}", style="yellow" if warns else "")
     for table in _tables(report, collection, console):
         console.print()
-        _table(table, console)
+        print_table(table, console)
 
 
 def _tables(report: Report, collection: Collection, console: Console) -> Iterator[Table]:
@@ -109,8 +109,8 @@ def _encodable(text: str, console: Console) -> str:
     return text.translate(PLAIN).encode(console.encoding, "replace").decode(console.encoding)
 
 
-def _table(table: Table, console: Console) -> None:
-    """Title, table and notes."""
+def print_table(table: Table, console: Console) -> None:
+    """Title, table and notes; on a terminal without optional columns that do not fit."""
     if console.is_terminal:
         table = _fitted(table, console)
     _say(console, table.title, style="bold")

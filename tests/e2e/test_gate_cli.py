@@ -71,6 +71,26 @@ def test_a_loser_that_top_k_cuts_keeps_its_rank_and_its_term(root: Path, capsys:
     assert "    d2 (grade 1) 1 → 3 (below top_k 2): rerank r 1 × 0.9 → 0.001 × 0.9\n" in out
 
 
+def test_a_table_through_a_pipe_is_as_wide_as_it_takes_or_as_it_is_told(
+    root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
+    worse(root)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    wide = ran(capsys, "gate", EXPERIMENT)[1]
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = ran(capsys, "gate", EXPERIMENT)[1]
+    assert max(map(len, narrow.splitlines())) <= 80
+    for heading in ("verdict", "difference", "max_drop", "would see a drop of"):
+        assert heading in narrow.split("mine: RR@10")[0].splitlines()[2]
+    assert "false pass" in wide
+    assert "false pass" not in narrow
+    assert "\x1b" not in wide + narrow
+    narrow = ran(capsys, "eval", EXPERIMENT, "--no-plots")[1]
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "Some columns need a wider terminal" in narrow
+
+
 def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "<start> & [go]")
     worse(root)
