@@ -10,6 +10,8 @@ from hypothesis import settings
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 # No test finds what another one left behind; those of the cache name a folder of their own.
 os.environ["FUSION_BENCH_CACHE"] = "0"
+# A shell that exports its width would narrow what a pipe gets.
+os.environ.pop("COLUMNS", None)
 # A busy machine is no fault of the code: no test fails by the clock.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")

@@ -124,7 +124,9 @@ def _collection_facts(collection: Collection) -> dict[str, str]:
         "query type": collection.query_type or "all",
         "best single source chosen on": collection.tuning_split or "the evaluated queries",
         "judgments": f"{collection.judgments}, relevant from grade {collection.binary_relevance}",
-        "fingerprint": collection.fingerprint,
+        "fingerprint of the parts read": (
+            f"{collection.fingerprint} ({', '.join(collection.digests)})"
+        ),
     }
 
 

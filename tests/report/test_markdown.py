@@ -186,7 +186,7 @@ def test_facts() -> None:
     assert known["query type"] == "all"
     assert known["best single source chosen on"] == "the evaluated queries"
     assert known["judgments"] == "pooled, relevant from grade 1"
-    assert known["fingerprint"] == "f" * 64
+    assert known["fingerprint of the parts read"] == "f" * 64 + " (qrels)"
     part = cases.full(split="test", query_type="local", tuning_split="dev", judgments="complete")
     known = facts(cases.report(part))
     assert known["RAG_FUSION_V2_ENABLED"] == "on"

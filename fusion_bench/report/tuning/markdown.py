@@ -56,7 +56,8 @@ def _head(tuning: TuningReport) -> Iterator[str]:
     versions = ", ".join(f"{k} {v}" for k, v in tuning.provenance.versions.items())
     yield from _facts(
         {
-            "dataset": f"{tuning.dataset}, fingerprint {tuning.fingerprint}",
+            "dataset": tuning.dataset,
+            "fingerprint of the parts read": tuning.fingerprint,
             "split": tuning.split + ("" if tuning.salt is None else f", salt {tuning.salt!r}"),
             "tried": f"{len(tuning.trials):,} settings",
             **{key: str(value) for key, value in tuning.settings.items() if value is not None},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from fusion_bench.report.terminal import _say, _table
+from fusion_bench.report.terminal import _say, print_table
 from fusion_bench.report.tuning import tables
 from fusion_bench.report.tuning.model import TuningReport
 from fusion_bench.report.tuning.words import sentences
@@ -22,4 +22,4 @@ def render(tuning: TuningReport, console: Console) -> None:
         _say(console, f"{'!' if warns else '-'} {sentence.text}", style="yellow" if warns else "")
     for table in tables.all_tables(tuning):
         console.print()
-        _table(table, console)
+        print_table(table, console)
