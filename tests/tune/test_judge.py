@@ -15,6 +15,7 @@ from fusion_bench.load.dataset import DatasetSpec
 from fusion_bench.records import Qrels
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
+from fusion_bench.tune import procedure
 from fusion_bench.tune.choice import sceptical_gains
 from fusion_bench.tune.folds import Nested
 from fusion_bench.tune.judge import Judge
@@ -183,9 +184,11 @@ def test_the_one_standard_error_rule_stays_near_the_default(
     assert chosen.choice.trial == near.number
 
 
+@pytest.mark.parametrize("batch", [1, 3, 32])  # small ones stop before the worst trials
 def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
-    base: Problem, split: Split, study: Study
+    base: Problem, split: Split, study: Study, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(procedure, "BATCH", batch)
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
     with_failed = Study((*study.trials, failed))
     part = base.restricted(split.tune)
