@@ -69,6 +69,8 @@ def explain(
     """Show every term of a document's score, and why one stands above another."""
     from fusion_bench.probe import explained
 
+    if experiment == DEFAULT and not DEFAULT.exists():
+        raise typer.BadParameter(f"there is no {DEFAULT}: name a file", param_hint="--experiment")
     found = explained(
         experiment,
         query,

@@ -173,6 +173,13 @@ def test_explain_a_query(root: Path, capsys: Capture) -> None:
     assert "stands above" not in out
 
 
+def test_explain_without_an_experiment_asks_for_one(root: Path, capsys: Capture) -> None:
+    assert not (root / "experiments/default.yaml").exists()
+    code, _, err = ran(capsys, "explain", "q3")
+    assert code == 2
+    assert "there is no experiments/default.yaml: name a file" in " ".join(err.split())
+
+
 def test_explain_a_document(root: Path, capsys: Capture) -> None:
     blend = "{runs: [a, b], blend: {method: linear, reranker: r, beta: 0.7}}"
     edit(root, EXPERIMENT, "live: {runs: [a]}", f"live: {blend}")

@@ -478,3 +478,16 @@ def test_a_new_collection_is_not_in_the_baseline(root: Path) -> None:
     written(root)
     second_dataset(root)
     assert refusal(root) == "yours: the baseline has no such collection"
+
+
+def test_every_reranker_of_a_system_by_query_type_is_held_on_to(root: Path) -> None:
+    lists = "  r: {path: r.trec, score_space: unit}\n"
+    edit(root, "datasets/mine/dataset.yaml", lists, lists + lists.replace("r:", "r2:", 1))
+    choice = "{by_query_type: {local: r2, hybrid: r}}"
+    swap(root, f"{{runs: [a, b], blend: {{method: linear, beta: 0.5, reranker: {choice}}}}}")
+    found = read_baseline(written(root))
+    assert found is not None
+    assert {"rerank/r", "rerank/r2"} <= set(found.arms[0].digests)
+    assert judged(root).exit_code == 0
+    edit(root, "datasets/mine/dataset.yaml", "r2: {path: r.trec", "r2: {path: b.trec")
+    assert "other contents of rerank/r2" in refusal(root)
