@@ -99,7 +99,7 @@ def test_too_few_groups_are_said_to_be_too_few() -> None:
     one, _, _ = contests()
     packed = Contest("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
     found = self_test([packed], runs=100)
-    assert found.skipped == {"c / one": "3 groups are too few for the test ever to reject"}
+    assert found.skipped == {"c / one": "3 groups: too few for the test ever to reject"}
     assert not found.holds
 
 
