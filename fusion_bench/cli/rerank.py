@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fusion_bench.rerank.config import RerankConfig
     from fusion_bench.rerank.job import Result
     from fusion_bench.rerank.plan import Plan
-    from fusion_bench.rerank.simulate import Study
     from fusion_bench.rerank.store import Store
+    from fusion_bench.rerank.studies import Study
 
 __all__ = ["command", "rerank"]
 
@@ -278,6 +278,8 @@ def _simulate(
     *,
     json: bool,
 ) -> None:
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli._study import print_study
     from fusion_bench.config import validated
     from fusion_bench.rerank.config import overridden
     from fusion_bench.rerank.quality import quality_of
@@ -292,14 +294,13 @@ def _simulate(
     # What is weighed is the production profile, unless a file says otherwise.
     settings = config.resolved_settings() if config.settings else Settings.of("production")
     quality = quality_of(path, system, measure=measure, **names)
-    found = study(quality, spec, settings)
+    with progress_bar() as show:
+        found = study(quality, spec, settings, lambda n, of: show("simulating", n, of))
     written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
     if json:
         typer.echo(encoder.dumps(found.as_json()))
         return
-    _print_rows("by failure rate", found.as_json()["by_failure"])
-    _print_rows("by deadline, nothing failing", found.as_json()["by_budget"])
-    say(found.answer)
+    print_study(found)
     say_written(written)
 
 
