@@ -3,7 +3,8 @@
 Every way starts from the same search at one depth, and may evaluate about as much. Measured is
 what a front gains over the default without a reranker, on average over budgets of 0 to 100
 candidates a query: a budget takes the affordable point of the greatest tuning value. On tuning
-queries that is the hypervolume over 100; the held-out queries say what is left of it. "By the
+queries that is the hypervolume over 100 (less what a way loses that finds nothing as good as that
+default without a reranker); the held-out queries say what is left of it. "By the
 logarithm" weighs budgets of 1 to 10 like those of 10 to 100.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.front
@@ -18,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,18 +26,20 @@ from benchmarks.collections import COLLECTIONS, Collection, attack, problem
 from benchmarks.page import put
 from benchmarks.tuning import splits
 from fusion_bench.align import align
-from fusion_bench.evaluate import System
+from fusion_bench.blend.none import NoBlend
 from fusion_bench.load import load_run
-from fusion_bench.records import Reading
+from fusion_bench.order import FloatArray
+from fusion_bench.records import Reading, Run
 from fusion_bench.report.tuning.model import FrontPoint
 from fusion_bench.space import Params
-from fusion_bench.tune.archive import Archive
+from fusion_bench.tune.archive import Archive, Entry
 from fusion_bench.tune.depths import depths, rerankers
 from fusion_bench.tune.effort import tolls
 from fusion_bench.tune.front import everywhere, pool, settled, with_depth
 from fusion_bench.tune.frontier import frontier
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
+from fusion_bench.tune.pareto import efficient
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
@@ -48,7 +50,7 @@ from fusion_bench.tuning import Effort, Range, Tuning
 MOST = 100.0
 #: What was done before: the best eight settings at eight depths.
 EIGHT = (0, 5, 10, 20, 30, 50, 75, 100)
-SECOND = ("ruri-reranker-small", "unit")
+SECOND = "ruri-reranker-small"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ def spread(case: Case, archive: Archive, budget: int) -> None:
 def lines(case: Case, archive: Archive, _budget: int) -> None:
     """The pool at all depths, then exact line searches from the best of each."""
     archive.evaluate(case.at(pool(case.part, case.study, case.study.best), case.ladder))
-    best = {}
+    best: dict[tuple[str, int], Entry] = {}
     for one in archive.entries:
         if one.place not in best or one.value > best[one.place].value:
             best[one.place] = one
@@ -159,25 +161,16 @@ def _methods(collection: Collection, names: Sequence[str]) -> Problem:
 def _two_rerankers() -> Collection:
     """Jqara with a good reranker and a small one."""
     found = COLLECTIONS["jqara"]()
-    name, space = SECOND
-    path = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / f"jqara/rerank/{name}.trec.gz"
-    second = load_run(path, name=name, reading=Reading(on_duplicate="best_rank"))
-    runs = align(found.qrels, _lists(found), rerankers=[*_rerank_lists(found), second])
-    return replace(found, runs=runs, spaces={**found.spaces, name: space})
+    lists = [_read("runs", source) for source in found.runs.sources]
+    rerank = [_read("rerank", one) for one in (*found.runs.rerankers, SECOND)]
+    runs = align(found.qrels, lists, rerankers=rerank)
+    return replace(found, runs=runs, spaces={**found.spaces, SECOND: "unit"})
 
 
-def _lists(found: Collection) -> list[Any]:
-    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara"
+def _read(kind: str, name: str) -> Run:
+    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara" / kind
     reading = Reading(on_duplicate="best_rank")
-    names = found.runs.sources
-    return [load_run(folder / f"runs/{n}.trec.gz", name=n, reading=reading) for n in names]
-
-
-def _rerank_lists(found: Collection) -> list[Any]:
-    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara"
-    reading = Reading(on_duplicate="best_rank")
-    names = found.runs.rerankers
-    return [load_run(folder / f"rerank/{n}.trec.gz", name=n, reading=reading) for n in names]
+    return load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
 
 
 def cases() -> Iterator[tuple[str, Collection, Problem]]:
@@ -194,23 +187,40 @@ def cases() -> Iterator[tuple[str, Collection, Problem]]:
     yield "jqara, any method, two rerankers", jqara, _methods(jqara, jqara.runs.rerankers)
 
 
-def area(points: Sequence[FrontPoint], part: str, least: float) -> tuple[float, float]:
-    """Mean gain over ``least`` of the affordable points, over budgets and over their logarithm."""
-    left = np.array([min(p.candidates, MOST) for p in points] + [MOST])
-    height = np.array([getattr(point, part) for point in points]) - least
-    log = np.log(np.maximum(left, 1.0))
-    return (
-        float((np.diff(left) * height).sum() / MOST),
-        float((np.diff(log) * height).sum() / np.log(MOST)),
-    )
+def areas(points: Sequence[FrontPoint], least: float, held_out: float) -> list[float]:
+    """Mean gain over no reranker of the best affordable point: tuning, held out, each twice.
+
+    Args:
+        points: What was found.
+        least: Tuning value of the default without a reranker …
+        held_out: … and its held-out value.
+    """
+    effort = np.array([point.candidates for point in points])
+    value = np.array([point.value for point in points])
+    held = np.array([point.held_out for point in points])
+    # Whoever reranks, a candidate is a candidate here.
+    on = np.flatnonzero(efficient(effort[:, None], value))
+    on = on[np.argsort(effort[on], kind="stable")]
+    log = np.log(np.maximum(effort, 1.0))
+    return [
+        float((_widths(scaled[on], most) * gain[on]).sum() / most)
+        for gain in (value - least, held - held_out)
+        for scaled, most in ((effort, MOST), (log, np.log(MOST)))
+    ]
 
 
-def compared(case: Case, budget: int) -> Iterator[tuple[str, np.ndarray]]:
+def _widths(effort: FloatArray, most: float) -> FloatArray:
+    """How many budgets each point is the best for."""
+    return np.diff(np.append(np.minimum(effort, most), most))
+
+
+def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
     """Each way with evaluations, CPU seconds and four areas."""
     known = tolls(rerankers(case.part), Effort(), {})
-    default = case.part.system.model_copy(update={"blend": System(name="x", runs=("x",)).blend})
-    base = replace(case.judge.problem, system=default, parameters=()).values([{}])[0]
+    plain = case.part.system.model_copy(update={"blend": NoBlend()})
+    base = replace(case.judge.problem, system=plain, parameters=()).values([{}])[0]
     split = case.judge.split
+    least, held_out = float(base[split.tune].mean()), float(base[split.held_out].mean())
     for name, way in WAYS.items():
         archive = Archive(case.part, known)
         for trial in {t.number: t for t in (case.study.default, case.study.best)}.values():
@@ -221,19 +231,7 @@ def compared(case: Case, budget: int) -> Iterator[tuple[str, np.ndarray]]:
         points = frontier(
             case.judge, archive.entries, ("candidates",), case.study.default, case.study.best
         )
-        # Whoever reranks, a candidate is a candidate here.
-        on = [p for p in points if not any(beats(other, p) for other in points)]
-        areas = [
-            *area(on, "value", float(base[split.tune].mean())),
-            *area(on, "held_out", float(base[split.held_out].mean())),
-        ]
-        yield name, np.array([archive.evaluations, seconds, *areas])
-
-
-def beats(one: FrontPoint, other: FrontPoint) -> bool:
-    """Whether a point takes no more candidates, is worth no less, and differs in one."""
-    a, b = (-one.candidates, one.value), (-other.candidates, other.value)
-    return a != b and a[0] >= b[0] and a[1] >= b[1]
+        yield name, np.array([archive.evaluations, seconds, *areas(points, least, held_out)])
 
 
 def main() -> None:
@@ -249,7 +247,7 @@ def main() -> None:
         "|:--|:--|--:|--:|--:|--:|--:|--:|",
     ]
     for name, collection, base in cases():
-        found: dict[str, list[np.ndarray]] = {}
+        found: dict[str, list[FloatArray]] = {}
         for seed in range(asked.seeds):
             tuning = Tuning(system="default", trials=asked.trials, seed=seed)
             judge = Judge(base, splits(collection)[0], tuning)
@@ -260,8 +258,8 @@ def main() -> None:
             for way, row in compared(case, budget):
                 found.setdefault(way, []).append(row)
         for way, rows in found.items():
-            count, seconds, *areas = np.mean(rows, axis=0)
-            cells = " | ".join(f"{value:+.4f}" for value in areas)
+            count, seconds, *gains = np.mean(rows, axis=0)
+            cells = " | ".join(f"{value:+.4f}" for value in gains)
             first = name if way == next(iter(found)) else ""
             table.append(f"| {first} | {way} | {count:,.0f} | {seconds:.1f} | {cells} |")
             print(table[-1], flush=True)

@@ -6,7 +6,6 @@ the line and the path of the offending value.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.text import is_text
+from fusion_bench.text import did_you_mean, is_text
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 
@@ -57,8 +56,7 @@ class StrictModel(BaseModel):
 
 def _unknown(key: object, model: type[BaseModel]) -> str:
     known = list(model.model_fields)
-    close = difflib.get_close_matches(str(key), known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(str(key), known)
     if isinstance(key, bool):
         hint = "; YAML reads a bare on, off, yes or no as true or false: quote it"
     return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"

@@ -60,17 +60,21 @@ class UnknownNameError(ConfigError):
         name: What was given.
         known: What would have been found.
         where: Prefix that says where the name stands, such as ``"experiments/a.yaml: systems.x"``.
+        remedy: What else can be done.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
-        import difflib  # not needed until something goes wrong
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: str = "", remedy: str = ""
+    ) -> None:
+        from fusion_bench.text import did_you_mean  # not needed until something goes wrong
 
         names = sorted(known)
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
         listed = ", ".join(names) if names else "none"
         prefix = f"{where}: " if where else ""
-        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} (known: {listed})")
+        end = f": {remedy}" if remedy else ""
+        super().__init__(
+            f"{prefix}unknown {kind} {name!r}{did_you_mean(name, names)} (known: {listed}){end}"
+        )
 
 
 class AlignmentError(FusionBenchError):

@@ -41,6 +41,7 @@ class Experiment(StrictModel):
 
     Attributes:
         description: One line for the report's head.
+        caveat: What not to take the numbers for; every report warns of it.
         dataset: One dataset, by name or path …
         datasets: … or several.
         measures: Names as ir_measures names them; the first is the primary one.
@@ -58,6 +59,7 @@ class Experiment(StrictModel):
     """
 
     description: str = ""
+    caveat: str = ""
     dataset: str | None = None
     datasets: tuple[str, ...] = ()
     measures: Annotated[tuple[str, ...], Field(min_length=1)] = ("nDCG@10", "RR@10", "R@100")

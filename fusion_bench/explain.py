@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,11 +12,13 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import Ranking, System, fused_list, rank
 from fusion_bench.fuse import Parts
 from fusion_bench.order import FloatArray, score_keys
+from fusion_bench.origins import rerank_from, retrieval_from
 from fusion_bench.query_types import type_of
 from fusion_bench.records import ScoreSpace
+from fusion_bench.text import did_you_mean
 from fusion_bench.trace import Explanation, Mixed, Term, Trace
 
-__all__ = ["explain", "why"]
+__all__ = ["explain", "unknown_query", "why"]
 
 TIERS = {
     0: "ranked",
@@ -42,14 +43,11 @@ def explain(
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
-        close = difflib.get_close_matches(query, runs.queries, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ConfigError(f"no query {query!r} among the {len(runs.queries)} judged ones{hint}")
+        raise ConfigError(unknown_query(query, runs))
     alone = runs.subset(np.array([name == query for name in runs.queries]))
     chosen = None
-    if system.weights_by_type is not None:
-        known = system.weights_by_type.root
-        chosen = type_of(alone.types[0], alone.confidences[0], known)
+    if system.types is not None:
+        chosen = type_of(alone.types[0], alone.confidences[0], system.types)
     plain = system.of_type(chosen or "")
     ranking = rank(plain, alone, spaces)
     fused = fused_list(plain, ranking.runs)
@@ -62,8 +60,15 @@ def explain(
         query_type=chosen,
         method=plain.fusion.method,
         ties=runs.ties,
+        top_k=plain.top_k,
         traces=tuple(_trace(plain, ranking, fused, parts, mixed, int(n)) for n in order),
     )
+
+
+def unknown_query(query: str, runs: AlignedRuns) -> str:
+    """What to say of a query that is not judged."""
+    hint = did_you_mean(query, runs.queries)
+    return f"no query {query!r} among the {len(runs.queries):,} judged ones{hint}"
 
 
 def _trace(
@@ -85,8 +90,9 @@ def _trace(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
         position=int(ranking.positions[n]) or None,
+        placed=int(ranking.placed[n]) or None,
         score=float(ranking.scores[n]),
-        tier=_tier(ranking, n),
+        tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
         fused=float(fused.scores[n]),
         terms=terms,
@@ -94,12 +100,6 @@ def _trace(
         ceiling=float(fused.scores[n]) if clamped else None,
         mixed=mixed.get(n),
     )
-
-
-def _tier(ranking: Ranking, n: int) -> str:
-    if ranking.placed[n] and not ranking.positions[n]:
-        return f"{TIERS[int(ranking.tiers[n])]}; cut by top_k"
-    return TIERS[int(ranking.tiers[n])]
 
 
 def _term(
@@ -129,15 +129,20 @@ def _mixed(
     runs = ranking.runs
     candidates, unit, unscored = blend.scored(runs, fused, spaces)
     mix = blend.mix(runs, fused, candidates)
-    row = runs.rerankers.index(blend.reranker)
+    raw = runs.rerank[runs.rerankers.index(blend.reranker)]
+    space = spaces[blend.reranker]
     return {
         int(n): Mixed(
             reranker=blend.reranker,
-            raw=None if np.isnan(runs.rerank[row, n]) else float(runs.rerank[row, n]),
+            raw=None if np.isnan(raw[n]) else float(raw[n]),
             rerank=float(unit[n]),
             rerank_weight=None if mix is None else float(mix.rerank_weight[n]),
             retrieval=None if mix is None else float(mix.retrieval[n]),
             retrieval_weight=None if mix is None else float(mix.retrieval_weight[n]),
+            rerank_from=rerank_from(space, raw[candidates], float(raw[n])),
+            retrieval_from=""
+            if mix is None
+            else retrieval_from(getattr(blend, "retrieval", "fused"), fused, candidates, int(n)),
         )
         for n in np.flatnonzero(candidates & ~unscored)
     }
@@ -151,7 +156,7 @@ def why(above: Trace, below: Trace, ties: str) -> str:
         below: The other; of the same query and system.
         ties: The tie rule.
     """
-    if below.position is None and above.position is not None:
+    if below.placed is None and above.placed is not None:
         return f"{below.document} is not returned ({below.tier})"
     if above.tier != below.tier:
         return f"{above.document} is {above.tier}, {below.document} is {below.tier}"

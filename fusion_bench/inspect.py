@@ -11,12 +11,17 @@ from fusion_bench.align import align
 from fusion_bench.load import Dataset
 from fusion_bench.measure import no_relevant
 from fusion_bench.records import Run
+from fusion_bench.report.numbers import share as percent
 from fusion_bench.results import run_infos
+from fusion_bench.strangers import named
+from fusion_bench.text import counted
 
-__all__ = ["describe", "notices"]
+__all__ = ["describe", "notices", "summary"]
 
 #: Zero-scored rows from this share of a run on look like padding.
 PADDED = 0.01
+#: Unjudged documents count down to this rank.
+TOP = 10
 
 
 def describe(dataset: Dataset) -> dict[str, object]:
@@ -58,6 +63,40 @@ def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
     return facts if kind == "run" else facts | {"score space": dataset.spaces[run.name]}
 
 
+def summary(dataset: Dataset) -> list[str]:
+    """Queries, lists and unjudged share, in three lines."""
+    rows = [
+        *(_listed(run, "run") for run in dataset.runs.values()),
+        *(_listed(run, "rerank list") for run in dataset.rerankers.values()),
+    ]
+    judged = [query for query in dataset.qrels.queries if query in dataset.queries]
+    splits = _counts(dataset.queries[query].split for query in judged)
+    return [
+        f"judged queries: {len(dataset.qrels.queries):,}"
+        + ("" if splits == "none" else f" (split {splits})"),
+        f"lists: {'; '.join(rows)}",
+        f"unjudged in the top {TOP}: {_unjudged(dataset)}",
+    ]
+
+
+def _listed(run: Run, kind: str) -> str:
+    sizes = np.diff(run.offsets)
+    low, high = (sizes.min(), sizes.max()) if len(sizes) else (0, 0)
+    depth = f"{low}" if low == high else f"{low}–{high}"
+    return f"{kind} {run.name!r}, {counted(len(run.queries), 'query')} to depth {depth}"
+
+
+def _unjudged(dataset: Dataset) -> str:
+    """Share of unjudged documents among the first of each run."""
+    if dataset.spec.judgments == "complete":
+        return "none, as the judgments are complete"
+    runs = align(dataset.qrels, list(dataset.runs.values()))
+    top = (runs.ranks >= 1) & (runs.ranks <= TOP)
+    shares = (top & ~runs.judged).sum(axis=1) / np.maximum(top.sum(axis=1), 1)
+    pairs = zip(runs.sources, shares.tolist(), strict=True)
+    return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
+
+
 def notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     judged = len(dataset.qrels.queries)
@@ -68,10 +107,10 @@ def notices(dataset: Dataset) -> list[str]:
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
         if info.unanswered:
-            effect = "score 0 and count" if info.kind == "run" else "have no rerank score"
+            effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
             found.append(
-                f"{kind} {info.name!r} returned nothing for {info.unanswered} of {judged} judged "
-                f"queries: they {effect}"
+                f"{kind} {info.name!r} returned nothing for {info.unanswered} of "
+                f"{counted(judged, 'judged query')}: {effect}"
             )
         if not info.known_documents:
             where = "is judged" if info.kind == "run" else "stands in any run"
@@ -83,23 +122,27 @@ def notices(dataset: Dataset) -> list[str]:
         found += info.notes
         if info.degraded:
             found.append(
-                f"rerank list {info.name!r} is degraded: {info.degraded} queries do not have "
-                f"{info.provider}'s scores; fusion-bench rerank scores them when it runs again"
+                f"rerank list {info.name!r} is degraded: {counted(info.degraded, 'query')} "
+                f"without {info.provider}'s scores; fusion-bench rerank fetches them when it runs "
+                "again"
             )
         if info.unjudged_queries:
             found.append(
-                f"{kind} {info.name!r} answers {info.unjudged_queries} queries that are not "
-                "judged: they are left out"
+                f"{kind} {info.name!r} answers {counted(info.unjudged_queries, 'query')} not "
+                f"judged, and left out: {named(info.strangers, info.unjudged_queries)}"
             )
         if info.duplicates:
-            found.append(f"{kind} {info.name!r}: {info.duplicates} duplicate rows were dropped")
+            found.append(
+                f"{kind} {info.name!r}: {counted(info.duplicates, 'duplicate row')} dropped"
+            )
         if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
             remedy = "dropped them" if run.reading.drop_zero_scores else "removes them"
             found.append(
-                f"run {info.name!r} has {info.zero_scores} rows scored exactly 0, which looks like "
-                f"padding: drop_zero_scores: true {remedy}"
+                f"run {info.name!r} has {counted(info.zero_scores, 'row')} scored exactly 0, which "
+                f"looks like padding: drop_zero_scores: true {remedy}"
             )
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
-        found.append(f"{outside} judged queries have no relevant document: they score 0 and count")
+        queries = counted(outside, "judged query")
+        found.append(f"{queries} without a relevant document: scored 0, and counted")
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from fusion_bench.errors import UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment, read_experiment
-from fusion_bench.explain import explain
+from fusion_bench.explain import explain, unknown_query
 from fusion_bench.load import find_dataset, load_dataset
 from fusion_bench.load.spec import read_spec
 from fusion_bench.task import ALL, prepare
@@ -50,8 +50,13 @@ def explained(
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {chosen.name: chosen}})
     alone.check(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.runs, rerankers={chosen.blend.reranker_name or ""})
+    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.rerankers)
     task = prepare(experiment, source, (chosen,), loaded, split=ALL, query_type=None)
+    if query not in task.runs.queries:
+        raise ConfigError(
+            f"{path}: dataset {loaded.name!r}: {unknown_query(query, task.runs)}: for another "
+            "experiment, say --experiment FILE"
+        )
     return explain(chosen, task.runs, query, loaded.spaces)
 
 

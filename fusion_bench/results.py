@@ -18,6 +18,7 @@ from fusion_bench.order import FloatArray
 from fusion_bench.records import Run, ScoreSpace
 from fusion_bench.report import model
 from fusion_bench.statistics import estimate
+from fusion_bench.strangers import strangers
 from fusion_bench.task import Task
 
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
@@ -45,6 +46,7 @@ def run_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.RunInfo]:
             score_space=space,
             unanswered=len(judged - returned),
             unjudged_queries=len(returned - judged),
+            strangers=strangers(returned, judged),
             duplicates=run.duplicates,
             zero_scores=run.zero_scores,
             known_documents=not expected.isdisjoint(run.vocabulary),

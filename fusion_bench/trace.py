@@ -51,6 +51,8 @@ class Mixed:
         rerank_weight: Its weight.
         retrieval: The retrieval term.
         retrieval_weight: Its weight; None, as the term, for a blend that is no such sum.
+        rerank_from: How the rerank score came from the raw one, in words.
+        retrieval_from: How the retrieval term came from the fused score or rank.
     """
 
     reranker: str
@@ -59,6 +61,8 @@ class Mixed:
     rerank_weight: float | None
     retrieval: float | None
     retrieval_weight: float | None
+    rerank_from: str = ""
+    retrieval_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Trace:
         document: Its id.
         grade: As judged; None = unjudged.
         position: Final place, from 1; None = not returned.
+        placed: Final place before ``top_k`` cuts; None = dropped.
         score: Final score.
         tier: Which part of the list it belongs to, in words.
         fused_rank: Place in the fused list; None = nowhere.
@@ -82,6 +87,7 @@ class Trace:
     document: str
     grade: int | None
     position: int | None
+    placed: int | None
     score: float
     tier: str
     fused_rank: int | None
@@ -104,6 +110,11 @@ class Trace:
             return self.score
         weight = 1.0 if mixed.rerank_weight is None else mixed.rerank_weight
         return mixed.retrieval_weight * mixed.retrieval + weight * mixed.rerank
+
+    @property
+    def cut(self) -> bool:
+        """Whether ``top_k`` alone keeps it out of the list."""
+        return self.placed is not None and self.position is None
 
     @property
     def contributions(self) -> dict[str, float]:
@@ -137,6 +148,7 @@ class Explanation:
         query_type: The type whose weights were used; None = no weights by type.
         method: The fusion's name.
         ties: The tie rule.
+        top_k: Where the list is cut; None = nowhere.
         traces: Every candidate, in the order of the final list; those that are not returned last.
     """
 
@@ -145,6 +157,7 @@ class Explanation:
     query_type: str | None
     method: str
     ties: str
+    top_k: int | None
     traces: tuple[Trace, ...]
 
     def trace(self, document: str) -> Trace | None:

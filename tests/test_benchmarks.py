@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from benchmarks.__main__ import parts
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, ours
+from benchmarks.front import areas
 from benchmarks.scaling import slope
 from benchmarks.synthetic import aligned
 from benchmarks.table import draw, markdown, panel, put
@@ -19,6 +20,8 @@ from benchmarks.timing import Row, seconds
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.evaluate import Scores
 from fusion_bench.records import Qrels, Run
+from fusion_bench.tune.pareto import hypervolume
+from tests.report.tuning.cases import front
 from tests.test_storage import assert_same
 
 ROWS: list[Row] = [
@@ -136,3 +139,17 @@ def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None
     for page in ("README.md", "docs/performance.md"):
         text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
+
+
+def test_the_area_of_a_front_is_its_hypervolume_and_what_every_budget_gains() -> None:
+    points = front().points
+    found = areas(points, least=0.5, held_out=0.49)
+    effort, value = np.array([(p.candidates, p.value) for p in points]).T
+    assert found[0] == pytest.approx(hypervolume(effort, value, most=100, least=0.5) / 100)
+    bought = [
+        max((p for p in points if p.candidates <= budget), key=lambda p: p.value)
+        for budget in range(100)
+    ]
+    assert found[0] == pytest.approx(np.mean([point.value - 0.5 for point in bought]))
+    assert found[2] == pytest.approx(np.mean([point.held_out - 0.49 for point in bought]))
+    assert found[1] == pytest.approx((0.057 * np.log10(6) + 0.06 * np.log10(100 / 60)) / 2)

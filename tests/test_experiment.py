@@ -86,3 +86,9 @@ def test_the_experiments_of_this_repository_fit_their_dataset(name: str) -> None
             experiment.check({"bm25": frozenset()}, spec.rerank, source)
     assert experiment.baseline in experiment.systems
     assert len(experiment.systems) >= 5
+
+
+def test_the_example_cuts_no_list_that_it_measures_further_down() -> None:
+    experiment, _ = read_experiment(HERE / "experiments" / "example.yaml")
+    assert {system.top_k for system in experiment.systems.values()} == {None}
+    assert "R@100" in experiment.measures

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from fusion_bench.align import AlignedRuns, Ties, align
+from fusion_bench.blend import Fused
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
 from fusion_bench.explain import explain, why
+from fusion_bench.origins import rerank_from, retrieval_from
 from fusion_bench.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.trace import Explanation, Term, Trace
 
@@ -90,7 +95,9 @@ def test_what_is_cut_and_what_is_dropped_comes_last() -> None:
     found = explained(top_k=1, min_relevance=0.0162)
     assert [trace.position for trace in found.traces] == [1, None, None, None]
     assert found.traces[0].document == "d2"
-    assert of(found, "d1").tier == "ranked; cut by top_k"
+    assert (of(found, "d1").tier, of(found, "d1").placed) == ("ranked", 2)
+    assert of(found, "d1").cut
+    assert not of(found, "d3").cut
     assert of(found, "d3").tier == "dropped"
     assert "d3 is not returned (dropped)" in why(found.traces[0], of(found, "d3"), "trec")
 
@@ -103,6 +110,56 @@ def test_weights_by_query_type_are_those_of_the_query() -> None:
     found = explained(weights_by_type=weights)
     assert found.query_type == "local"
     assert [term.weight for term in found.traces[0].terms] == [0.8, 0.2]
+
+
+def test_numbers_by_query_type_are_those_of_the_query() -> None:
+    blend = {"method": "linear", "reranker": "r", "missing": "below"}
+    beta = {"by_query_type": {"local": 0.25, "hybrid": 0.5}}
+    found = explained(blend={**blend, "beta": beta})
+    assert found.query_type == "local"
+    assert found.traces[0].mixed is not None
+    assert found.traces[0].mixed.rerank_weight == 0.25
+
+
+@pytest.mark.parametrize(
+    ("retrieval", "space", "words"),
+    [
+        ("fused", "unit", ("the fused score", "raw 0.4")),
+        ("reciprocal_rank", "logit", ("reciprocal_rank: 1 / 3", "sigmoid of raw 0.4")),
+        ("fused_max_possible", "order", ("", "order: raw 0.4 among 3 candidates")),
+        ("fused_min_max", "unbounded", ("", "min-max: (0.4 − 0.2) / (0.9 − 0.2)")),
+    ],
+)
+def test_how_both_terms_of_a_blend_came_about(
+    retrieval: str, space: ScoreSpace, words: tuple[str, str]
+) -> None:
+    blend = {"method": "linear", "reranker": "r", "retrieval": retrieval, "missing": "zero"}
+    system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], "blend": blend})
+    mixed = of(explain(system, runs(), "q", {"r": space}), "d4").mixed
+    assert mixed is not None
+    said = (mixed.retrieval_from, mixed.rerank_from)
+    assert said[0] == words[0] or not words[0]
+    assert said[1] == words[1]
+    if "/" in said[0]:  # what is said is what was computed
+        assert value(said[0].partition(": ")[2]) == pytest.approx(mixed.retrieval, rel=1e-4)
+    if space == "unbounded":
+        assert value(said[1].partition(": ")[2]) == pytest.approx(mixed.rerank, rel=1e-4)
+
+
+def value(words: str) -> float:
+    """The quotient that a text spells out."""
+    parts = [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", words)]
+    if len(parts) == 2:
+        return parts[0] / parts[1]
+    return (parts[0] - parts[1]) / (parts[2] - parts[3])
+
+
+def test_candidates_without_a_spread_and_without_a_score() -> None:
+    fused = Fused(np.full(3, 0.5), np.array([1, 2, 3]), np.ones(1), np.full(3, 0.5))
+    everyone = np.full(3, fill_value=True)
+    said = retrieval_from("fused_min_max", fused, everyone, 1)
+    assert said == "fused_min_max: all candidates have 0.5, which becomes 1"
+    assert rerank_from("unit", np.array([np.nan]), np.nan) == "the list lacks it: 0"
 
 
 def test_a_query_that_is_not_judged_is_an_error() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import AlignmentError
-from fusion_bench.inspect import describe, notices
+from fusion_bench.inspect import describe, notices, summary
 from fusion_bench.load import load_dataset
 from tests import tiny
 from tests.load.test_provenance import beside
@@ -75,14 +75,27 @@ def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
     edit(root, "datasets/tiny/qrels.txt", "q2 0 d3 2", "q2 0 d3 0")
     assert found(root) == [
-        "run 'a' returned nothing for 1 of 4 judged queries: they score 0 and count",
-        "run 'a' answers 1 queries that are not judged: they are left out",
-        "run 'a': 1 duplicate rows were dropped",
+        "run 'a' returned nothing for 1 of 4 judged queries: scored 0, and counted",
+        "run 'a' answers 1 query not judged, and left out: 'q9'",
+        "run 'a': 1 duplicate row dropped",
         "run 'a' has 2 rows scored exactly 0, which looks like padding: "
         "drop_zero_scores: true removes them",
-        "rerank list 'r' returned nothing for 1 of 4 judged queries: they have no rerank score",
-        "1 judged queries have no relevant document: they score 0 and count",
+        "rerank list 'r' returned nothing for 1 of 4 judged queries: without a rerank score",
+        "1 judged query without a relevant document: scored 0, and counted",
     ]
+
+
+def test_a_summary_by_hand(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    assert summary(load_dataset(root / DATASET)) == [
+        "judged queries: 4 (split dev: 1, test: 3)",
+        "lists: run 'a', 4 queries to depth 1–2; run 'b', 4 queries to depth 1–2; "
+        "rerank list 'r', 4 queries to depth 2–3",
+        # of a: d8 and d5, of b: d4 (for q2) and d9
+        "unjudged in the top 10: 'a' 28.6 %, 'b' 33.3 %",
+    ]
+    edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
+    assert summary(load_dataset(root / DATASET))[2].endswith("none, as the judgments are complete")
 
 
 def test_padding_that_was_dropped_is_said_to_be(tmp_path: Path) -> None:
@@ -90,7 +103,7 @@ def test_padding_that_was_dropped_is_said_to_be(tmp_path: Path) -> None:
     edit(root, "datasets/tiny/a.trec", "q4 Q0 d4 2 4 a", "q4 Q0 d4 2 0 a")
     edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
     assert found(root) == [
-        "run 'a' has 1 rows scored exactly 0, which looks like padding: "
+        "run 'a' has 1 row scored exactly 0, which looks like padding: "
         "drop_zero_scores: true dropped them"
     ]
 
@@ -98,7 +111,7 @@ def test_padding_that_was_dropped_is_said_to_be(tmp_path: Path) -> None:
 def test_relevant_is_what_the_dataset_calls_relevant(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "name: tiny\n", "name: tiny\nbinary_relevance: 2\n")
-    assert found(root) == ["3 judged queries have no relevant document: they score 0 and count"]
+    assert found(root) == ["3 judged queries without a relevant document: scored 0, and counted"]
 
 
 @pytest.mark.parametrize("name", ["a", "r"])
@@ -127,6 +140,6 @@ def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
     beside(root)
     found = [text for text in notices(load_dataset(root / DATASET)) if "degraded" in text]
     assert found == [
-        "rerank list 'r' is degraded: 2 queries do not have cohere/m's scores; fusion-bench rerank "
-        "scores them when it runs again"
+        "rerank list 'r' is degraded: 2 queries without cohere/m's scores; fusion-bench rerank "
+        "fetches them when it runs again"
     ]

@@ -14,8 +14,9 @@ PACKAGE = Path(fusion_bench.__file__).parent
 #: Lowest first. A module may import from its own line and from the lines above it, at any depth
 #: of the file, type-checking imports included. A folder stands for everything in it.
 LAYERS = [
-    ["errors", "text", "_version"],
-    ["order", "files", "switches", "trace"],
+    ["text", "_version"],
+    ["errors"],
+    ["order", "files", "strangers", "switches", "trace"],
     ["_native"],
     ["codes", "native"],
     ["ids"],
@@ -30,7 +31,8 @@ LAYERS = [
     ["fuse", "blend"],
     ["engine"],
     ["evaluate"],
-    ["assess", "catalogue", "explain"],
+    ["assess", "catalogue", "origins"],
+    ["explain"],
     ["statistics"],
     ["compare", "gate_policy"],
     ["tuning", "list_check"],

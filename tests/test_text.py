@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.text import is_text, shown
+from fusion_bench.text import counted, did_you_mean, is_text, shown
 
 
 def test_names_are_shown_without_control_characters() -> None:
@@ -14,3 +14,19 @@ def test_half_a_surrogate_pair_is_no_text() -> None:
     assert is_text("plain")
     assert is_text("🙂 ü")
     assert not is_text("a\udc00")
+
+
+def test_a_number_and_its_noun_agree() -> None:
+    said = [counted(n, noun) for n in (0, 1, 1234) for noun in ("query", "rerank list")]
+    assert said == [
+        *("0 queries", "0 rerank lists"),
+        *("1 query", "1 rerank list"),
+        *("1,234 queries", "1,234 rerank lists"),
+    ]
+
+
+def test_names_that_are_about_as_near_are_both_suggested() -> None:
+    methods = ["rrf", "rrf_v2", "weighted_score"]
+    assert did_you_mean("rrf2", methods) == "; did you mean 'rrf' or 'rrf_v2'?"
+    assert did_you_mean("rrf_2", methods) == "; did you mean 'rrf_v2'?"
+    assert did_you_mean("borda", methods) == ""

@@ -111,7 +111,7 @@ DatasetFolders = Annotated[
     typer.Option(
         "--datasets",
         help="Folder of named datasets; may be given again. Default: datasets/ beside the "
-        "experiment's folder, then ./datasets.",
+        "experiment's folder, ./datasets, then datasets/ further up from the experiment.",
         metavar="DIR",
         show_default=False,
     ),
@@ -158,18 +158,30 @@ def folders_for(given: list[Path] | None, experiment: Path | None = None) -> lis
     """Where named datasets are looked for."""
     if given:
         return given
-    beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
-    return [*beside, Path("datasets")]
+    if experiment is None:
+        return [Path("datasets")]
+    project = experiment.resolve().parent.parent
+    # A tuned.yaml lies deeper than the experiment that it was made from.
+    further = (folder / "datasets" for folder in project.parents)
+    found = (folder for folder in further if folder.is_dir())
+    return [project / "datasets", Path("datasets"), *found]
 
 
 def out_folder(given: Path | None, experiment: Path) -> Path:
     """Where a command writes: what ``--out`` says, or ``reports/EXPERIMENT``.
 
+    What ``tune`` wrote, such as ``reports/mine/tuning/tuned.yaml``, has the same name for every
+    experiment: its place is ``reports/mine/tuned``.
+
     Raises:
         ConfigError: A file stands in the way.
     """
     name = experiment.stem.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
-    return require_folder(given or Path("reports") / name)
+    place = Path("reports")
+    if (experiment.parent / "tuning.json").exists():
+        beside = experiment.parent
+        place = beside.parent if beside.name == "tuning" else beside
+    return require_folder(given or place / name)
 
 
 def require_folder(folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.gate.render import bound, check_row, fate, headings, name_of, sentence
+from fusion_bench.gate.render import bound, check_row, headings, losses, name_of, sentence, wishes
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
 from fusion_bench.text import shown
 
@@ -51,11 +51,12 @@ def _lines(result: GateResult) -> Iterator[str]:
     for check in result.checks:
         if check.verdict != "pass":
             yield f"{name_of(check)}: {sentence(check)}"
+    yield from wishes(result)
     yield from (f"{row.collection}: {bound(row)}" for row in result.bounds)
     for lost in result.worst:
         change = f"{lost.measure} {lost.before:.4f} → {lost.after:.4f}"
         yield f"lost: {lost.collection}, query {lost.query}: {change}"
-        yield from (f"    {fate(document)}" for document in lost.documents)
+        yield from (f"    {line}" for line in losses(lost))
     yield result.headline
 
 

@@ -12,6 +12,7 @@ import typer
 
 from fusion_bench.cli._app import JsonFlag, command_app, console, examples
 from fusion_bench.cli._say import say, say_table
+from fusion_bench.text import counted
 
 if TYPE_CHECKING:
     from fusion_bench.compare import Comparison
@@ -131,7 +132,7 @@ def _plain(contrast: Contrast) -> dict[str, object]:
 
 def _print(contrast: Contrast) -> None:
     baseline = contrast.comparisons[0].baseline
-    say(f"{contrast.collection}: {contrast.queries} queries, against {baseline}")
+    say(f"{contrast.collection}: {counted(contrast.queries, 'query')}, against {baseline}")
     interval = f"{100 * (1 - contrast.alpha):g} % interval"
     headings = ("measure", "system", "mean", "difference", interval, "p", "W/T/L")
     family = sum(c.p_holm is not None for c in contrast.comparisons)

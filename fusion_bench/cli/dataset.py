@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as encoder
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,6 +43,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.load import list_datasets
     from fusion_bench.load.spec import read_spec
+    from fusion_bench.text import counted
 
     found: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):
@@ -54,7 +56,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
         looked = ", ".join(str(folder) for folder in folders_for(datasets))
         say(f"no dataset in {looked}: name the folder with --datasets")
     for name, spec in found.items():
-        lists = f"{len(spec.runs)} runs, {len(spec.rerank)} rerank lists"
+        lists = f"{counted(len(spec.runs), 'run')}, {counted(len(spec.rerank), 'rerank list')}"
         say(f"{name}  {lists}  {spec.description}".rstrip())
 
 
@@ -74,14 +76,19 @@ def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) ->
 @command.command(epilog=examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
 def check(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
-    from fusion_bench.inspect import notices
+    from fusion_bench.inspect import notices, summary
     from fusion_bench.load import find_dataset, load_dataset
+    from fusion_bench.text import counted
 
     path: Path = find_dataset(name, folders_for(datasets))
-    found = notices(load_dataset(path, cache=False))
+    dataset = load_dataset(path, cache=False)
+    found = notices(dataset)
+    for line in summary(dataset):
+        say(line)
     for notice in found:
         say(f"note: {notice}")
-    say(f"{path}: every rule holds" + (f"; {len(found)} to know" if found else ""))
+    more = f"{counted(len(found), 'note')} above; " if found else ""
+    say(f"{path}: every rule holds; {more}more: fusion-bench dataset show {quote(name)}")
 
 
 def _print(facts: dict[str, object]) -> None:

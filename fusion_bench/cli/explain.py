@@ -20,11 +20,12 @@ from fusion_bench.cli._app import (
     v2_enabled,
 )
 from fusion_bench.cli._say import say, say_table
+from fusion_bench.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fusion_bench.trace import Explanation, Trace
+    from fusion_bench.trace import Explanation, Mixed, Trace
 
 __all__ = ["command", "explain"]
 
@@ -35,8 +36,8 @@ command = command_app()
 @command.command(
     epilog=examples(
         "fusion-bench explain q17 --experiment experiments/mine.yaml",
-        "fusion-bench explain q17 doc42 --system rrf-v2",
-        "fusion-bench explain q17 doc42 --against doc7 --json",
+        "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --system rrf-v2",
+        "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --against doc7 --json",
     ),
 )
 def explain(
@@ -80,13 +81,13 @@ def explain(
     if json:
         typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
         return
-    head = f"{found.system} on query {found.query}: {len(found.traces)} candidates"
+    head = f"{found.system} on query {found.query}: {counted(len(found.traces), 'candidate')}"
     say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
     if document is None:
         _list(shown)
     else:
         for trace in shown:
-            _print(trace)
+            _print(trace, found.top_k)
     _reasons(shown, found.ties)
 
 
@@ -107,7 +108,7 @@ def _chosen(
         if trace is None:
             raise ConfigError(
                 f"no source in use returned document {name!r} for query {found.query!r} "
-                f"({len(found.traces)} candidates)"
+                f"({counted(len(found.traces), 'candidate')})"
             )
         traces.append(trace)
     place = found.traces.index(traces[0])
@@ -149,23 +150,35 @@ def _row(trace: Trace, labels: Iterable[str], blends: Iterable[str]) -> list[str
     ]
 
 
-def _print(trace: Trace) -> None:
-    place = "not returned" if trace.position is None else f"at {trace.position}"
+def _print(trace: Trace, top_k: int | None) -> None:
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
-    say(f"{trace.document}: {place}, score {trace.score:.6g}, {grade}; {trace.tier}")
+    say(f"{trace.document}: {_place(trace, top_k)}, score {trace.score:.6g}, {grade}")
     for term in trace.terms:
         say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
     if trace.ceiling is not None:
         say(f"  cut at {trace.ceiling:g}")
     say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
-    mixed = trace.mixed
-    if mixed is None:
-        return
-    if mixed.retrieval is not None:
-        say(f"  {mixed.retrieval_weight:.6g} × retrieval {mixed.retrieval:.6g}")
-    raw = "the list lacks it" if mixed.raw is None else f"raw {mixed.raw:.6g}"
-    weight = "" if mixed.rerank_weight is None else f"{mixed.rerank_weight:.6g} × "
-    say(f"  {weight}rerank {mixed.rerank:.6g}  {mixed.reranker}: {raw}")
+    if trace.mixed is not None:
+        _print_blend(trace, trace.mixed)
+
+
+def _place(trace: Trace, top_k: int | None) -> str:
+    """Where it stands; which part of the list that is, unless it is the usual one."""
+    place = "not returned" if trace.placed is None else f"at {trace.placed}"
+    if trace.cut:
+        place += f", below top_k {top_k}"
+    return place if trace.tier == "ranked" else f"{place} ({trace.tier})"
+
+
+def _print_blend(trace: Trace, mixed: Mixed) -> None:
+    values, rerank = trace.contributions, f"rerank {mixed.reranker}"
+    if mixed.retrieval is None:
+        say(f"  {_words(rerank, values[rerank])}  {mixed.rerank_from}")
+    else:
+        product = f"{mixed.retrieval_weight:.6g} × {mixed.retrieval:.6g}"
+        say(f"  {_words('retrieval', values['retrieval'])}  {product}  {mixed.retrieval_from}")
+        product = f"{mixed.rerank_weight:.6g} × {mixed.rerank:.6g}"
+        say(f"  {_words(rerank, values[rerank])}  {product}  {mixed.rerank_from}")
     say(f"  {_words('= score', trace.score)}")
 
 

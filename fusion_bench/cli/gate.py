@@ -138,6 +138,7 @@ def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | N
     """Write every form of the decision; whether Markdown took the place of the table."""
     from fusion_bench.files import write_whole
     from fusion_bench.gate import render
+    from fusion_bench.gate.junit import junit as as_junit
 
     page = render.markdown(result)
     printed = markdown == Path("-")
@@ -145,9 +146,9 @@ def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | N
         typer.echo(page, nl=False)
     files = {
         None if printed else markdown: page,
-        junit: render.junit(result),
+        junit: as_junit(result),
         out / "gate.md": page,
-        out / "gate.xml": render.junit(result),
+        out / "gate.xml": as_junit(result),
         out / "gate.json": result.model_dump_json(indent=1) + "\n",
     }
     for path, text in files.items():
@@ -165,12 +166,14 @@ def _update(
     json: bool,
 ) -> None:
     from fusion_bench.gate import baseline_path, update
+    from fusion_bench.gate.foresight import foresee
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
     with opened(experiment, datasets) as (parsed, source, how):
         written = update(parsed, source, baseline=path, reason=reason, **how)
+        warnings = () if json else foresee(parsed, source, **how)
     last = written.history[-1]
     if json:
         typer.echo(last.model_dump_json())
@@ -179,6 +182,8 @@ def _update(
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
         say(f"  {collection}: {values}")
+    for warning in warnings:
+        say(f"! {warning}")
     say("Commit it together with the change.")
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json as encoder
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,20 +15,16 @@ from fusion_bench.cli._app import (
     command_app,
     examples,
     folders_for,
-    require_folder,
 )
-from fusion_bench.cli._say import say, say_table, say_written
+from fusion_bench.cli._rerank_output import print_plan, print_result
+from fusion_bench.cli._simulate import safe, simulated
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluate import System
-    from fusion_bench.load.provenance import ListMeta
     from fusion_bench.rerank.candidates import Work
     from fusion_bench.rerank.clients import Provider
     from fusion_bench.rerank.config import RerankConfig
     from fusion_bench.rerank.job import Result
-    from fusion_bench.rerank.plan import Plan
     from fusion_bench.rerank.store import Store
-    from fusion_bench.rerank.studies import Study
 
 __all__ = ["command", "rerank"]
 
@@ -121,11 +116,11 @@ def rerank(
     if simulate:
         _refuse("--simulate", {"--provider": provider, "--fallback": fallback, "--split": split})
         names = {"reranker": reranker, "fallback": fallback_list}
-        _simulate(path, found, settings, change or [], measure, names, out, json=json)
+        simulated(path, found, settings, change or [], measure, names, out, json=json)
         return
     _refuse("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
     providers = chosen(settings, provider, fallback or [], change or [])
-    place = out or path.parent / "rerank" / f"{_safe(f'{found.name}-{providers[0].method}')}.jsonl"
+    place = out or path.parent / "rerank" / f"{safe(f'{found.name}-{providers[0].method}')}.jsonl"
     work = prepare(path, found, depth=depth, split=split)
     _score(work, providers, settings, place, path.parent, store, max_cost, dry_run, as_json=json)
 
@@ -135,10 +130,6 @@ def _refuse(what: str, given: dict[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise typer.BadParameter(f"does not go with {what}", param_hint=option)
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
 
 
 def _score(
@@ -171,7 +162,7 @@ def _score(
     try:
         before = plan(work, providers[0], kept)
         if dry_run:
-            _print_plan(before, providers[0], as_json=as_json)
+            print_plan(before, providers[0], as_json=as_json)
             return
         result = _run(work, providers, config, kept, max_cost)
         resolved = {
@@ -184,7 +175,7 @@ def _score(
         meta = write_list(place, work, result, resolved, ledger)
     finally:
         kept.close()
-    _print_result(place, folder, meta, as_json=as_json)
+    print_result(place, folder, meta, as_json=as_json)
     if meta.degraded:
         raise typer.Exit(DEGRADED)
 
@@ -206,112 +197,3 @@ def _run(
         # The ledger counts retries; without a handler each would print its event's bare name.
         logging.getLogger("stamina").addHandler(logging.NullHandler())
         return asyncio.run(score(work, providers, settings, store, max_cost=limit, told=told))
-
-
-def _print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(encoder.dumps(plan.as_json()))
-        return
-    say(
-        f"{plan.queries} queries, {plan.documents} pairs of query and document, "
-        f"{plan.stored} of them scored already"
-    )
-    say(
-        f"{plan.calls} calls of {provider.identity.label}: {plan.usage.searches:g} search units, "
-        f"about {plan.usage.tokens} tokens, {plan.usage.output_tokens} tokens written"
-    )
-    unknown = "not known: say --set price.per_1000_searches=… or price.per_million_tokens=…"
-    say(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
-
-
-def _print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -> None:
-    from fusion_bench.rerank.write import entry
-
-    if as_json:
-        typer.echo(encoder.dumps({"list": str(place), **meta.model_dump(mode="json")}))
-        return
-    ledger = meta.ledger
-    for label, queries in meta.providers.items():
-        say(f"{label}: {len(queries)} queries")
-    say(
-        f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
-        f"price {ledger['cost']:.4f}; a query took {_ms(ledger['query_ms'])}"
-    )
-    if ledger["by_candidates"]:  # empty where a run with another ledger had scored everything
-        _print_rows("latency by number of candidates asked about", ledger["by_candidates"])
-    if meta.degraded:
-        query, why = next(iter(meta.degraded.items()))
-        say(
-            f"degraded: {len(meta.degraded)} queries do not have {meta.asked}'s scores (for "
-            f"example {query}: {why}); run the same command again to score them"
-        )
-    say(f"Written: {place}; in dataset.yaml:")
-    for line in entry(place, folder, meta).split("\n"):
-        say(line)
-
-
-def _ms(latency: dict[str, Any]) -> str:
-    if latency["p50"] is None:
-        return "no time: all of it was stored"
-    return f"{latency['p50']:.0f} ms (median), {latency['p95']:.0f} ms (95th percentile)"
-
-
-def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
-    cells = [[_cell(value) for value in row.values()] for row in rows]
-    say_table(list(rows[0]), cells, title=title)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else str(value)
-
-
-def _simulate(
-    path: Path,
-    system: System,
-    config: RerankConfig,
-    changes: list[str],
-    measure: str,
-    names: dict[str, str | None],
-    out: Path | None,
-    *,
-    json: bool,
-) -> None:
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.cli._study import print_study
-    from fusion_bench.config import validated
-    from fusion_bench.rerank.config import overridden
-    from fusion_bench.rerank.quality import quality_of
-    from fusion_bench.rerank.settings import Settings
-    from fusion_bench.rerank.simulate import study
-    from fusion_bench.rerank.simulation import Simulation
-
-    name = f"simulate-{_safe(f'{path.parent.name}-{system.name}')}"
-    folder = require_folder(out or Path("reports/rerank") / name)
-    given = overridden(config.simulation.model_dump(), changes)
-    spec = validated(Simulation, given, lambda place: "--set " + ".".join(map(str, place)))
-    # What is weighed is the production profile, unless a file says otherwise.
-    settings = config.resolved_settings() if config.settings else Settings.of("production")
-    quality = quality_of(path, system, measure=measure, **names)
-    with progress_bar() as show:
-        found = study(quality, spec, settings, lambda n, of: show("simulating", n, of))
-    written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
-    if json:
-        typer.echo(encoder.dumps(found.as_json()))
-        return
-    print_study(found)
-    say_written(written)
-
-
-def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
-    from fusion_bench.files import write_whole
-    from fusion_bench.report.degradation import degradation
-    from fusion_bench.report.plots import png
-
-    picture = png(degradation(found.as_json(), f"Degradation of {title}"))
-    data = f"{encoder.dumps(found.as_json(), indent=1)}\n".encode()
-    return [
-        write_whole(folder / "simulation.json", data),
-        write_whole(folder / "simulation.png", picture),
-    ]

@@ -94,7 +94,7 @@ def _load(experiment: Experiment, source: Source, systems: Sequence[System], pat
     dataset = load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
-        rerankers={system.blend.reranker_name or "" for system in systems},
+        rerankers={name for system in systems for name in system.rerankers},
     )
     fitting = tuple(system for system in systems if set(system.runs) <= set(dataset.runs))
     task = prepare(
@@ -174,7 +174,8 @@ def _definition(measure: Measure) -> model.Definition:
 
 def _own(parts: Mapping[str, T], system: System) -> dict[str, T]:
     """What a system reads: its own lists, and all that is no list."""
-    used = {f"runs/{name}" for name in system.runs} | {f"rerank/{system.blend.reranker_name}"}
+    used = {f"runs/{name}" for name in system.runs}
+    used |= {f"rerank/{name}" for name in system.rerankers}
     return {key: value for key, value in parts.items() if "/" not in key or key in used}
 
 
@@ -200,7 +201,9 @@ def silent_lists(arms: Arms, system: System) -> list[str]:
         for name in view.sources
         if name in system.runs and not (runs.ranks[runs.sources.index(name)] > 0).any()
     ]
-    reranker = system.blend.reranker_name
-    if reranker is not None and np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
-        silent.append(f"reranker {reranker!r}")
+    silent += [
+        f"reranker {name!r}"
+        for name in sorted(system.rerankers)
+        if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
+    ]
     return silent

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -29,12 +30,12 @@ __all__ = [
     "ListFacts",
     "baseline_path",
     "read_baseline",
+    "update_command",
     "write_baseline",
 ]
 
 FORMAT: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
 FORMAT_VERSION = 1
-REMEDY = "write a new one with 'fusion-bench gate --update --reason …'"
 
 
 class Record(BaseModel):
@@ -168,22 +169,34 @@ def baseline_path(experiment: Path) -> Path:
     return Path("reports", "baselines", f"{experiment.stem}.json")
 
 
-def read_baseline(path: Path) -> Baseline | None:
+def update_command(experiment: Path, baseline: Path) -> str:
+    """What writes a baseline, ready to be copied."""
+    place = "" if baseline == baseline_path(experiment) else f" --baseline {quote(str(baseline))}"
+    return f'fusion-bench gate {quote(str(experiment))}{place} --update --reason "…"'
+
+
+def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:
     """Read a baseline; None where there is no such file.
+
+    Args:
+        path: The file.
+        experiment: Whose baseline it is, for the advice in an error.
 
     Raises:
         DataError: Not a baseline, of a format that this version does not know, or edited by hand.
     """
+    command = update_command(experiment or Path("EXPERIMENT"), path)
+    remedy = f"move it away, and write a new one: {command}"
 
     def unchanged(data: dict[str, Any]) -> None:
         if data.get("seal") != _seal(data):
             raise DataError(
                 f"{path}: changed since it was written (its seal does not fit): restore it, or "
-                f"{REMEDY}"
+                f"{remedy}"
             )
 
     try:
-        return read_stored(path, Baseline, what="baseline", remedy=REMEDY, check=unchanged)
+        return read_stored(path, Baseline, what="baseline", remedy=remedy, check=unchanged)
     except FileNotFoundError:
         return None
 

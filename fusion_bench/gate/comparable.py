@@ -12,6 +12,7 @@ import numpy as np
 from fusion_bench._version import ENGINE
 from fusion_bench.compare import NOISE
 from fusion_bench.gate.baseline import Arm, Baseline
+from fusion_bench.text import counted
 
 __all__ = ["differences", "irreproducible"]
 
@@ -101,6 +102,6 @@ def irreproducible(old: Arm, again: Arm) -> Iterator[str]:
             q = wrong[0]
             yield (
                 f"{old.collection}: {name} of the baseline's own configuration is not what was "
-                f"committed for {len(wrong)} queries (query {again.queries[q]!r}: {before[q]:.6g} "
-                f"then, {now[q]:.6g} now): the engine computes otherwise"
+                f"committed for {counted(len(wrong), 'query')} (query {again.queries[q]!r}: "
+                f"{before[q]:.6g} then, {now[q]:.6g} now): the engine computes otherwise"
             )

@@ -12,7 +12,7 @@ from fusion_bench.config import Source, validated
 from fusion_bench.evaluate import System, described
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate.arms import Arms, Progress, facts, load_arms, no_progress, record
-from fusion_bench.gate.baseline import Baseline, read_baseline
+from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
 from fusion_bench.gate.checks import contests, golden, guards
 from fusion_bench.gate.comparable import differences, irreproducible
@@ -59,12 +59,10 @@ def judge(
         on_inconclusive=policy.inconclusive,
         exit_code=REFUSED,
     )
-    old = read_baseline(baseline)
+    old = read_baseline(baseline, source.path)
     if old is None:
-        missing = (
-            f"no baseline at {baseline}: write one with 'fusion-bench gate --update --reason …' "
-            "and commit it"
-        )
+        command = update_command(source.path, baseline)
+        missing = f"no baseline at {baseline}: write one, and commit it: {command}"
         return blank.model_copy(update={"refused": (missing,)})
     before = validated(System, {**old.config, "name": old.system}, lambda _: f"{baseline}: config")
     arms = load_arms(experiment, source, [candidate, before], folders=folders, progress=progress)

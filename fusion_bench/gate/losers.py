@@ -56,6 +56,7 @@ def worst_queries(
             measure=measure,
             before=float(old[measure][q]),
             after=float(new[measure][q]),
+            top_k=(sides[0].top_k, sides[1].top_k),
             documents=tuple(_documents(arms, query, sides[0], sides[1])),
         )
 
@@ -63,21 +64,25 @@ def worst_queries(
 def _documents(
     arms: Arms, query: str, old: Explanation, new: Explanation
 ) -> Iterator[LostDocument]:
-    """The relevant documents, those that stood or stand highest first."""
+    """The relevant documents: those that moved first, of these the highest, then or now."""
     dataset = arms.task.dataset
     grades = _judged(dataset.qrels, query)
     relevant = [d for d, grade in grades.items() if grade >= dataset.spec.binary_relevance]
-    ranks = {document: (_place(old, document), _place(new, document)) for document in relevant}
+    pairs = {document: (old.trace(document), new.trace(document)) for document in relevant}
 
-    def highest(document: str) -> tuple[float, str]:
-        return min((rank for rank in ranks[document] if rank), default=np.inf), document
+    def highest(document: str) -> tuple[bool, float, str]:
+        ranks = [trace.position if trace else None for trace in pairs[document]]
+        return ranks[0] == ranks[1], min((rank for rank in ranks if rank), default=np.inf), document
 
     for document in sorted(relevant, key=highest)[:SHOWN]:
+        before, after = pairs[document]
         yield LostDocument(
             document=document,
             grade=grades[document],
-            before=ranks[document][0],
-            after=ranks[document][1],
+            before=None if before is None else before.position,
+            after=None if after is None else after.position,
+            cut_before=before.placed if before is not None and before.cut else None,
+            cut_after=after.placed if after is not None and after.cut else None,
             moved_by=moved_by(document, old, new),
         )
 
@@ -89,17 +94,13 @@ def _judged(qrels: Qrels, query: str) -> dict[str, int]:
     return {qrels.vocabulary[qrels.documents[row]]: int(qrels.grades[row]) for row in rows}
 
 
-def _place(explanation: Explanation, document: str) -> int | None:
-    trace = explanation.trace(document)
-    return None if trace is None else trace.position
-
-
 def moved_by(document: str, old: Explanation, new: Explanation) -> str:
     """The term that moved a document between two rankings of one query.
 
     Of the terms that changed, the one is named that changed most as a share of the best score of
     its list, since two methods have two scales. Where none of the document's own terms changed,
-    others passed it, and the one that now stands next above is named with its term.
+    others passed it, and the one that now stands next above is named with its term. ``top_k`` only
+    hides what the terms decided, so ranks below it count as well.
 
     Args:
         document: Its id.
@@ -111,8 +112,10 @@ def moved_by(document: str, old: Explanation, new: Explanation) -> str:
         return "no source returns it" if after is None else "no source in use returned it before"
     if after is None:
         return "no source in use returns it any more"
-    if before.position == after.position:
+    if before.position == after.position and before.placed == after.placed:
         return "stayed"
+    if after.cut and _rank(after) <= _rank(before):
+        return f"top_k {_limit(old)} → {_limit(new)}, and by its terms it did not fall"
     if before.tier != after.tier:
         return f"now {after.tier} (was {before.tier})"
     own = _greatest(before, after, old, new, up=_rank(after) < _rank(before))
@@ -139,8 +142,12 @@ def _overtaken(after: Trace, old: Explanation, new: Explanation) -> str:
     return "its own terms stayed; others moved"
 
 
+def _limit(explanation: Explanation) -> str:
+    return "none" if explanation.top_k is None else str(explanation.top_k)
+
+
 def _rank(trace: Trace | None) -> float:
-    return np.inf if trace is None or trace.position is None else trace.position
+    return np.inf if trace is None or trace.placed is None else trace.placed
 
 
 def _greatest(
@@ -151,7 +158,7 @@ def _greatest(
     label = _most(*sides, (_scale(old), _scale(new)), up=up)
     if label is None:
         return None
-    words = f"{label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+    words = f"{label} {_product(before, label)} → {_product(after, label)}"
     if label != "retrieval" or before.fused_rank == after.fused_rank:
         return words
     return f"{words} ({_fused_move(before, after)})"
@@ -193,6 +200,18 @@ def _most(
     }
     along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
     return max(along, key=lambda name: abs(along[name])) if along else None
+
+
+def _product(trace: Trace, label: str) -> str:
+    """A term of the final score as its weight × what it weighs, where it is such a product."""
+    value = trace.contributions.get(label)
+    mixed = trace.mixed
+    if value is None or mixed is None or mixed.retrieval is None:
+        return _value(value)
+    parts = (mixed.rerank_weight, mixed.rerank)
+    if label == "retrieval":
+        parts = (mixed.retrieval_weight, mixed.retrieval)
+    return " × ".join(_value(part) for part in parts)
 
 
 def _value(value: float | None) -> str:

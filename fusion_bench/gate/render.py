@@ -1,9 +1,8 @@
-"""A decision as Markdown for a pull request, and as JUnit XML for whatever reads that."""
+"""A decision in words, and as Markdown for a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from xml.etree import ElementTree as ET
 
 from fusion_bench.gate.result import (
     Bound,
@@ -12,21 +11,25 @@ from fusion_bench.gate.result import (
     GoldenResult,
     GuardResult,
     LostDocument,
+    LostQuery,
 )
+from fusion_bench.gate.wish import needed, wish
 from fusion_bench.report.markdown import escape
 from fusion_bench.report.numbers import number
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = [
     "bound",
     "check_row",
-    "fate",
+    "golden_words",
+    "guard_words",
     "headings",
-    "junit",
+    "losses",
     "markdown",
     "name_of",
     "sentence",
     "text",
+    "wishes",
 ]
 
 MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
@@ -86,26 +89,35 @@ def sentence(check: CheckResult) -> str:
         f"mean {number(check.baseline_mean)} → {number(check.candidate_mean)} "
         f"({number(check.difference, signed=True)}, lower bound {number(check.low, signed=True)}, "
         f"max_drop {check.max_drop:g}, p {number(check.p_holm)} after Holm, {check.changed} of "
-        f"{check.queries} queries changed, {check.losses} worse)"
+        f"{counted(check.queries, 'query')} changed, {check.losses} worse)"
     )
     if check.few:
         return f"{words}; fewer than 10 changed, so this holds on these queries only"
     if check.verdict == "inconclusive" and check.detectable is not None:
         words += (
             f"; too noisy to tell: only a drop of {number(check.detectable)} would have been "
-            "called regressed with power .8"
+            f"called regressed with power .8; {needed(check)}"
         )
     return words
 
 
-def _guard(guard: GuardResult) -> str:
+def wishes(result: GateResult) -> Iterator[str]:
+    """Checks that passed although they cannot guard their tolerance."""
+    for check in result.checks:
+        if check.verdict == "pass" and (words := wish(check)) is not None:
+            yield f"! {name_of(check)}: {words}"
+
+
+def guard_words(guard: GuardResult) -> str:
+    """What a guard counted, and what it allows."""
     return (
-        f"{guard.losers} queries ({100 * guard.share:.2f} %) lose more than {guard.lose:g} in "
-        f"{guard.measure}; at most {100 * guard.at_most:g} % may"
+        f"{counted(guard.losers, 'query')} ({100 * guard.share:.2f} %) losing more than "
+        f"{guard.lose:g} in {guard.measure}; at most {100 * guard.at_most:g} % may"
     )
 
 
-def _golden(golden: GoldenResult) -> str:
+def golden_words(golden: GoldenResult) -> str:
+    """Where a golden document stands, and where it must."""
     place = "nowhere" if golden.place is None else f"at {golden.place}"
     return (
         f"query {golden.query!r} has {golden.document!r} {place}; it must be in the top "
@@ -115,18 +127,38 @@ def _golden(golden: GoldenResult) -> str:
 
 def bound(row: Bound) -> str:
     """A guard or a golden query in words, with what became of it."""
-    words = _guard(row) if isinstance(row, GuardResult) else _golden(row)
+    words = guard_words(row) if isinstance(row, GuardResult) else golden_words(row)
     if row.fault is not None:
         return f"{words}: could not be checked: {row.fault}"
     return f"{words}: {'holds' if row.holds else 'broken'}"
 
 
-def fate(document: LostDocument) -> str:
-    """What became of a document."""
+def losses(lost: LostQuery) -> Iterator[str]:
+    """What became of the relevant documents of a query: those that moved, and how many did not."""
+    for document in lost.documents:
+        if document.moved:
+            yield _fate(lost, document)
+    still = sum(not document.moved for document in lost.documents)
+    if still:
+        yield f"{counted(still, 'more relevant document')}: rank unchanged, or in neither list"
+
+
+def _fate(lost: LostQuery, document: LostDocument) -> str:
+    """What became of a document, and by which term."""
     before, after = (
-        "–" if rank is None else str(rank) for rank in (document.before, document.after)
+        _place(*place)
+        for place in (
+            (document.before, document.cut_before, lost.top_k[0]),
+            (document.after, document.cut_after, lost.top_k[1]),
+        )
     )
     return f"{document.document} (grade {document.grade}) {before} → {after}: {document.moved_by}"
+
+
+def _place(rank: int | None, below: int | None, top_k: int | None) -> str:
+    if rank is None and below is not None:
+        return f"{below} (below top_k {top_k})"
+    return "–" if rank is None else str(rank)
 
 
 def text(result: GateResult) -> str:
@@ -137,11 +169,12 @@ def text(result: GateResult) -> str:
         for check in result.checks
         if check.verdict != "pass"
     ]
+    lines += wishes(result)
     lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
     for lost in result.worst:
         change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
         lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
-        lines += [f"    {fate(document)}" for document in lost.documents]
+        lines += [f"    {line}" for line in losses(lost)]
     return shown_lines(lines)
 
 
@@ -164,6 +197,7 @@ def markdown(result: GateResult) -> str:
             for check in result.checks
             if check.verdict != "pass"
         ]
+        lines += [f"- {escape(words)}" for words in wishes(result)]
         lines += [""]
     lines += [*_bounds(result), *_worst(result)]
     return "\n".join(lines).rstrip() + "\n"
@@ -198,7 +232,7 @@ def _worst(result: GateResult) -> Iterator[str]:
             f"- {escape(lost.collection)}, query {escape(lost.query)}: {escape(lost.measure)} "
             f"{number(lost.before)} → {number(lost.after)}"
         )
-        yield from (f"  - {escape(fate(document))}" for document in lost.documents)
+        yield from (f"  - {escape(line)}" for line in losses(lost))
     yield from ("", "</details>", "")
 
 
@@ -210,57 +244,3 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
         cells = [f"{mark} {escape(first)}".strip(), *(escape(cell) for cell in rest)]
         yield f"| {' | '.join(cells)} |"
     yield ""
-
-
-def junit(result: GateResult) -> str:
-    """JUnit XML: one test case a check, guard and golden query.
-
-    A regression is a failure; what could not be checked is an error; what is inconclusive is a
-    failure where the policy blocks, and otherwise skipped with its reason.
-    """
-    suite = ET.Element("testsuite", name=f"fusion-bench gate {shown(result.experiment)}")
-    if result.refused:
-        _case(suite, "baseline", "comparable", error="; ".join(result.refused))
-    for check in result.checks:
-        _check_case(suite, check, blocks=result.on_inconclusive == "fail")
-    for guard in result.guards:
-        broken = None if guard.holds or guard.fault is not None else _guard(guard)
-        name = f"guard {guard.measure} −{guard.lose:g}"
-        _case(suite, guard.collection, name, error=guard.fault, failure=broken, out=bound(guard))
-    for golden in result.golden:
-        broken = None if golden.holds or golden.fault is not None else _golden(golden)
-        name = f"golden {golden.query} {golden.document}"
-        _case(suite, golden.collection, name, error=golden.fault, failure=broken, out=bound(golden))
-    for kind in ("failure", "error", "skipped"):
-        plural = kind if kind == "skipped" else f"{kind}s"
-        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
-    suite.set("tests", str(len(suite.findall("testcase"))))
-    root = ET.Element("testsuites")
-    root.append(suite)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
-    words = sentence(check)
-    unclear = check.verdict == "inconclusive" and check.fault is None
-    _case(
-        suite,
-        check.collection,
-        name_of(check),
-        error=words if check.fault is not None else None,
-        failure=words if check.verdict == "regressed" or (unclear and blocks) else None,
-        skipped=words if unclear and not blocks else None,
-        out=words,
-    )
-
-
-def _case(
-    suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
-) -> None:
-    case = ET.SubElement(suite, "testcase", classname=shown(group), name=shown(name))
-    for kind, message in kinds.items():
-        if message is not None:
-            ET.SubElement(case, kind, message=shown(message))
-    if out is not None:
-        ET.SubElement(case, "system-out").text = shown(out)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fusion_bench.gate.verdict import Verdict
 from fusion_bench.gate_policy import OnInconclusive
+from fusion_bench.text import counted
 
 __all__ = [
     "Bound",
@@ -117,6 +118,8 @@ class LostDocument(Record):
         grade: How relevant.
         before: Old rank; None = not in the list.
         after: New rank; None = not in the list.
+        cut_before: Old rank below ``top_k``; None = the list is not cut above it.
+        cut_after: New rank below ``top_k``; None likewise.
         moved_by: The term that moved it.
     """
 
@@ -124,7 +127,14 @@ class LostDocument(Record):
     grade: int
     before: int | None
     after: int | None
+    cut_before: int | None = None
+    cut_after: int | None = None
     moved_by: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether it stands elsewhere in the list than before."""
+        return self.before != self.after
 
 
 class LostQuery(Record):
@@ -136,6 +146,7 @@ class LostQuery(Record):
         measure: The first measure of the policy.
         before: Its old value.
         after: Its new value.
+        top_k: Where the old and the new list are cut; None = nowhere.
         documents: Its relevant documents, the most relevant first.
     """
 
@@ -144,6 +155,7 @@ class LostQuery(Record):
     measure: str
     before: float
     after: float
+    top_k: tuple[int | None, int | None] = (None, None)
     documents: tuple[LostDocument, ...]
 
 
@@ -200,6 +212,6 @@ class GateResult(Record):
         unchecked = len(faults) + sum(bound.fault is not None for bound in self.bounds)
         words = {0: "passed", 1: "regressed", 2: "could not be checked", 3: "inconclusive"}
         counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in get_args(Verdict))
-        more = f", {len(broken)} guards broken" if broken else ""
+        more = f", {counted(len(broken), 'guard')} broken" if broken else ""
         more += f", {unchecked} could not be made" if unchecked else ""
-        return f"{words[self.exit_code]}: {len(verdicts)} checks ({counts}{more})"
+        return f"{words[self.exit_code]}: {counted(len(verdicts), 'check')} ({counts}{more})"

@@ -31,6 +31,7 @@ from fusion_bench.gate.trial import (
 )
 from fusion_bench.gate.verdict import ALPHA, Verdict
 from fusion_bench.order import FloatArray
+from fusion_bench.text import counted
 
 __all__ = ["Finding", "SelfTest", "self_test"]
 
@@ -119,7 +120,7 @@ def self_test(
     fit = [contest for contest in contests if name_of(contest) not in skipped]
     tries = [trial(contest, alpha / len(contests), alpha, seed) for contest in fit]
     skipped |= {
-        t.name: f"{len(t.sums)} groups are too few for the test ever to reject"
+        t.name: f"{counted(len(t.sums), 'group')}: too few for the test ever to reject"
         for t in tries
         if t.powers.detectable is None
     }

@@ -12,6 +12,7 @@ from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import FEW, Verdict, decide
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import draw_groups, group_codes, holm, randomisation_p, t_quantile
+from fusion_bench.text import counted
 
 __all__ = [
     "RESAMPLES",
@@ -73,7 +74,9 @@ def unfit(contest: Contest) -> str | None:
         return contest.fault
     changed = int((contest.difference != 0).sum())
     if changed < FEW:
-        return f"the two systems differ on {changed} queries, and at least {FEW} are needed"
+        return (
+            f"the two systems differ on {counted(changed, 'query')}, and at least {FEW} are needed"
+        )
     groups = len(np.unique(contest.groups))
     return None if groups > 1 else "one group, so nothing tells the spread"
 

@@ -15,7 +15,7 @@ from fusion_bench.gate.checks import contests
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.selftest import SelfTest, self_test
 
-__all__ = ["partner", "tryout"]
+__all__ = ["duel", "partner", "tryout"]
 
 
 def partner(experiment: Experiment, source: Source, candidate: System, name: str | None) -> System:
@@ -60,6 +60,31 @@ def tryout(
     Returns:
         The self-test, the names of the two systems, and the checks.
     """
+    checks, names = duel(
+        experiment,
+        source,
+        folders=folders,
+        against=against,
+        v2_enabled=v2_enabled,
+        progress=progress,
+    )
+    return self_test(checks, runs=runs, seed=experiment.seed, progress=progress), names, checks
+
+
+def duel(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    against: str | None = None,
+    v2_enabled: bool = True,
+    progress: Progress = no_progress,
+) -> tuple[list[Contest], tuple[str, str]]:
+    """Every check of a policy between two systems of the experiment; arguments as above.
+
+    Returns:
+        The checks, and the names of the other and of the gated system.
+    """
     policy = policy_of(experiment, source)
     candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
     other = partner(experiment, source, candidate, against)
@@ -68,6 +93,4 @@ def tryout(
     values = [
         {arm.name: record(arm, system).arrays() for arm in arms} for system in (other, candidate)
     ]
-    checks = list(contests(policy, arms, values[0], values[1]))
-    found = self_test(checks, runs=runs, seed=experiment.seed, progress=progress)
-    return found, (other.name, candidate.name), checks
+    return list(contests(policy, arms, *values)), (other.name, candidate.name)

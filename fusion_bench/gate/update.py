@@ -52,7 +52,7 @@ def update(
         raise ConfigError("--reason: not UTF-8 text: write it in another way")
     policy = policy_of(experiment, source)
     candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
-    history = _history(baseline)
+    history = _history(baseline, source.path)
     arms = load_arms(experiment, source, [candidate], folders=folders, progress=progress)
     reasons = [reason for arm in arms for reason in unsound(arm, candidate, policy)]
     if reasons:
@@ -88,7 +88,7 @@ def update(
     return written
 
 
-def _history(path: Path) -> tuple[Change, ...]:
+def _history(path: Path, experiment: Path) -> tuple[Change, ...]:
     """The reasons so far; a baseline of an unreadable format must be moved away by hand."""
-    old = read_baseline(path)
+    old = read_baseline(path, experiment)
     return () if old is None else old.history

@@ -17,6 +17,7 @@ from fusion_bench.load.files import load_queries
 from fusion_bench.load.provenance import ListMeta, read_meta
 from fusion_bench.load.spec import DatasetSpec, Inside, read_spec
 from fusion_bench.records import Document, Qrels, Query, Run, ScoreSpace
+from fusion_bench.text import counted
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
 
@@ -114,9 +115,9 @@ class Dataset:
             return None
         why = self.provenance[reranker].degraded[degraded[0]]
         return (
-            f"rerank list {reranker!r} is degraded: {len(degraded)} queries do not have the scores "
-            f"of {self.provenance[reranker].asked} (for example {degraded[0]!r}: {why}): score "
-            "them again, or say 'degraded: accept'"
+            f"rerank list {reranker!r} is degraded: {counted(len(degraded), 'query')} without the "
+            f"scores of {self.provenance[reranker].asked} (for example {degraded[0]!r}: {why}): "
+            "score them again, or say 'degraded: accept'"
         )
 
     def digests(self) -> dict[str, str]:

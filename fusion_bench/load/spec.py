@@ -100,7 +100,14 @@ def find_dataset(name: str, folders: Collection[Path], *, where: str = "") -> Pa
                 return folder / name / FILE
     known = {path.parent.name for folder in folders for path in list_datasets(folder)}
     looked = ", ".join(str(folder) for folder in folders)
-    raise UnknownNameError("dataset", name, known, where=f"{where}: in {looked}".lstrip(": "))
+    raise UnknownNameError(
+        "dataset",
+        name,
+        known,
+        where=f"{where}: in {looked}".lstrip(": "),
+        remedy="name the folder that holds it with --datasets, or give the path of its "
+        "dataset.yaml",
+    )
 
 
 def list_datasets(folder: Path) -> list[Path]:

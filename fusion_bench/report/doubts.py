@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
-from fusion_bench.report.model import Collection, Report
+from fusion_bench.report.judged import judged_alone
+from fusion_bench.report.model import Collection, Report, RunInfo
 from fusion_bench.report.numbers import share as percent
 from fusion_bench.report.tables import ranked
-from fusion_bench.text import shown
+from fusion_bench.strangers import named
+from fusion_bench.text import counted, shown
 
 __all__ = ["doubts", "names_of"]
 
@@ -15,17 +18,23 @@ __all__ = ["doubts", "names_of"]
 UNJUDGED = 0.2
 #: Warn where ties decide the value of more of the queries than this.
 TIED = 0.05
+#: Unjudged queries beyond this part of the evaluated ones are a larger list, and no slip.
+FEW = 0.1
 #: So many names are listed before "and n more".
 LISTED = 3
 
 
 def doubts(report: Report, collection: Collection) -> Iterator[str]:
     """Whatever a reader should know before trusting a number."""
+    if report.settings.get("caveat"):
+        yield str(report.settings["caveat"])
     yield from _switch(report)
     yield from _inputs(collection)
     yield from _scores(collection)
+    yield from _short(collection)
     yield from _unjudged(collection)
     yield from _flips(collection)
+    yield from judged_alone(report, collection)
     yield from _tied(collection)
 
 
@@ -55,8 +64,14 @@ def _inputs(collection: Collection) -> Iterator[str]:
                 else "their candidates have no rerank score"
             )
             yield (
-                f"{shown(run.name)} returned nothing for {run.unanswered:,} judged queries of the "
-                f"dataset: {effect}."
+                f"{shown(run.name)} returned nothing for "
+                f"{counted(run.unanswered, 'judged query')} of the dataset: {effect}."
+            )
+        if _mistaken(run, collection):
+            verb = "is" if run.unjudged_queries == 1 else "are"
+            yield (
+                f"{shown(run.name)} answers {counted(run.unjudged_queries, 'query')} that {verb} "
+                f"not judged, and left out: {shown(named(run.strangers, run.unjudged_queries))}."
             )
     for run in collection.runs:
         if not run.known_documents:
@@ -69,9 +84,18 @@ def _inputs(collection: Collection) -> Iterator[str]:
         padded = run.kind == "run" and run.zero_scores
         if padded and not run.reading.get("drop_zero_scores"):
             yield (
-                f"{shown(run.name)} has {run.zero_scores:,} rows scored exactly 0, most likely "
-                "padding that fusion takes for results: see drop_zero_scores."
+                f"{shown(run.name)} has {counted(run.zero_scores, 'row')} scored exactly 0, most "
+                "likely padding that fusion takes for results: see drop_zero_scores."
             )
+
+
+def _mistaken(run: RunInfo, collection: Collection) -> bool:
+    """Whether unjudged queries look like ids gone wrong: they are few, or resemble judged ones.
+
+    A list that answers many more queries than are judged is nothing out of the ordinary.
+    """
+    few = run.unjudged_queries <= FEW * len(collection.queries)
+    return bool(run.strangers) and (few or any(meant is not None for _, meant in run.strangers))
 
 
 def _scores(collection: Collection) -> Iterator[str]:
@@ -79,11 +103,35 @@ def _scores(collection: Collection) -> Iterator[str]:
     for run in collection.runs:
         if run.degraded:
             yield (
-                f"{shown(run.name)} is degraded: {run.degraded:,} queries of the dataset do not "
-                f"have the scores of {shown(run.provider or 'its provider')}."
+                f"{shown(run.name)} is degraded: {counted(run.degraded, 'query')} of the dataset "
+                f"without the scores of {shown(run.provider or 'its provider')}."
             )
         for note in run.notes:
             yield f"{shown(note[0].upper())}{shown(note[1:])}."
+
+
+def _short(collection: Collection) -> Iterator[str]:
+    """Measures that look deeper than ``top_k`` lets a system's list go."""
+    found: dict[tuple[tuple[str, ...], int], list[str]] = {}
+    for row in ranked(collection):
+        top_k = (row.config or {}).get("top_k")
+        if top_k is not None:
+            deeper = tuple(name for name in collection.measures if _depth(name) > top_k)
+            found.setdefault((deeper, top_k), []).append(row.name)
+    for (measures, top_k), names in found.items():
+        if measures:
+            verb = "is" if len(measures) == 1 else "are"
+            yield (
+                f"{' and '.join(map(shown, measures))} of {names_of(names)} {verb} counted on "
+                f"{counted(top_k, 'document')} (top_k): what is lost there is no fault of the "
+                "ranking."
+            )
+
+
+def _depth(measure: str) -> float:
+    """How many places a measure looks at; without a cutoff, all."""
+    cutoff = measure.rpartition("@")[2]
+    return int(cutoff) if cutoff.isdecimal() else math.inf
 
 
 def _unjudged(collection: Collection) -> Iterator[str]:

@@ -13,7 +13,7 @@ from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["Picture", "escape", "render"]
 
@@ -118,7 +118,7 @@ def _collection(
 def _collection_facts(collection: Collection) -> dict[str, str]:
     groups = len(set(collection.groups))
     return {
-        "queries": f"{len(collection.queries):,} in {groups:,} groups, "
+        "queries": f"{len(collection.queries):,} in {counted(groups, 'group')}, "
         f"{collection.no_relevant:,} of them without a relevant document",
         "split": collection.split or "none: all judged queries",
         "query type": collection.query_type or "all",

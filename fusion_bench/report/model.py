@@ -136,6 +136,7 @@ class RunInfo(Record):
         score_space: What a rerank list's numbers mean.
         unanswered: Judged queries it returned nothing for; they score the measure's default.
         unjudged_queries: Queries it answered that are not judged; ignored.
+        strangers: The first of these, each with the judged query that was perhaps meant.
         duplicates: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows scored exactly 0: padding, more often than not.
         known_documents: Whether any document of a run is judged at all, and any of a rerank list
@@ -153,6 +154,7 @@ class RunInfo(Record):
     score_space: str | None = None
     unanswered: int
     unjudged_queries: int
+    strangers: tuple[tuple[str, str | None], ...] = ()
     duplicates: int
     zero_scores: int
     known_documents: bool = True

@@ -20,7 +20,7 @@ from fusion_bench.report.model import (
     TieResult,
 )
 from fusion_bench.report.numbers import UNADJUSTED, interval, known, number, p_value, share, whole
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = [
     "Column",
@@ -108,9 +108,9 @@ def main(report: Report, collection: Collection) -> Table:
     compared = sum(c.measure == primary for c in collection.comparisons)
     order = (
         f"Best {primary} first. Difference = system - {shown(collection.baseline)} (the baseline), "
-        f"paired over {len(collection.queries):,} queries; p of a paired randomisation test, "
-        f"adjusted by Holm's method over {compared:,} compared systems; w/t/l = queries won, tied "
-        f"and lost against the baseline."
+        f"paired over {counted(len(collection.queries), 'query')}; p of a paired randomisation "
+        f"test, adjusted by Holm's method over {counted(compared, 'compared system')}; w/t/l = "
+        "queries won, tied and lost against the baseline."
     )
     scale = [
         f"{shown(row.name)} ({row.kind}): {shown(row.note)}"

@@ -16,7 +16,7 @@ from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["render"]
 
@@ -52,6 +52,8 @@ def render(report: Report, console: Console) -> None:
     origin = f"{report.provenance.source}, {report.provenance.created}"
     _say(console, shown(report.name), style="bold")
     _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
+    if report.settings.get("description"):
+        _say(console, " ".join(str(report.settings["description"]).split()))
     for collection in report.collections:
         console.print()
         _collection(report, collection, console)
@@ -62,7 +64,7 @@ def _collection(report: Report, collection: Collection, console: Console) -> Non
     if collection.query_type is not None:
         of += f", type {shown(collection.query_type)}"
     name = f"{shown(collection.name)} {shown(collection.version)}"
-    _say(console, f"{name}{of}: {len(collection.queries):,} queries", style="bold")
+    _say(console, f"{name}{of}: {counted(len(collection.queries), 'query')}", style="bold")
     for sentence in sentences(report, collection):
         warns = sentence.kind == "warning"
         _say(console, f"{'!' if warns else '-'} {sentence.text}", style="yellow" if warns else "")

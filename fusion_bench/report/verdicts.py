@@ -13,18 +13,19 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.columns import factorize
 from fusion_bench.report.doubts import doubts
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
 from fusion_bench.report.numbers import interval, number, p_value
+from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
-from fusion_bench.statistics import estimate
-from fusion_bench.text import shown
+from fusion_bench.text import counted, shown
 
 __all__ = ["Sentence", "sentences"]
 
 #: Values closer than this are equal.
 NOISE = 1e-12
+#: What systems are called that all blend in a reranker.
+TOGETHER = "fusion with a reranker"
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ def _rivals(
 ) -> tuple[SystemResult, SystemResult, str] | None:
     """The best fusion and the best source alone, like with like, and what to call the fusions.
 
-    A reranker's merit is not fusion's, so reranked fusions only count where even they lose, or
-    where there are no others.
+    A reranker's merit is not fusion's, so reranked fusions only count where even they lose; where
+    there are no others, nothing can be said about fusion alone.
     """
     rows = [
         row
@@ -160,7 +161,9 @@ def _rivals(
         return None
     single = max(singles, key=lambda row: _mean(collection, row))
     plain = [row for row in fusions if _is_plain(row)]
-    if not plain or plain == fusions or _mean(collection, single) > _mean(collection, fusions[0]):
+    if not plain:
+        return fusions[0], single, TOGETHER
+    if plain == fusions or _mean(collection, single) > _mean(collection, fusions[0]):
         return fusions[0], single, "fusion"
     return plain[0], single, "fusion without a reranker"
 
@@ -177,14 +180,24 @@ def _fusion_or_single(report: Report, collection: Collection) -> Iterator[str]:
     gain, sure, how = _paired(report, collection, fusion, single)
     top, alone = (number(_mean(collection, row)) for row in (fusion, single))
     named = f"the best {kind}, {shown(fusion.name)}, is at {top} ({how})"
-    doubt = "" if sure else "; that may be chance"
-    if abs(gain) <= NOISE:
-        yield f"Fusion gains nothing here: {name} alone is at {alone}, {named}."
-    elif gain < 0:
-        yield f"Fusion loses here: {name} alone ({alone}) beats every {kind}; {named}{doubt}."
-    else:
-        start = "Fusion pays here" if sure else "Fusion is not shown to pay here"
-        yield f"{start}: {name} alone is at {alone}, {named}{doubt}."
+    said = _pays(gain, kind, f"{name} alone", alone, sure=sure)
+    doubt = "" if sure or abs(gain) <= NOISE else "; that may be chance"
+    alas = "; what fusion alone does is not in this experiment" if kind == TOGETHER else ""
+    yield f"{said}{';' if gain < -NOISE else ','} {named}{doubt}{alas}."
+
+
+def _pays(gain: float, kind: str, name: str, mean: str, *, sure: bool) -> str:
+    """What a gain over the best source alone says, up to the best fusion."""
+    together = kind == TOGETHER
+    subject, s = ("Fusion and reranker together", "") if together else ("Fusion", "s")
+    if gain < -NOISE:
+        return f"{subject} lose{s} here: {name} ({mean}) beats every {kind}"
+    verb = f"pay{s}"
+    if gain <= NOISE:
+        verb = f"gain{s} nothing"
+    elif not sure:
+        verb = f"{'are' if together else 'is'} not shown to pay"
+    return f"{subject} {verb} here: {name} is at {mean}"
 
 
 def _paired(
@@ -200,21 +213,10 @@ def _paired(
             p = p_value(found.p_holm, alpha=level(report))
             sure = found.verdict in {"better", "worse"}
             return sign * found.difference, sure, _signed(sign * found.difference, f"Holm p {p}")
-    values = [
-        np.array(row.measures[collection.primary].values, dtype=np.float64)
-        for row in (fusion, single)
-    ]
-    difference = values[0] - values[1]
-    keep = np.isfinite(difference)
-    if not keep.any():
+    values = [row.measures[collection.primary].values for row in (fusion, single)]
+    found_here = paired(report, collection, *values)
+    if found_here is None:
         return 0.0, False, "n/a"
-    found_here = estimate(
-        difference[keep],
-        factorize(collection.groups)[0][keep],
-        alpha=level(report),
-        interval=report.settings.get("interval", "t"),
-        seed=int(report.settings.get("seed", 0)),
-    )
     low, high = found_here.low, found_here.high
     reach = f"{coverage(report)} interval {interval(low, high, signed=True)}, not adjusted"
     return found_here.mean, low > 0 or high < 0, _signed(found_here.mean, reach)
@@ -235,10 +237,10 @@ def _power(collection: Collection) -> Iterator[str]:
         return
     if found.detectable > abs(found.difference):
         groups = len(set(collection.groups))
-        grouped = f" in {groups:,} groups" if groups < len(collection.queries) else ""
+        grouped = f" in {counted(groups, 'group')}" if groups < len(collection.queries) else ""
         yield (
             f"Too few queries to tell {shown(found.candidate)} from the baseline: "
-            f"{len(collection.queries):,} queries{grouped} would show a difference of "
+            f"{counted(len(collection.queries), 'query')}{grouped} would show a difference of "
             f"{number(found.detectable)} or more (power .8), and "
             f"{number(found.difference, signed=True)} was observed."
         )

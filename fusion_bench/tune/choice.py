@@ -19,7 +19,13 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import estimate
 from fusion_bench.tune.splits import BoolArray
 
-__all__ = ["level_with_best", "one_standard_error", "plateau", "sceptical_gains"]
+__all__ = [
+    "believed_at_most",
+    "level_with_best",
+    "one_standard_error",
+    "plateau",
+    "sceptical_gains",
+]
 
 
 #: Queries (or groups) that a sceptic imagines beside the real ones.
@@ -54,10 +60,15 @@ def sceptical_gains(
     for t, row in enumerate(values):
         if (gaps := row - default).any():
             one = estimate(gaps, groups)
-            loss = IMAGINED * math.sqrt(one.groups) * one.standard_error
-            gain = (one.groups * one.mean - loss) / (one.groups + IMAGINED)
+            loss = IMAGINED / math.sqrt(one.groups) * one.standard_error
+            gain = believed_at_most(one.groups) * (one.mean - loss)
             found[t] = gain if math.isfinite(gain) else -math.inf
     return found
+
+
+def believed_at_most(groups: int) -> float:
+    """What a sceptic believes of a mean gain over so many queries (or groups) at most: a share."""
+    return groups / (groups + IMAGINED)
 
 
 def level_with_best(

@@ -37,6 +37,8 @@ __all__ = ["Judge"]
 
 #: Settings drawn for the plateau.
 SAMPLE = 100
+#: What a line search finds, exact or on a grid.
+LINES = frozenset({"polish", "searched"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +212,9 @@ class Judge:
         return model.Plateau(share=share, sample=len(found))
 
     def _polish(self, study: Study, chosen: Trial, tuned: FloatArray) -> model.Polish | None:
-        before = [t for t in study.trials if t.origin != "polish" and not t.failed]
+        before = [t for t in study.trials if t.origin not in LINES and not t.failed]
         best = max(before, key=lambda trial: trial.value)
-        if chosen.origin != "polish" or not chosen.value > best.value:
+        if chosen.origin not in LINES or not chosen.value > best.value:
             return None
         values = self.problem.values([best.params])[0]
         found = self.gain(tuned, values, self.split.held_out)

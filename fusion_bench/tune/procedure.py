@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.space import Params
-from fusion_bench.tune.choice import one_standard_error, sceptical_gains
+from fusion_bench.tune.choice import believed_at_most, one_standard_error, sceptical_gains
 from fusion_bench.tune.folds import Nested, deal, nested
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
@@ -21,6 +21,8 @@ __all__ = ["choose", "cross_validate", "fold_of", "values_of"]
 
 #: Settings evaluated together, so that a large collection's values fit in memory.
 BATCH = 32
+#: Two sums of the same numbers differ by less.
+NOISE = 1e-9
 
 
 def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Trial:
@@ -40,16 +42,21 @@ def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Tri
 
 def _believed(part: Problem, study: Study) -> Trial:
     """The trial that a sceptic gives most; the first of equals, so the default before all."""
-    # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
-    better = [t for t in study.trials if t.value > study.default.value]  # NaN is not
     default = part.values([study.default.params])[0]
     groups = factorize(part.runs.groups)[0]
-    believed = [(0.0, study.default)]
+    share = believed_at_most(len(np.unique(groups)))
+    best = (0.0, 0)
+    # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
+    better = [t for t in study.trials if t.value > study.default.value]  # NaN is not
+    better.sort(key=lambda trial: -trial.value)
     for i in range(0, len(better), BATCH):
         some = better[i : i + BATCH]
+        if share * (some[0].value - study.default.value) < best[0] - NOISE:
+            break
         gains = sceptical_gains(part.values([t.params for t in some]), default, groups)
-        believed += zip(gains.tolist(), some, strict=True)
-    return max(believed, key=lambda found: found[0])[1]
+        found = [(gain, -t.number) for gain, t in zip(gains.tolist(), some, strict=True)]
+        best = max(best, *found)
+    return study.trials[-best[1]]
 
 
 def _nearest(part: Problem, study: Study) -> Trial:

@@ -14,6 +14,11 @@ __all__ = ["tuned_experiment"]
 
 #: What an experiment says beyond its systems, as far as it bears on them.
 KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
+#: Where the dataset has no splits of its own.
+CAVEAT = (
+    "eval takes all queries, those it was tuned on as well: the comparison on held-out queries is "
+    "in tuning.md."
+)
 
 
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
@@ -29,7 +34,9 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     while name in experiment.systems:
         name += " again"
     data: dict[str, Any] = {
-        "description": _description(report),
+        "description": f"{report.system} as it was and as tuned on {report.dataset}: "
+        f"{report.verdict}.",
+        **({} if report.salt is None else {"caveat": CAVEAT}),
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
@@ -38,14 +45,3 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     if report.typed is not None:
         data["systems"][f"{name} by type"] = report.typed.config
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _description(report: TuningReport) -> str:
-    """The verdict, and what not to take for one."""
-    said = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}."
-    if report.salt is None:
-        return said
-    return (
-        f"{said} eval takes all queries, those it was tuned on as well: the comparison on held-out "
-        "queries is in tuning.md."
-    )

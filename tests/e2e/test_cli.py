@@ -138,9 +138,9 @@ def test_without_a_command_help_is_shown(arguments: list[str], capsys: Capture) 
 
 
 def test_dataset_list(root: Path, capsys: Capture) -> None:
-    assert printed(capsys, "dataset", "list") == "tiny  2 runs, 1 rerank lists\n"
+    assert printed(capsys, "dataset", "list") == "tiny  2 runs, 1 rerank list\n"
     edit(root, DATASET, "name: tiny\n", "name: tiny\ndescription: small\n")
-    assert printed(capsys, "dataset", "list").endswith("lists  small\n")
+    assert printed(capsys, "dataset", "list").endswith("list  small\n")
     found = json.loads(printed(capsys, "dataset", "list", "--json"))
     assert found["tiny"]["runs"]["a"]["roles"] == ["keyword"]
     out = printed(capsys, "dataset", "list", "--datasets", "none", "--datasets", "nowhere")
@@ -161,11 +161,14 @@ def test_dataset_show(root: Path, capsys: Capture) -> None:
 
 def test_dataset_check(root: Path, capsys: Capture) -> None:
     path = "datasets/tiny/dataset.yaml"
-    assert printed(capsys, "dataset", "check", "tiny") == f"{path}: every rule holds\n"
+    lines = printed(capsys, "dataset", "check", "tiny").splitlines()
+    assert lines[0] == "judged queries: 4 (split dev: 1, test: 3)"
+    assert len(lines) == 4
+    assert lines[3] == f"{path}: every rule holds; more: fusion-bench dataset show tiny"
     edit(root, A, "q3 Q0 d1 1 5 a\n", "")
     out = printed(capsys, "dataset", "check", "tiny")
-    assert out.startswith("note: run 'a' returned nothing for 1 of 4")
-    assert out.endswith(f"{path}: every rule holds; 1 to know\n")
+    assert "\nnote: run 'a' returned nothing for 1 of 4" in out
+    assert f"\n{path}: every rule holds; 1 note above; more: " in out
 
 
 def test_methods(capsys: Capture) -> None:
@@ -462,7 +465,7 @@ def test_help_imports_nothing_heavy(root: Path) -> None:
     found = loaded("--help", cwd=root)
     assert not found & {"numpy", "pydantic", "rich", "yaml", "pandas"}
     parts = {name.split(".")[1] for name in found if name.startswith("fusion_bench.")}
-    assert parts == {"cli", "errors", "switches"}  # nothing else: `make bench` times it
+    assert parts == {"cli", "errors", "switches", "text"}  # nothing else: `make bench` times it
 
 
 def test_eval_imports_only_what_it_needs(root: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -38,10 +40,13 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, "gate", EXPERIMENT)
     assert (code, out) == (2, "")
     assert "refused: no baseline at reports/baselines/mine.json" in err
+    command = re.findall(r"fusion-bench (gate .*--update --reason \S+)", err)[0]
+    assert shlex.split(command) == ["gate", EXPERIMENT, "--update", "--reason", "…"]
     code, out, err = ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "the start")
     assert (code, err) == (0, "")
     assert f"Written: {BASELINE}: live, update 1: the start" in out
     assert "mine: RR@10 1.0000, nDCG@10 1.0000" in out
+    assert "! mine / RR@10: with 60 queries in 30 groups only drops of" in out
     code, out, err = ran(capsys, "gate", EXPERIMENT)
     assert (code, err) == (0, "")
     assert out.endswith("passed: 4 checks (4 pass, 0 regressed, 0 inconclusive)\n")
@@ -53,6 +58,17 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert "d11 (grade 1) 1 → 4: no source in use" not in out
     assert "would have been" not in out
     assert out.endswith("regressed: 4 checks (0 pass, 4 regressed, 0 inconclusive)\n")
+
+
+def test_a_loser_that_top_k_cuts_keeps_its_rank_and_its_term(root: Path, capsys: Capture) -> None:
+    live = "live: {runs: [b], blend: {method: linear, reranker: r, beta: %s}, top_k: %s}"
+    edit(root, EXPERIMENT, "live: {runs: [a]}", live % ("1.0", 10))
+    assert ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")[0] == 0
+    edit(root, EXPERIMENT, live % ("1.0", 10), live % ("0.001", 2))
+    code, out, _ = ran(capsys, "gate", EXPERIMENT)
+    assert code == 1
+    # b has d2 at 3 of 5, the reranker first
+    assert "    d2 (grade 1) 1 → 3 (below top_k 2): rerank r 1 × 0.9 → 0.001 × 0.9\n" in out
 
 
 def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
@@ -97,6 +113,8 @@ def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
     assert ran(capsys, "gate", EXPERIMENT, *path, "--update", "--reason", "r", "--json")[0] == 0
     assert (root / "kept/old.json").exists()
     assert ran(capsys, "gate", EXPERIMENT, *path)[0] == 0
+    _, _, err = ran(capsys, "gate", EXPERIMENT, "--baseline", "a b.json")
+    assert f"gate {EXPERIMENT} --baseline 'a b.json' --update --reason" in " ".join(err.split())
     assert ran(capsys, "gate", EXPERIMENT)[0] == 2
 
 
@@ -142,7 +160,10 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, *command)
     assert (code, err) == (0, "")
     assert "rank 1, score 0.9, weight 1 (keyword)" in out
-    assert "0.7 × rerank 0.8  r: raw 0.8" in out
+    assert out.startswith("live on query q3: 5 candidates\nn0: at 1, score ")
+    assert "  rerank r                 +0.56  0.7 × 0.8  raw 0.8\n" in out
+    assert "  0.3 × 0.0320184  the fused score\n" in out
+    assert "ranked" not in out
     assert "n0 stands above d3" in out
     code, out, _ = ran(capsys, *command, "--against", "n3", "--json")
     found = json.loads(out)
@@ -153,7 +174,8 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["q99"], "no query 'q99' among the 60 judged ones; did you mean"),
+        (["q99"], "mine.yaml: dataset 'mine': no query 'q99' among the 60 judged ones; did you"),
+        (["x"], "among the 60 judged ones: for another experiment, say --experiment FILE"),
         (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
         (["q1", "--against", "d1"], "needs a DOCUMENT to hold against"),
         (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),

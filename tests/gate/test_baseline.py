@@ -93,8 +93,10 @@ def test_an_edit_by_hand_is_refused(tmp_path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(DataError, match=r"mine\.json: changed since it was written .* --update"):
+    with pytest.raises(DataError, match=r"mine\.json: changed since .*move it away.* --update"):
         read_baseline(path)
+    with pytest.raises(DataError, match=r"fusion-bench gate e/x\.yaml --baseline \S+ --update"):
+        read_baseline(path, Path("e/x.yaml"))
 
 
 def test_a_change_of_layout_alone_is_no_edit(tmp_path: Path) -> None:

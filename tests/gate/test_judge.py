@@ -338,7 +338,7 @@ def test_degraded_rerank_scores(root: Path) -> None:
     reranked(root)
     written(root)
     degrade(root)
-    reason = "mine: rerank list 'r' is degraded: 1 queries do not have the scores of one/model"
+    reason = "mine: rerank list 'r' is degraded: 1 query without the scores of one/model"
     assert reason in refusal(root)
     assert "'q1': one/model timed out" in refusal(root)
     with pytest.raises(FusionBenchError, match="no baseline written: mine: rerank list 'r'"):

@@ -56,13 +56,14 @@ CASES: list[tuple[str, Explanation, Explanation, str]] = [
         "d3",
         under("a", top_k=3),
         under("a", "b", top_k=1, **rrf(b=0.1)),
-        "now ranked; cut by top_k (was ranked)",
+        "top_k 3 → 1, and by its terms it did not fall",
     ),
+    ("d3", under("a"), under("a", top_k=1), "top_k none → 1, and by its terms it did not fall"),
     (
         "d1",
         under("a", blend=LINEAR),
         under("a", "b", blend=LINEAR, **rrf(b=9)),
-        "retrieval 0.5 → ",
+        "retrieval 0.5 × 1 → 0.5 × 0.3333 ",
     ),
 ]
 

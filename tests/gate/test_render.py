@@ -8,7 +8,8 @@ import pytest
 
 from fusion_bench.cli._app import console
 from fusion_bench.cli._gate_table import render
-from fusion_bench.gate.render import check_row, headings, junit, markdown, sentence, text
+from fusion_bench.gate.junit import junit
+from fusion_bench.gate.render import check_row, headings, losses, markdown, sentence, text
 from fusion_bench.gate.result import (
     CheckResult,
     GateResult,
@@ -156,13 +157,53 @@ def test_the_headline_counts_everything() -> None:
         (
             check(verdict="inconclusive"),
             "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
-            "power .8",
+            "power .8; about 3,600 queries would be needed",
         ),
         (check(verdict="regressed"), "40 of 100 queries changed, 10 worse)"),
     ],
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
     assert sentence(given).endswith(words)
+
+
+def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "! mine / nDCG@10: with 100 queries only drops of 0.0300 or more are seen 4 times in 5; "
+        "max_drop 0.005 is a wish: about 3,600 queries would be needed"
+    )
+    render(FULL, console())
+    assert words in capsys.readouterr().out
+    assert words in text(FULL)
+    assert markdown(FULL).count("is a wish") == 1
+    sure = result(checks=(check(detectable=0.0074), check(verdict="regressed")))
+    assert "is a wish" not in text(sure) + markdown(sure)
+
+
+def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> None:
+    def document(name: str, before: int | None, after: int | None, **cut: int) -> LostDocument:
+        return LostDocument(
+            document=name, grade=3, before=before, after=after, moved_by="why", **cut
+        )
+
+    lost = LostQuery(
+        collection="mine",
+        query="q",
+        measure="nDCG@10",
+        before=1.0,
+        after=0.0,
+        top_k=(None, 10),
+        documents=(
+            document("d", 1, None, cut_after=27),
+            document("e", 2, None),
+            document("f", 3, 3),
+            document("g", None, None, cut_after=30),
+        ),
+    )
+    assert list(losses(lost)) == [
+        "d (grade 3) 1 → 27 (below top_k 10): why",
+        "e (grade 3) 2 → –: why",
+        "2 more relevant documents: rank unchanged, or in neither list",
+    ]
 
 
 def test_a_row_has_a_cell_for_every_heading() -> None:

@@ -242,14 +242,31 @@ def test_a_reranker_is_no_merit_of_fusion() -> None:
     plain = fused("plain", 0.6, 0.5)
     text = fusion(BASE, reranked, plain, found=[compared("reranked", 0.45), compared("plain", 0.1)])
     assert "the best fusion without a reranker, plain, is at 0.5500" in text
-    # … unless there is no other, or even it loses
-    text = fusion(BASE, reranked, found=[compared("reranked", 0.45)])
-    assert "the best fusion, reranked, is at 0.9000" in text
+    # … unless even it loses
     weak = fused("reranked", 0.3, 0.3, blend="replace")
     weaker = fused("plain", 0.2, 0.2)
     text = fusion(BASE, weak, weaker, found=[compared("reranked", -0.15), compared("plain", -0.2)])
     assert text.startswith("Fusion loses here: base alone (0.4500) beats every fusion;")
     assert "the best fusion, reranked, is at 0.3000" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "start"),
+    [
+        (0.9, "better", "Fusion and reranker together pay here: base alone is at 0.4500, "),
+        (0.9, "no difference shown", "Fusion and reranker together are not shown to pay here: "),
+        (0.2, "worse", "Fusion and reranker together lose here: base alone (0.4500) beats every "),
+        (0.45, "identical", "Fusion and reranker together gain nothing here: base alone is at "),
+    ],
+)
+def test_where_everything_is_reranked_nothing_is_said_of_fusion_alone(
+    value: float, verdict: str, start: str
+) -> None:
+    row = fused("reranked", value, value, blend="position_aware")
+    text = fusion(BASE, row, found=[compared("reranked", value - 0.45, verdict)])
+    assert text.startswith(start)
+    assert f"the best fusion with a reranker, reranked, is at {value:.4f}" in text
+    assert text.endswith("; what fusion alone does is not in this experiment.")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +295,7 @@ FEW = (
         (
             [compared("high", 0.4, detectable=0.5)],
             {"groups": ("g", "g")},
-            FEW.replace("2 queries", "2 queries in 1 groups"),
+            FEW.replace("2 queries", "2 queries in 1 group"),
         ),
         ([compared("high", 0.4, detectable=0.39)], {}, None),
         ([compared("high", 0.4)], {}, None),
@@ -337,7 +354,7 @@ def test_the_switch() -> None:
         (
             run("r", rerank=True, unanswered=1, zero_scores=5),
             [
-                "r returned nothing for 1 judged queries of the dataset: their candidates have no "
+                "r returned nothing for 1 judged query of the dataset: their candidates have no "
                 "rerank score."
             ],
         ),
@@ -352,7 +369,7 @@ def test_the_switch() -> None:
         (
             run("r", rerank=True, degraded=3, notes=["rerank list 'r\n' is squeezed"]),
             [
-                "r is degraded: 3 queries of the dataset do not have the scores of its provider.",
+                "r is degraded: 3 queries of the dataset without the scores of its provider.",
                 "Rerank list 'r\\n' is squeezed.",
             ],
         ),
@@ -360,6 +377,22 @@ def test_the_switch() -> None:
 )
 def test_input_lists(info: RunInfo, texts: list[str]) -> None:
     assert said(collection(BASE, runs=(info,)), "warning") == texts
+
+
+@pytest.mark.parametrize(
+    ("count", "strangers", "text"),
+    [
+        (1, (("Q5", "q05"),), "a answers 1 query that is not judged, and left out: 'Q5' (did you "),
+        (400, (("Q5", "q05"), ("x", None)), "a answers 400 queries that are not judged, and left "),
+        (400, (("x", None),), None),  # a larger list: nothing out of the ordinary
+    ],
+)
+def test_queries_that_are_not_judged(
+    count: int, strangers: tuple[tuple[str, str | None], ...], text: str | None
+) -> None:
+    info = run().model_copy(update={"unjudged_queries": count, "strangers": strangers})
+    found = said(collection(BASE, runs=(info,)), "warning")
+    assert (not found) if text is None else found[0].startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -385,6 +418,62 @@ def test_unjudged(shares: Sequence[float | None], judgments: str, names: str | N
         [text] = texts
         assert text.startswith("More than 20")
         assert text.endswith(f"is unjudged for {names}: good documents may count as bad.")
+
+
+def test_what_top_k_hides_from_a_measure_is_said() -> None:
+    def cut(row: SystemResult, top_k: int | None) -> SystemResult:
+        return row.model_copy(update={"config": {**(row.config or {}), "top_k": top_k}})
+
+    deep = dict.fromkeys((PRIMARY, "R@100", "AP"), BASE.measures[PRIMARY])
+    rows = [
+        cut(row.model_copy(update={"measures": deep}), top_k)
+        for row, top_k in [(BASE, None), (HIGH, 10), (LOW, 10), (system("one", 0.1, 0.1), 100)]
+    ]
+    found = [compared(name) for name in ("high", "low", "one")]
+    made = collection(*rows, comparisons=found, measures=(PRIMARY, "R@100", "AP"))
+    end = "(top_k): what is lost there is no fault of the ranking."
+    assert said(made, "warning") == [
+        f"R@100 and AP of high and low are counted on 10 documents {end}",
+        f"AP of one is counted on 100 documents {end}",
+    ]
+    shallow = collection(BASE, cut(HIGH, 10), comparisons=[compared("high")])
+    assert said(shallow, "warning") == []
+
+
+def alone(high: Sequence[float], verdict: str = "better", **changes: object) -> list[str]:
+    """What is said of a shown difference of 0.4 where judged documents alone give these."""
+    rows = [
+        system("base", 0.1, 0.1, 0.1, judged_only=[0.0, 0.0, 0.0]),
+        system("high", 0.5, 0.5, 0.5, judged_only=high),
+    ]
+    found = [compared("high", 0.4, verdict, low=0.3, high=0.5)]
+    return said(collection(*rows, comparisons=found, **changes), "warning")
+
+
+def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
+    [text] = alone([0.02, 0.03, 0.01])
+    assert text.startswith(
+        "Over judged documents alone the difference of high to the baseline is +0.0200 "
+        "[-0.0048, +0.0448], not +0.4000: much of it is judged documents standing above unjudged "
+    )
+    assert text.endswith("set judgments: complete.")
+    assert len(alone([0.9, -0.1, 0.1])) == 1  # 0.3 is more than half, but its interval holds 0
+
+
+def test_when_judged_documents_alone_are_not_spoken_of() -> None:
+    assert alone([0.3, 0.31, 0.29]) == []
+    assert alone([0.02, 0.03, 0.01], "no difference shown") == []
+    assert alone([0.02, 0.03, 0.01], judgments="complete") == []
+    assert alone([0.02, 0.03, 0.01], knows_not_relevant=False) == []
+
+
+def test_of_several_the_least_is_named_and_the_rest_counted() -> None:
+    rows = [system("base", 0.1, 0.1, judged_only=[0.0, 0.0])]
+    rows += [system(f"s{i}", 0.5, 0.5, judged_only=[i / 100, i / 100]) for i in (3, 1, 2)]
+    found = [compared(f"s{i}", 0.4, "better", low=0.3, high=0.5) for i in (3, 1, 2)]
+    [text] = said(collection(*rows, comparisons=found), "warning")
+    assert "difference of s1 to" in text
+    assert text.endswith("The same goes for 2 other systems.")
 
 
 def test_flips() -> None:

@@ -15,10 +15,11 @@ from fusion_bench.load.dataset import DatasetSpec
 from fusion_bench.records import Qrels
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
+from fusion_bench.tune import procedure
 from fusion_bench.tune.choice import sceptical_gains
 from fusion_bench.tune.folds import Nested
 from fusion_bench.tune.judge import Judge
-from fusion_bench.tune.log import Trial
+from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose, cross_validate, values_of
 from fusion_bench.tune.search import Study, search
@@ -149,12 +150,13 @@ def test_a_search_that_finds_nothing_keeps_the_default(base: Problem, split: Spl
     assert found.importances == ()
 
 
-def test_a_polished_trial_is_compared_with_the_best_before_it(
-    base: Problem, split: Split, study: Study
+@pytest.mark.parametrize("origin", ["polish", "searched"])
+def test_what_a_line_found_is_compared_with_the_best_before_it(
+    base: Problem, split: Split, study: Study, origin: Origin
 ) -> None:
     params = {**study.best.params, "fusion.weights.bad": 0.0}
     value = float(base.values([params])[0][split.tune].mean())
-    better = Trial(len(study.trials), params, max(value, study.best.value + 1e-6), "polish")
+    better = Trial(len(study.trials), params, max(value, study.best.value + 1e-6), origin)
     by_mean = TUNING.model_copy(update={"choose": "best"})
     found = reported(base, split, Study((*study.trials, better)), None, by_mean)
     assert found.choice.trial == better.number
@@ -182,9 +184,11 @@ def test_the_one_standard_error_rule_stays_near_the_default(
     assert chosen.choice.trial == near.number
 
 
+@pytest.mark.parametrize("batch", [1, 3, 32])  # small ones stop before the worst trials
 def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
-    base: Problem, split: Split, study: Study
+    base: Problem, split: Split, study: Study, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(procedure, "BATCH", batch)
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
     with_failed = Study((*study.trials, failed))
     part = base.restricted(split.tune)

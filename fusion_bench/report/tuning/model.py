@@ -167,7 +167,7 @@ class Importance(Record):
 
 
 class Polish(Record):
-    """What the exact line search added to the best trial before it.
+    """What the line search added to the best trial before it.
 
     Attributes:
         tune: Mean difference on the tuning queries.

@@ -147,7 +147,7 @@ def _polish(tuning: TuningReport) -> Iterator[str]:
     tune, found = tuning.polish.tune, tuning.polish.held_out
     low, high = found.low, found.high
     said = (
-        f"The exact line search added {number(tune, signed=True)} to the best sampled trial on the "
+        f"The line search added {number(tune, signed=True)} to the best sampled trial on the "
         "tuning queries"
     )
     if low is not None and high is not None and (low > 0 or high < 0):

@@ -1,0 +1,75 @@
+"""``rerank --simulate``: a stored list under failures and deadlines."""
+
+from __future__ import annotations
+
+import json as encoder
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from fusion_bench.cli._app import require_folder
+from fusion_bench.cli._progress import progress_bar
+from fusion_bench.cli._say import say_written
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluate import System
+    from fusion_bench.rerank.config import RerankConfig
+    from fusion_bench.rerank.studies import Study
+
+__all__ = ["safe", "simulated"]
+
+
+def safe(name: str) -> str:
+    """A name as a part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
+
+
+def simulated(
+    path: Path,
+    system: System,
+    config: RerankConfig,
+    changes: list[str],
+    measure: str,
+    names: dict[str, str | None],
+    out: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Say what failures and deadlines would do to a stored list, and write it down."""
+    from fusion_bench.cli._study import print_study
+    from fusion_bench.config import validated
+    from fusion_bench.rerank.config import overridden
+    from fusion_bench.rerank.quality import quality_of
+    from fusion_bench.rerank.settings import Settings
+    from fusion_bench.rerank.simulate import study
+    from fusion_bench.rerank.simulation import Simulation
+
+    name = f"simulate-{safe(f'{path.parent.name}-{system.name}')}"
+    folder = require_folder(out or Path("reports/rerank") / name)
+    given = overridden(config.simulation.model_dump(), changes)
+    spec = validated(Simulation, given, lambda place: "--set " + ".".join(map(str, place)))
+    # What is weighed is the production profile, unless a file says otherwise.
+    settings = config.resolved_settings() if config.settings else Settings.of("production")
+    quality = quality_of(path, system, measure=measure, **names)
+    with progress_bar() as show:
+        found = study(quality, spec, settings, lambda n, of: show("simulating", n, of))
+    written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
+    if json:
+        typer.echo(encoder.dumps(found.as_json()))
+        return
+    print_study(found)
+    say_written(written)
+
+
+def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
+    from fusion_bench.files import write_whole
+    from fusion_bench.report.degradation import degradation
+    from fusion_bench.report.plots import png
+
+    picture = png(degradation(found.as_json(), f"Degradation of {title}"))
+    data = f"{encoder.dumps(found.as_json(), indent=1)}\n".encode()
+    return [
+        write_whole(folder / "simulation.json", data),
+        write_whole(folder / "simulation.png", picture),
+    ]

@@ -1,0 +1,65 @@
+"""A decision as JUnit XML, for whatever reads that."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from fusion_bench.gate.render import bound, golden_words, guard_words, name_of, sentence
+from fusion_bench.gate.result import CheckResult, GateResult
+from fusion_bench.text import shown
+
+__all__ = ["junit"]
+
+
+def junit(result: GateResult) -> str:
+    """JUnit XML: one test case a check, guard and golden query.
+
+    A regression is a failure; what could not be checked is an error; what is inconclusive is a
+    failure where the policy blocks, and otherwise skipped with its reason.
+    """
+    suite = ET.Element("testsuite", name=f"fusion-bench gate {shown(result.experiment)}")
+    if result.refused:
+        _case(suite, "baseline", "comparable", error="; ".join(result.refused))
+    for check in result.checks:
+        _check_case(suite, check, blocks=result.on_inconclusive == "fail")
+    for guard in result.guards:
+        broken = None if guard.holds or guard.fault is not None else guard_words(guard)
+        name = f"guard {guard.measure} −{guard.lose:g}"
+        _case(suite, guard.collection, name, error=guard.fault, failure=broken, out=bound(guard))
+    for golden in result.golden:
+        broken = None if golden.holds or golden.fault is not None else golden_words(golden)
+        name = f"golden {golden.query} {golden.document}"
+        _case(suite, golden.collection, name, error=golden.fault, failure=broken, out=bound(golden))
+    for kind in ("failure", "error", "skipped"):
+        plural = kind if kind == "skipped" else f"{kind}s"
+        suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
+    words = sentence(check)
+    unclear = check.verdict == "inconclusive" and check.fault is None
+    _case(
+        suite,
+        check.collection,
+        name_of(check),
+        error=words if check.fault is not None else None,
+        failure=words if check.verdict == "regressed" or (unclear and blocks) else None,
+        skipped=words if unclear and not blocks else None,
+        out=words,
+    )
+
+
+def _case(
+    suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
+) -> None:
+    case = ET.SubElement(suite, "testcase", classname=shown(group), name=shown(name))
+    for kind, message in kinds.items():
+        if message is not None:
+            ET.SubElement(case, kind, message=shown(message))
+    if out is not None:
+        ET.SubElement(case, "system-out").text = shown(out)

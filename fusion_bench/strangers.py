@@ -1,0 +1,54 @@
+"""Query ids that the judgements do not have, and the judged ones that were perhaps meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+
+__all__ = ["SHOWN", "Stranger", "named", "strangers"]
+
+#: A query id, and the judged id that was perhaps meant; None = no such.
+Stranger = tuple[str, str | None]
+
+#: So many are named.
+SHOWN = 3
+#: Beyond so many ids on a side only the same letters and numbers are looked for.
+LOOKED_THROUGH = 2_000
+#: Ids less alike than this are two queries.
+ALIKE = 0.8
+
+
+def strangers(returned: Collection[str], judged: Collection[str]) -> tuple[Stranger, ...]:
+    """The first ids that are not judged: those first that resemble a judged one.
+
+    Args:
+        returned: Ids of a list.
+        judged: Ids of the judgements. One that the list has as well is not what was meant.
+    """
+    unknown = sorted(set(returned).difference(judged))
+    free = sorted(set(judged).difference(returned))
+    same = {_plain(name): name for name in reversed(free)}
+    near = {name: same[_plain(name)] for name in unknown if _plain(name) in same}
+    if len(unknown) <= LOOKED_THROUGH >= len(free):
+        for name in unknown[: SHOWN * SHOWN]:
+            close = difflib.get_close_matches(name, free, n=1, cutoff=ALIKE)
+            near |= dict.fromkeys([name], close[0]) if close and name not in near else {}
+    order = sorted(unknown, key=lambda name: name not in near)
+    return tuple((name, near.get(name)) for name in order[:SHOWN])
+
+
+def named(found: Collection[Stranger], total: int) -> str:
+    """``'Q5' (did you mean 'q05'?), 'x' and 7 more``."""
+    words = [
+        repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
+        for name, meant in found
+    ]
+    more = f" and {total - len(found):,} more" if total > len(found) else ""
+    return ", ".join(words) + more
+
+
+def _plain(name: str) -> str:
+    """Without case, leading zeros of numbers, and anything but letters and digits."""
+    parts = re.findall(r"[^\W\d_]+|\d+", name.casefold())
+    return " ".join(part.lstrip("0") or "0" if part.isdecimal() else part for part in parts)
