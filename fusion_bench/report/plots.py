@@ -104,7 +104,7 @@ def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure
         figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
         axes.set_xlabel(
             f"{plain(measure)}: mean and {100 - 100 * alpha:.6g} % interval of each system alone\n"
-            "colours go by the paired test, which sees differences where such intervals overlap"
+            f"{_caption(collection, measure)}"
         )
         figure.suptitle(_title(collection, measure), fontsize=11, fontweight="bold")
     return figure
@@ -179,6 +179,13 @@ def _title(collection: Collection, measure: str) -> str:
 
 def _value(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def _caption(collection: Collection, measure: str) -> str:
+    """What an eye could take for a contradiction."""
+    if measure == collection.primary:
+        return "colours go by the paired test, which sees differences where such intervals overlap"
+    return f"in the order of the tables, which is that of {plain(collection.primary)}"
 
 
 def _as_in_tables(collection: Collection) -> list[SystemResult]:

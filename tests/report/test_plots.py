@@ -297,7 +297,10 @@ def test_pictures_of_all_measures_are_in_the_order_of_the_tables() -> None:
     order = names(bars(collection, PRIMARY))
     assert len(collection.measures) > 1
     for measure in collection.measures:
-        assert names(bars(collection, measure)) == order
+        figure = bars(collection, measure)
+        assert names(figure) == order
+        said = "colours go by" if measure == PRIMARY else f"which is that of {PRIMARY}"
+        assert said in figure.axes[0].get_xlabel()
 
 
 def test_the_last_tick_of_a_panel_is_there() -> None:
