@@ -29,7 +29,8 @@ def strangers(returned: Collection[str], judged: Collection[str]) -> tuple[Stran
     unknown = sorted(set(returned).difference(judged))
     free = sorted(set(judged).difference(returned))
     same = {_plain(name): name for name in reversed(free)}
-    near = {name: same[_plain(name)] for name in unknown if _plain(name) in same}
+    looked = unknown if same else []
+    near = {name: same[plain] for name in looked if (plain := _plain(name)) in same}
     if len(unknown) <= LOOKED_THROUGH >= len(free):
         for name in unknown[: SHOWN * SHOWN]:
             close = difflib.get_close_matches(name, free, n=1, cutoff=ALIKE)
