@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from benchmarks.__main__ import parts
 from benchmarks.cases import Size
@@ -14,7 +15,7 @@ from benchmarks.engine import MEASURES, ours
 from benchmarks.front import areas
 from benchmarks.scaling import slope
 from benchmarks.synthetic import aligned
-from benchmarks.table import draw, markdown, put
+from benchmarks.table import draw, markdown, panel, put
 from benchmarks.timing import Row, seconds
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.evaluate import Scores
@@ -108,6 +109,21 @@ def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     draw({"Title": ROWS}, tmp_path / "made" / "bench.png")
     assert (tmp_path / "made" / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_rows_are_named_by_what_tells_them_apart() -> None:
+    rows: list[Row] = [
+        {"size": "3 × 4", "weights": "equal", "ranx ms": 2.0, "one ratio": 1.0},
+        {"size": "3 × 4", "weights": "unequal", "ranx ms": 2.0, "one ratio": 1.0},
+    ]
+    axes = Figure().subplots()
+    panel(axes, "RRF", rows)
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "equal weights",
+        "unequal weights",
+    ]
+    assert axes.get_title("left") == "RRF, against ranx"
+    assert axes.get_legend_handles_labels()[1] == ["one configuration alone"]
 
 
 def test_a_slope_of_two_is_found() -> None:

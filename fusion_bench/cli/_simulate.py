@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from fusion_bench.cli._app import require_folder
-from fusion_bench.cli._rerank_output import print_rows
-from fusion_bench.cli._say import say, say_written
+from fusion_bench.cli._progress import progress_bar
+from fusion_bench.cli._say import say_written
 
 if TYPE_CHECKING:
     from fusion_bench.evaluate import System
     from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.simulate import Study
+    from fusion_bench.rerank.studies import Study
 
 __all__ = ["safe", "simulated"]
 
@@ -37,6 +37,7 @@ def simulated(
     json: bool,
 ) -> None:
     """Say what failures and deadlines would do to a stored list, and write it down."""
+    from fusion_bench.cli._study import print_study
     from fusion_bench.config import validated
     from fusion_bench.rerank.config import overridden
     from fusion_bench.rerank.quality import quality_of
@@ -51,14 +52,13 @@ def simulated(
     # What is weighed is the production profile, unless a file says otherwise.
     settings = config.resolved_settings() if config.settings else Settings.of("production")
     quality = quality_of(path, system, measure=measure, **names)
-    found = study(quality, spec, settings)
+    with progress_bar() as show:
+        found = study(quality, spec, settings, lambda n, of: show("simulating", n, of))
     written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
     if json:
         typer.echo(encoder.dumps(found.as_json()))
         return
-    print_rows("by failure rate", found.as_json()["by_failure"])
-    print_rows("by deadline, nothing failing", found.as_json()["by_budget"])
-    say(found.answer)
+    print_study(found)
     say_written(written)
 
 

@@ -14,10 +14,10 @@ __all__ = ["degradation"]
 
 #: By (breaker, fallback): label, colour, marker, line.
 LINES = {
-    (False, False): ("neither", RED, "v", ":"),
+    (False, False): ("without either", RED, "v", ":"),
     (True, False): ("breaker", ORANGE, "s", "-."),
-    (False, True): ("fallback", GREEN, "D", "--"),
-    (True, True): ("breaker and fallback", BLUE, "o", "-"),
+    (False, True): ("second provider", GREEN, "D", "--"),
+    (True, True): ("breaker and second provider", BLUE, "o", "-"),
 }
 
 
@@ -29,16 +29,22 @@ def degradation(study: Mapping[str, Any], title: str) -> Figure:
         title: What was simulated.
     """
     with styled():
-        figure = new_figure(12.0, 4.2)
+        figure = new_figure(12.0, 4.6)
         axes = figure.subplots(1, 3)
         figure.suptitle(title, fontsize=10, x=0.01, ha="left")
         _by_failure(axes[0], study["by_failure"], "quality", f"expected {study['measure']}")
         _by_failure(
-            axes[1], study["by_failure"], "p95", "reranking, ms: 95th percentile (thin: mean)"
+            axes[1], study["by_failure"], "mean", "reranking, ms: mean (thin: 95th percentile)"
         )
-        _by_failure(axes[1], study["by_failure"], "mean", "", thin=True)
+        _by_failure(axes[1], study["by_failure"], "p95", "", thin=True)
+        axes[1].set_ylim(bottom=0)
         _bounds(axes[0], study)
-        axes[0].legend(fontsize=8, loc="lower left")
+        figure.legend(
+            *axes[0].get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=4,
+            frameon=False,
+        )
         _by_budget(axes[2], study["by_budget"], str(study["measure"]))
     return figure
 
@@ -64,13 +70,17 @@ def _by_failure(
 ) -> None:
     for (breaker, fallback), (name, colour, marker, dashes) in LINES.items():
         mine = [p for p in points if (p["breaker"], p["fallback"]) == (breaker, fallback)]
+        if not mine:
+            continue
+        alone = not (breaker or fallback)  # drawn larger, as others may cover it
         axes.plot(
             [100 * point["failure_rate"] for point in mine],
             [point[value] for point in mine],
             color=colour,
             marker="" if thin else marker,
+            mfc="none" if alone else colour,
             ls=dashes,
-            ms=4,
+            ms=8 if alone else 4,
             lw=0.8 if thin else 1.4,
             label=None if thin else name,
         )
@@ -80,15 +90,13 @@ def _by_failure(
 
 
 def _by_budget(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:
-    """Quality by deadline; beside each point the 95th percentile of the latency."""
+    """Quality by deadline; below each deadline the 95th percentile of the latency."""
     places = range(len(points))
     axes.plot(places, [point["quality"] for point in points], color=BLUE, marker="o", ms=4, lw=1.2)
-    for place, point in zip(places, points, strict=True):
-        where, text = (place, point["quality"]), f"{point['p95']:.0f} ms"
-        axes.annotate(
-            text, where, xytext=(0, -12), textcoords="offset points", ha="center", fontsize=8
-        )
-    budgets = (point["budget_ms"] for point in points)
-    axes.set_xticks(places, ["none" if b is None else f"{b:g}" for b in budgets])
-    axes.set_xlabel("deadline, ms (beside each point: 95th percentile)")
+    names = [
+        f"{'none' if p['budget_ms'] is None else format(p['budget_ms'], 'g')}\n({p['p95']:.0f})"
+        for p in points
+    ]
+    axes.set_xticks(places, names)
+    axes.set_xlabel("deadline, ms (below: 95th percentile of latency)")
     axes.set_ylabel(f"expected {measure}, nothing failing")

@@ -19,7 +19,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from fusion_bench.order import FloatArray
@@ -85,14 +84,14 @@ def png(figure: Figure) -> bytes:
 
 
 def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure:
-    """Means with intervals, best on top, and what to hold them against.
+    """Means with intervals, in the order of the tables, and what to hold them against.
 
     Args:
         collection: What was found.
         measure: One of its measures. Only on the primary one do marks tell real differences.
         alpha: 1 − coverage of the intervals.
     """
-    rows = _by_mean(collection, measure)
+    rows = _as_in_tables(collection)
     marks = [_mark(collection, measure, row) for row in rows]
     with styled():
         figure = new_figure(WIDTH, 2.1 + ROW * len(rows) + 0.1 * len(set(marks)))
@@ -103,7 +102,10 @@ def bars(collection: Collection, measure: str, *, alpha: float = 0.05) -> Figure
         seen = {MARKS[mark][3]: _handle(mark) for mark in MARKS if mark in marks}
         handles = [*seen.values(), *_reference_lines(axes, collection, measure)]
         figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-        axes.set_xlabel(f"{plain(measure)}: mean and {100 - 100 * alpha:.6g} % interval")
+        axes.set_xlabel(
+            f"{plain(measure)}: mean and {100 - 100 * alpha:.6g} % interval of each system alone\n"
+            f"{_caption(collection, measure)}"
+        )
         figure.suptitle(_title(collection, measure), fontsize=11, fontweight="bold")
     return figure
 
@@ -179,15 +181,16 @@ def _value(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _by_mean(collection: Collection, measure: str) -> list[SystemResult]:
-    """Worst first, as y grows upwards; a missing mean is the worst."""
+def _caption(collection: Collection, measure: str) -> str:
+    """What an eye could take for a contradiction."""
+    if measure == collection.primary:
+        return "colours go by the paired test, which sees differences where such intervals overlap"
+    return f"in the order of the tables, which is that of {plain(collection.primary)}"
 
-    def worth(row: SystemResult) -> float:
-        mean = _value(row.measures[measure].mean)
-        return -math.inf if math.isnan(mean) else mean
 
-    systems = [row for row in collection.systems if row.kind == "system"]
-    return sorted(systems, key=worth, reverse=True)[::-1]
+def _as_in_tables(collection: Collection) -> list[SystemResult]:
+    """In the order of the tables, the last first, as y grows upwards."""
+    return list(ranked(collection))[::-1]
 
 
 def _mark(collection: Collection, measure: str, row: SystemResult) -> str:
@@ -256,8 +259,10 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
     _steps(axes, difference, RED, difference < 0)
     axes.axhline(0, color=INK, lw=0.8)
     axes.set_xlim(0, max(1, len(difference)))
-    # The last tick of a panel would run into the first of its neighbour.
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True, prune="upper"))
+    last = max(1, len(difference))
+    axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
+    # The last one of a panel would run into the first of its neighbour.
+    axes.get_xticklabels()[-1].set_horizontalalignment("right")
     axes.set_title(plain(_short(name, IN_PANEL)), fontsize=9, loc="left")
     found = collection.comparison(name, primary)
     if found is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.align import align
-from fusion_bench.blend import Blend
+from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.errors import UnknownNameError
@@ -15,7 +15,7 @@ from fusion_bench.evaluate import System, evaluate
 from fusion_bench.load import load_dataset
 from fusion_bench.load.spec import DatasetSpec, read_spec
 from fusion_bench.measure import parse_measure
-from fusion_bench.rerank.simulate import Quality
+from fusion_bench.rerank.studies import Quality
 
 __all__ = ["quality_of"]
 
@@ -35,7 +35,7 @@ def quality_of(
         system: With a blend; without one the rerank list replaces the fused order.
         measure: Its name.
         reranker: The list of the first provider; the blend's own, or the only one, by default.
-        fallback: The list of the second provider; None = as good as the first.
+        fallback: The list of the second provider; None = there is none.
 
     Raises:
         UnknownNameError: The dataset has no such list.
@@ -56,7 +56,19 @@ def quality_of(
     systems = [system.model_copy(update={"blend": blend}) for blend in blends]
     asked = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
     scores = evaluate(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
-    return Quality(asked.name, np.stack([score.values[0] for score in scores]))
+    values = np.stack([score.values[0] for score in scores])
+    return Quality(asked.name, values, _described(system, blends[0], first), fallback)
+
+
+def _described(system: System, blend: Blend, reranker: str) -> str:
+    """Which list is replayed, and what is made of it."""
+    own = system.blend.reranker_name is not None
+    origin = "the system's own blend" if own else "the system has no blend: the scores decide alone"
+    return f"reranker {reranker}, {blend.method} over the first {_depth(blend)} ({origin})"
+
+
+def _depth(blend: Blend) -> int:
+    return blend.depth if isinstance(blend, RerankBlend) else 0
 
 
 def _known(name: str, spec: DatasetSpec) -> str:

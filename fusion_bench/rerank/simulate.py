@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,122 +20,76 @@ from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.rerank.breaker import Breaker, BreakerRules
 from fusion_bench.rerank.settings import Settings
 from fusion_bench.rerank.simulation import Latency, Simulation
+from fusion_bench.rerank.studies import FIRST, FUSED, SECOND, Point, Quality, Study
+from fusion_bench.rerank.worth import deadline, notes
+from fusion_bench.statistics import estimate
 
-__all__ = ["Point", "Quality", "Study", "study"]
+__all__ = ["study"]
 
-#: What a query may end with: rows of :attr:`Quality.values`.
-FIRST, SECOND, FUSED = 0, 1, 2
 #: Standard normal quantile of 95 %.
 Z95 = 1.6448536269514722
 #: A breaker that never opens.
 NEVER = BreakerRules(failures=10**9)
 
 
-@dataclass(frozen=True)
-class Quality:
-    """The measure of each list a query may end with.
-
-    Attributes:
-        measure: Its name.
-        values: Shape (3, Q): reranked by the first provider, by the second, fused order.
-    """
-
-    measure: str
-    values: FloatArray
-
-
-@dataclass(frozen=True)
-class Point:
-    """One setting at one failure rate.
-
-    Attributes:
-        failure_rate: Share of the time that the first provider is down.
-        breaker: Whether there is a circuit breaker.
-        fallback: Whether there is a second provider.
-        budget_ms: The deadline; None = none but ``timeout_ms`` of the simulation.
-        quality: Mean of the measure.
-        mean: Mean of the reranking's latency, in milliseconds.
-        p50: Its median.
-        p95: Its 95th percentile.
-        reranked: Share of the queries that some provider scored.
-    """
-
-    failure_rate: float
-    breaker: bool
-    fallback: bool
-    budget_ms: float | None
-    quality: float
-    mean: float
-    p50: float
-    p95: float
-    reranked: float
-
-
-@dataclass(frozen=True)
-class Study:
-    """Everything that was simulated.
-
-    Attributes:
-        measure: The measure.
-        reranked: Its mean when the first provider always answers.
-        fused: Its mean when nobody does.
-        by_failure: Each failure rate with and without breaker and fallback, with the deadline.
-        by_budget: Deadlines, with breaker and fallback, at no failures.
-        answer: What the deadline costs and buys, in a sentence.
-    """
-
-    measure: str
-    reranked: float
-    fused: float
-    by_failure: tuple[Point, ...]
-    by_budget: tuple[Point, ...]
-    answer: str
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
-
-def study(quality: Quality, spec: Simulation, settings: Settings) -> Study:
+def study(
+    quality: Quality,
+    spec: Simulation,
+    settings: Settings,
+    told: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Study:
     """Simulate every point.
 
     Args:
         quality: Measured beforehand.
         spec: Traffic, failures and latencies.
         settings: Deadline, breaker, what happens on a timeout.
+        told: Called with how many points are done, and how many there are.
     """
-    traffic = _Traffic.drawn(quality, spec)
     budget = None if settings.budget is None else settings.budget.left(spec.elapsed_ms)
-
-    def at(rate: float, limit: float | None, *, breaker: bool, fallback: bool) -> Point:
-        run = _Run(quality, traffic, spec, settings, rate, limit, breaker, fallback)
-        return run.point()
-
-    by_failure = tuple(
-        at(rate, budget, breaker=breaker, fallback=fallback)
+    second = quality.second is not None
+    limits: tuple[float | None, ...] = (*spec.budgets_ms, None)
+    asked = [
+        (rate, budget, breaker, fallback)
         for rate in spec.failure_rates
         for breaker in (False, True)
-        for fallback in (False, True)
-    )
-    limits: tuple[float | None, ...] = (*spec.budgets_ms, None)
-    by_budget = tuple(at(0.0, limit, breaker=True, fallback=True) for limit in limits)
+        for fallback in ((False, True) if second else (False,))
+    ]
+    asked += [(0.0, limit, True, second) for limit in (*limits, budget)]
+    traffics = [_Traffic.drawn(spec, repeat) for repeat in range(spec.repeats)]
+    points: list[Point] = []
+    for one in asked:
+        told(len(points), len(asked))
+        runs = [_Run(quality, traffic, spec, settings, *one).point() for traffic in traffics]
+        points.append(_together(runs))
+    by_failure, by_budget = tuple(points[: -len(limits) - 1]), tuple(points[-len(limits) - 1 : -1])
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
-    chosen = at(0.0, budget, breaker=True, fallback=True)
-    answer = _answer(quality.measure, chosen, by_budget[-1], reranked - fused)
-    return Study(quality.measure, reranked, fused, by_failure, by_budget, answer)
+    return Study(
+        quality.measure,
+        quality.first,
+        quality.second,
+        reranked,
+        fused,
+        by_failure,
+        by_budget,
+        answer=deadline(quality.measure, points[-1], by_budget[-1], reranked - fused),
+        notes=tuple(notes(quality, by_failure, spec, settings)),
+    )
 
 
-def _answer(measure: str, chosen: Point, free: Point, gain: float) -> str:
-    if chosen.budget_ms is None:
-        return "There is no deadline: nothing to weigh."
-    cost = free.quality - chosen.quality
-    share = f", {cost / gain:.0%} of what reranking wins" if gain > 0 else ""
-    judged = "" if gain > 0 else " Reranking wins nothing here: the cheapest deadline is not to."
-    return (
-        f"With nothing failing, a deadline of {chosen.budget_ms:g} ms costs {cost:.4f} "
-        f"{measure}{share}, and brings the 95th percentile of the reranking from {free.p95:.0f} "
-        f"ms to {chosen.p95:.0f} ms; "
-        f"{1 - chosen.reranked:.1%} of the queries keep the fused order.{judged}"
+def _together(runs: Sequence[Point]) -> Point:
+    """The mean of a point's repeats, with the interval of its quality."""
+    found = estimate(np.array([run.quality for run in runs]))
+    sure = np.isfinite(found.low)
+    return replace(
+        runs[0],
+        quality=found.mean,
+        low=found.low if sure else None,
+        high=found.high if sure else None,
+        mean=float(np.mean([run.mean for run in runs])),
+        p50=float(np.mean([run.p50 for run in runs])),
+        p95=float(np.mean([run.p95 for run in runs])),
+        reranked=float(np.mean([run.reranked for run in runs])),
     )
 
 
@@ -145,28 +98,25 @@ class _Traffic:
     """The random numbers that every point shares.
 
     Attributes:
-        query: Shape (n,): which query of the dataset each is.
         arrives: Shape (n,): when, in seconds.
         took: Shape (2, n): milliseconds that the first and the second provider would take.
         luck: Shape (2, n): uniform, for failures of single calls.
+        outages: What outages are drawn by.
     """
 
-    query: IntArray
     arrives: FloatArray
     took: FloatArray
     luck: FloatArray
+    outages: tuple[int, int]
 
     @classmethod
-    def drawn(cls, quality: Quality, spec: Simulation) -> _Traffic:
-        rng = np.random.default_rng(spec.seed)
-        n, queries = spec.queries, quality.values.shape[1]
-        rounds = -(-n // queries)
-        # Every query comes as often as any other, so the mean is the dataset's.
-        query = np.concatenate([rng.permutation(queries) for _ in range(rounds)])[:n]
+    def drawn(cls, spec: Simulation, repeat: int) -> _Traffic:
+        rng = np.random.default_rng((spec.seed, repeat))
+        n = spec.queries
         arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
         both = (spec.latency, spec.fallback_latency)
         took = np.stack([_lognormal(rng, latency, n) for latency in both])
-        return cls(query, arrives, took, rng.random((2, n)))
+        return cls(arrives, took, rng.random((2, n)), (spec.seed + 1, repeat))
 
 
 def _lognormal(rng: np.random.Generator, latency: Latency, n: int) -> FloatArray:
@@ -190,14 +140,17 @@ class _Run:
     def point(self) -> Point:
         """Run it and sum it up."""
         ended, latency = self._ended()
-        values = self.quality.values[ended, self.traffic.query]
+        # Which queries an outage meets is chance, and says nothing: the mean over all of them.
+        shares = np.bincount(ended, minlength=3) / len(ended)
         p50, p95 = np.percentile(latency, [50, 95], method="inverted_cdf")
         return Point(
             failure_rate=self.rate,
             breaker=self.breaker,
             fallback=self.fallback,
             budget_ms=self.limit,
-            quality=float(values.mean()),
+            quality=float(shares @ self.quality.values.mean(axis=1)),
+            low=None,
+            high=None,
             mean=float(latency.mean()),
             p50=float(p50),
             p95=float(p95),
@@ -210,7 +163,7 @@ class _Run:
         rules = self.settings.breaker if self.breaker else NEVER
         breakers = [Breaker(rules, lambda: now) for _ in range(2)]
         down = self._down()
-        ended = np.full(len(self.traffic.query), FUSED)
+        ended = np.full(len(self.traffic.arrives), FUSED)
         latency = np.zeros(len(ended))
         # (when, order, query, provider, ticket, whether it answers, milliseconds since arrival)
         calls: list[tuple[float, int, int, int, int, bool, float]] = []
@@ -281,7 +234,7 @@ class _Run:
         end = float(arrives[-1])
         count = max(1, round(self.rate * end / self.spec.outage_seconds))
         part, length = end / count, self.rate * end / count
-        rng = np.random.default_rng(self.spec.seed + 1)
+        rng = np.random.default_rng(self.traffic.outages)
         begins = part * np.arange(count) + rng.random(count) * (part - length)
         index = np.clip((arrives / part).astype(np.int64), 0, count - 1)
         return np.asarray((arrives >= begins[index]) & (arrives < begins[index] + length))

@@ -45,7 +45,9 @@ class Simulation(StrictModel):
         fallback_failure_rate: Share of its calls that fail, each by itself.
         connection_ms: What a refused connection takes.
         timeout_ms: How long a call is waited for where there is no deadline.
-        queries: Simulated queries at each point; the dataset's are repeated in turn.
+        queries: Simulated queries in each repeat of a point.
+        repeats: Of each point, with other random numbers: their spread is the simulation's own
+            noise.
         queries_per_second: How fast they come, at random.
         elapsed_ms: What a query has taken before it is reranked.
         budgets_ms: Deadlines to compare; the last point is without one.
@@ -69,6 +71,7 @@ class Simulation(StrictModel):
     connection_ms: Positive = 2.0
     timeout_ms: Positive = 1000.0
     queries: Annotated[int, Field(ge=1)] = 5000
+    repeats: Annotated[int, Field(ge=1)] = 8
     queries_per_second: Positive = 5.0
     elapsed_ms: Annotated[float, Field(ge=0)] = 100.0
     budgets_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)

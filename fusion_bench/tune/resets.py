@@ -39,6 +39,7 @@ def reset(problem: Problem, chosen: Params, path: str) -> Params | None:
     Where it is a choice that others take part under, those that no longer do go with it, and those
     that now do stand as in the default, or as their method has them.
     """
+    chosen = problem.canonical(chosen)
     default = _in_the_same_form(problem, chosen)
     if path not in chosen or path not in default or chosen[path] == default[path]:
         return None

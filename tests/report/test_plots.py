@@ -100,7 +100,9 @@ def test_bars() -> None:
     figure = bars(cases.full(split="test", query_type="local"), PRIMARY, alpha=0.1)
     assert names(figure) == ["better one", "base", "worse one"]
     axes = figure.axes[0]
-    assert axes.get_xlabel() == f"{PRIMARY}: mean and 90 % interval"
+    said, colours = axes.get_xlabel().split("\n")
+    assert said == f"{PRIMARY}: mean and 90 % interval of each system alone"
+    assert colours.startswith("colours go by the paired test")
     assert title(figure) == f"{PRIMARY} on tiny, split test, type local: 3 queries"
     reach = [np.asarray(line.get_xdata(), dtype=float).round(6).tolist() for line in axes.lines]
     assert [0.7, 0.9] in reach
@@ -288,3 +290,22 @@ def test_missing_comparisons() -> None:
     assert panels(figure) == ["system 1", "system 0"]
     assert all(not axes.texts for axes in figure.axes)
     assert size(png(figure)) == expected(figure)
+
+
+def test_pictures_of_all_measures_are_in_the_order_of_the_tables() -> None:
+    collection = cases.full()
+    order = names(bars(collection, PRIMARY))
+    assert len(collection.measures) > 1
+    for measure in collection.measures:
+        figure = bars(collection, measure)
+        assert names(figure) == order
+        said = "colours go by" if measure == PRIMARY else f"which is that of {PRIMARY}"
+        assert said in figure.axes[0].get_xlabel()
+
+
+def test_the_last_tick_of_a_panel_is_there() -> None:
+    collection = cases.full()
+    axes = differences(collection).axes[0]
+    last = axes.get_xticklabels()[-1]
+    assert last.get_text() == str(len(collection.queries))
+    assert last.get_horizontalalignment() == "right"

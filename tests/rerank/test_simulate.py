@@ -14,8 +14,9 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.rerank.quality import quality_of
 from fusion_bench.rerank.settings import Budget, Settings
-from fusion_bench.rerank.simulate import Point, Quality, Study, study
+from fusion_bench.rerank.simulate import study
 from fusion_bench.rerank.simulation import Latency, Simulation
+from fusion_bench.rerank.studies import Point, Quality, Study
 from tests import tiny
 from tests.tiny import DATASET
 
@@ -31,7 +32,8 @@ def simulated(settings: Settings = PRODUCTION, **given: object) -> Study:
         "latency": STEADY,
         "fallback_latency": STEADY,
         "elapsed_ms": 0,
-        "queries": 2000,
+        "queries": 1000,
+        "repeats": 2,
         "failure_rates": (0.0,),
     }
     return study(QUALITY, Simulation.model_validate(base | given), settings)
@@ -117,11 +119,67 @@ def test_the_deadline_is_weighed() -> None:
     assert "of what reranking wins" in found.answer
 
 
+def test_what_the_breaker_is_worth_is_said() -> None:
+    found = simulated(failure_rates=(0.0, 0.5), outage_seconds=100)
+    without = point(found, 0.5, breaker=False, fallback=False)
+    opened = point(found, 0.5, breaker=True, fallback=False)
+    text = found.notes[0]
+    assert text.startswith("With the provider down 50% of the time, in outages of 100 s, a breaker")
+    assert f"from {without.mean:.0f} ms to {opened.mean:.0f} ms" in text
+    assert f"costs {without.quality - opened.quality:.4f} nDCG@10" in text
+    assert any("Without a breaker the second provider changes nothing" in n for n in found.notes)
+    passed_on = PRODUCTION.model_copy(update={"on_timeout": "next", "budget": None})
+    later = simulated(passed_on, failure_rates=(0.5,))
+    assert not any("changes nothing" in note for note in later.notes)
+
+
+def test_a_breaker_that_takes_scores_away_is_explained() -> None:
+    """A third of the calls are late, so that a breaker seldom closes again."""
+    late = simulated(
+        PRODUCTION.model_copy(update={"budget": Budget(rerank_ms=60)}),
+        latency=Latency(p50=50, p95=100),
+        failure_rates=(0.0, 0.2),
+        repeats=6,
+    )
+    without = point(late, 0.0, breaker=False, fallback=False)
+    opened = point(late, 0.0, breaker=True, fallback=False)
+    assert without.low is not None
+    assert opened.high is not None
+    assert opened.high < without.low
+    (note,) = (one for one in late.notes if "only take scores away" in one)
+    assert f"({1 - without.reranked:.1%} of them while it is up) counts as a failure" in note
+    assert not any("take scores away" in one for one in simulated().notes)
+
+
+def test_repeats_tell_the_noise_of_the_simulation() -> None:
+    once = simulated(failure_rates=(0.1,), repeats=1)
+    assert {(p.low, p.high) for p in once.by_failure} == {(None, None)}
+    found = point(simulated(failure_rates=(0.1,), repeats=6), 0.1, breaker=True, fallback=False)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.quality < found.high
+    still = point(simulated(repeats=4), 0.0, breaker=False, fallback=False)
+    assert (still.low, still.quality, still.high) == (1.0, 1.0, 1.0)
+
+
+def test_without_a_second_list_nothing_is_said_of_one() -> None:
+    alone = study(
+        Quality("nDCG@10", QUALITY.values, second=None),
+        Simulation(queries=200, repeats=1, failure_rates=(0.0, 0.4)),
+        PRODUCTION,
+    )
+    assert not any(p.fallback for p in (*alone.by_failure, *alone.by_budget))
+    assert alone.notes[-1].startswith("A second provider was not simulated")
+
+
 def test_answers_without_a_deadline_and_without_a_gain() -> None:
     free = simulated(PRODUCTION.model_copy(update={"budget": None}))
     assert free.answer == "There is no deadline: nothing to weigh."
     worse = Quality("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
-    assert "Reranking wins nothing here" in study(worse, Simulation(queries=50), PRODUCTION).answer
+    assert (
+        "Reranking wins nothing here"
+        in study(worse, Simulation(queries=50, repeats=1), PRODUCTION).answer
+    )
 
 
 def test_the_same_seed_is_the_same_study() -> None:
@@ -138,6 +196,8 @@ def test_what_a_query_may_end_with_is_measured(tmp_path: Path) -> None:
     assert found.values.shape == (3, 4)
     assert found.values[0].tolist() == found.values[1].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert found.values[2].tolist() == [0.5, 0.5, 1.0, 0.5]
+    assert "the system has no blend: the scores decide alone" in found.first
+    assert found.second is None
     with pytest.raises(UnknownNameError, match="tiny: unknown rerank list 'no'"):
         quality_of(root / DATASET, system, measure="RR@10", reranker="no")
 
@@ -147,7 +207,7 @@ def test_the_command_answers_and_draws(
 ) -> None:
     monkeypatch.chdir(tiny.make(tmp_path))
     given = ["rerank", "--dataset", "tiny", "--system", "two", "--simulate"]
-    given += ["--experiment", "experiments/e.yaml", "--set", "queries=200"]
+    given += ["--experiment", "experiments/e.yaml", "--set", "queries=100", "--set", "repeats=2"]
     Path("c.yaml").write_text("settings: {budget: {rerank_ms: 80}}\n", encoding="utf-8")
     assert main([*given, "--config", "c.yaml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["answer"].startswith(
@@ -158,6 +218,14 @@ def test_the_command_answers_and_draws(
     folder = Path("reports/rerank/simulate-tiny-two")
     assert "With nothing failing, a deadline of 100 ms costs" in out
     assert (folder / "simulation.png").read_bytes().startswith(b"\x89PNG")
+    written = json.loads((folder / "simulation.json").read_text(encoding="utf-8"))
+    assert len(written["by_failure"]) == 7 * 2, "no second list, no rows of it"
+    assert "Replayed: reranker r, position_aware over the first 50 (the system's own blend)" in out
+    assert "A second provider was not simulated" in out
+    assert "latency mean, ms" in " ".join(out.split())
+    assert "failure_rate" not in out
+    assert main([*given, "--fallback-list", "r"]) == 0
+    assert "second provider: r." in capsys.readouterr().out
     written = json.loads((folder / "simulation.json").read_text(encoding="utf-8"))
     assert len(written["by_failure"]) == 7 * 4
     assert main([*given, "--set", "seed=x", "--json"]) == 2

@@ -209,6 +209,10 @@ def test_nothing_goes_back_from_the_default_and_conditions_hold() -> None:
     one = chosen_problem()
     none = problem(system(), WEIGHTS, runs=RUNS)
     assert resets(none, none.default) == {}
+    twice = system({"method": "rrf", "weights": {"good": 2.0, "bad": 2.0}})
+    doubled = problem(twice, WEIGHTS, runs=RUNS)
+    assert resets(doubled, doubled.default) == {}, "as written, though not in the one form"
+    assert resets(doubled, {GOOD: 0.7, BAD: 0.7}) == {}
     chosen = {GOOD: 1.0, BAD: 0.5, "fusion.k": 60, **LINEAR, "blend.beta": 0.9}
     assert reset(one, chosen, "blend.beta") == {**chosen, "blend.beta": 0.6}
     assert reset(one, chosen, GOOD) == {**chosen, GOOD: 2.0}, "here the scale counts"

@@ -279,3 +279,17 @@ def test_what_chooses_sees_a_mask_of_tuning_queries_only(base: Problem, split: S
         assert not (keep & split.held_out).any()
         groups = np.array(base.runs.groups)
         assert not set(groups[keep]) & set(groups[split.tune & ~keep])
+
+
+def test_a_fold_that_kept_the_default_agrees_with_one_that_found_its_ratio(split: Split) -> None:
+    twice = system({"method": "rrf", "weights": {"good": 2.0, "bad": 2.0}})
+    one = problem(twice, {"fusion.weights": "own"}, runs=aligned(80))
+    half = dict.fromkeys(one.default, 1.0)
+    value = float(one.values([half])[0].mean())
+    trials = (Trial(0, one.default, value, "default"), Trial(1, half, value, "sampler"))
+    fold = np.where(split.tune, np.cumsum(split.tune) % 2, -1)
+    values = np.where(split.tune, one.values([half])[0], np.nan)
+    found = reported(one, split, Study(trials), Nested(trials, fold, values))
+    assert [each.params for each in found.folds] == [half, half]
+    assert found.choice.params == one.default, "as the user wrote it"
+    assert all(parameter.ratio for parameter in found.parameters)

@@ -1,0 +1,93 @@
+"""What a simulation starts from, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fusion_bench.order import FloatArray
+
+__all__ = ["FIRST", "FUSED", "SECOND", "Point", "Quality", "Study"]
+
+#: What a query may end with: rows of :attr:`Quality.values`.
+FIRST, SECOND, FUSED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The measure of each list a query may end with.
+
+    Attributes:
+        measure: Its name.
+        values: Shape (3, Q): reranked by the first provider, by the second, fused order.
+        first: What the first provider's scores and their blend are, in words.
+        second: The second provider's list; None = there is none, and nothing is said of fallbacks.
+    """
+
+    measure: str
+    values: FloatArray
+    first: str = "the first provider's list"
+    second: str | None = "the second provider's list"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting at one failure rate.
+
+    Attributes:
+        failure_rate: Share of the time that the first provider is down.
+        breaker: Whether there is a circuit breaker.
+        fallback: Whether there is a second provider.
+        budget_ms: The deadline; None = none but ``timeout_ms`` of the simulation.
+        quality: Mean of the measure.
+        low: Lower end of its interval over the repeats of the simulation; None = one repeat.
+        high: Upper end.
+        mean: Mean of the reranking's latency, in milliseconds.
+        p50: Its median, as the mean over the repeats.
+        p95: Its 95th percentile, likewise.
+        reranked: Share of the queries that some provider scored.
+    """
+
+    failure_rate: float
+    breaker: bool
+    fallback: bool
+    budget_ms: float | None
+    quality: float
+    low: float | None
+    high: float | None
+    mean: float
+    p50: float
+    p95: float
+    reranked: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that was simulated.
+
+    Attributes:
+        measure: The measure.
+        first: What was replayed, in words.
+        second: The second provider's list; None = there is none.
+        reranked: Its mean when the first provider always answers.
+        fused: Its mean when nobody does.
+        by_failure: Each failure rate with and without breaker, and fallback where there is a second
+            list, with the deadline.
+        by_budget: Deadlines, with all that there is, at no failures.
+        answer: What the deadline costs and buys, in a sentence.
+        notes: What the breaker is worth, and how to read the rest.
+    """
+
+    measure: str
+    first: str
+    second: str | None
+    reranked: float
+    fused: float
+    by_failure: tuple[Point, ...]
+    by_budget: tuple[Point, ...]
+    answer: str
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
