@@ -173,6 +173,26 @@ def test_explain_a_query(root: Path, capsys: Capture) -> None:
     assert "stands above" not in out
 
 
+def test_explain_a_document_that_is_cut_and_beyond_the_reranker(
+    root: Path, capsys: Capture
+) -> None:
+    fusion = "fusion: {method: rrf, normalize: three_lists, weights: {a: 9}}"
+    blend = "blend: {method: linear, reranker: r, depth: 2}"
+    edit(
+        root,
+        EXPERIMENT,
+        "live: {runs: [a]}",
+        f"live: {{runs: [a, b], {fusion}, {blend}, top_k: 2}}",
+    )
+    edit(root, "datasets/mine/a.trec", "q3 Q0 n3 5 0.5 a\n", "")
+    code, out, _ = ran(capsys, "explain", "q3", "n3", "--experiment", EXPERIMENT, "--against", "d3")
+    assert code == 0
+    assert "n3: at 5, below top_k 2 (beyond the rerank depth: below every candidate), score" in out
+    assert "a did not return it" in out
+    assert "  cut at 1\n" in out
+    assert "n3 is beyond the rerank depth: below every candidate" in out
+
+
 def test_explain_without_an_experiment_asks_for_one(root: Path, capsys: Capture) -> None:
     assert not (root / "experiments/default.yaml").exists()
     code, _, err = ran(capsys, "explain", "q3")

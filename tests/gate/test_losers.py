@@ -61,6 +61,12 @@ CASES: list[tuple[str, Explanation, Explanation, str]] = [
     ("d3", under("a"), under("a", top_k=1), "top_k none → 1, and by its terms it did not fall"),
     (
         "d1",
+        under("a", blend={**LINEAR, "depth": 1}),
+        under("a", "b", blend={**LINEAR, "depth": 1}, **rrf(b=9)),
+        "now beyond the rerank depth: below every candidate (was ranked)",
+    ),
+    (
+        "d1",
         under("a", blend=LINEAR),
         under("a", "b", blend=LINEAR, **rrf(b=9)),
         "retrieval 0.5 × 1 → 0.5 × 0.3333 ",

@@ -465,6 +465,9 @@ def test_when_judged_documents_alone_are_not_spoken_of() -> None:
     assert alone([0.02, 0.03, 0.01], "no difference shown") == []
     assert alone([0.02, 0.03, 0.01], judgments="complete") == []
     assert alone([0.02, 0.03, 0.01], knows_not_relevant=False) == []
+    rows = [system(name, 0.1, judged_only=[0.0]) for name in ("base", "high")]
+    odd = collection(*rows, comparisons=[compared("high", 0.0, "better")])
+    assert said(odd, "warning") == []
 
 
 def test_of_several_the_least_is_named_and_the_rest_counted() -> None:
