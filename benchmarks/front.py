@@ -38,7 +38,7 @@ from fusion_bench.tune.effort import tolls
 from fusion_bench.tune.front import everywhere, pool, settled, with_depth
 from fusion_bench.tune.frontier import frontier
 from fusion_bench.tune.judge import Judge
-from fusion_bench.tune.log import Trial
+from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.pareto import efficient
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
@@ -107,9 +107,9 @@ def lines(case: Case, archive: Archive, _budget: int) -> None:
         if one.place not in best or one.value > best[one.place].value:
             best[one.place] = one
 
-    def evaluated(params: Params) -> Trial:
+    def evaluated(params: Params, origin: Origin) -> Trial:
         found = archive.evaluate([params])[0]
-        return Trial(0, params, np.nan if found is None else found.value, "polish")
+        return Trial(0, params, np.nan if found is None else found.value, origin)
 
     for one in best.values():
         start = Trial(0, one.params, one.value, "sampler")

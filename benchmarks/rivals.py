@@ -114,7 +114,8 @@ class Padded:
     def _ndcg(self, order: np.ndarray) -> FloatArray:
         gains = np.take_along_axis(self._gains, order[:, :10], axis=1)
         found = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
-        return np.divide(found, self._ideal, out=np.zeros_like(found), where=self._ideal > 0)
+        there = self._ideal > 0
+        return np.asarray(np.divide(found, self._ideal, out=np.zeros_like(found), where=there))
 
 
 def _first(scores: FloatArray, count: int) -> np.ndarray:
@@ -151,7 +152,7 @@ def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
-    return np.where(view.ranks > 0, 1 / (k + view.ranks), 0.0).sum(axis=0)
+    return np.asarray(np.where(view.ranks > 0, 1 / (k + view.ranks), 0.0).sum(axis=0))
 
 
 def _per_query(view: AlignedRuns, s: int, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -187,7 +188,7 @@ def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
 def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted; the geometric and the harmonic one skip what is not above 0."""
     if mean == "arithmetic":
-        return (weights[:, None] * scaled).sum(axis=0) / weights.sum()
+        return np.asarray((weights[:, None] * scaled).sum(axis=0) / weights.sum())
     there = scaled > 0
     safe = np.where(there, scaled, 1.0)
     own = np.where(there, weights[:, None], 0.0)
