@@ -83,7 +83,8 @@ COHERE = "cohere/rerank-multilingual-v3.0"
     ],
 )
 def test_the_table(first: str | None, second: str | None, answered: str, degraded: str) -> None:
-    settings = PATIENT.model_copy(update={"timeout_ms": 150.0})
+    # Short only where it is waited for: elsewhere a busy machine may take its time.
+    settings = PATIENT.model_copy(update={"timeout_ms": 150.0 if first == "hang" else 60_000.0})
     found = answered_by(first, second, settings=settings)
     assert found.label == answered
     assert found.degraded.endswith(degraded)
@@ -94,7 +95,7 @@ def test_the_table(first: str | None, second: str | None, answered: str, degrade
 
 
 def test_on_a_timeout_the_next_provider_is_an_option() -> None:
-    settings = PATIENT.model_copy(update={"timeout_ms": 150.0, "on_timeout": "next"})
+    settings = PATIENT.model_copy(update={"timeout_ms": 2_000.0, "on_timeout": "next"})
     assert answered_by("hang", None, settings=settings).label == COHERE
 
 
