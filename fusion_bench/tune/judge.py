@@ -93,9 +93,14 @@ class Judge:
         """What the held-out interval allows to be said."""
         return decide(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
 
+    def choose(self, study: Study) -> Trial:
+        """The trial to take of the search on all tuning queries, by the experiment's rule."""
+        return choose(self.problem, study, self.split.tune, self.tuning.choose)
+
     def report(
         self,
         study: Study,
+        chosen: Trial,
         cross: Nested[Trial] | None,
         *,
         name: str,
@@ -108,6 +113,7 @@ class Judge:
 
         Args:
             study: The search on all tuning queries.
+            chosen: What :meth:`choose` takes of it.
             cross: What :func:`cross_validate` found; None = not asked for.
             name: Of the experiment.
             dataset: Where the queries come from.
@@ -116,7 +122,6 @@ class Judge:
             front: What ``front.FrontFinder`` found; None = nothing.
         """
         problem, split = self.problem, self.split
-        chosen = choose(problem, study, split.tune, self.tuning.choose)
         default, tuned = problem.values([problem.default, chosen.params])
         held_out = self.gain(tuned, default, split.held_out)
         estimate = None

@@ -23,7 +23,7 @@ from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import choose, cross_validate
+from fusion_bench.tune.procedure import cross_validate
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, split_queries
 from fusion_bench.tune.storage import export, shared_search
@@ -159,6 +159,7 @@ class Walk:
         study = self._search(split.tune, 0)
         if self.export is not None:
             export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
+        chosen = judge.choose(study)
         cross = typed = front = None
         try:
             _go_on_from(study)
@@ -167,9 +168,8 @@ class Walk:
                 self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
             )
             if tuning.by_query_type:
-                chosen = choose(self.problem, study, split.tune, tuning.choose)
                 typed = tune_by_type(judge, chosen, self._search_type)
-            front = self._front(judge, study)
+            front = self._front(judge, study, chosen)
         except _StoppedError:
             study = replace(study, interrupted=True)
         if front is not None and front.interrupted:
@@ -177,6 +177,7 @@ class Walk:
         self.progress(f"{self.dataset.name}: judging", 1, 1)
         return judge.report(
             study,
+            chosen,
             cross,
             name=name,
             dataset=self.dataset,
@@ -185,7 +186,7 @@ class Walk:
             front=front,
         )
 
-    def _front(self, judge: Judge, study: Study) -> Front | None:
+    def _front(self, judge: Judge, study: Study, chosen: Trial) -> Front | None:
         """Quality against rerank effort."""
         name = self.dataset.name
         find = FrontFinder(
@@ -194,7 +195,7 @@ class Walk:
             self.folder / FRONT_LOG,
             lambda done, total: self.progress(f"{name}: quality against effort", done, total),
         )
-        return find(study, choose(self.problem, study, judge.split.tune, self.tuning.choose))
+        return find(study, chosen)
 
     def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
         """Search on the queries of one type."""

@@ -71,7 +71,8 @@ def reported(
     base: Problem, split: Split, study: Study, cross: Nested[Trial] | None, tuning: Tuning = TUNING
 ) -> TuningReport:
     judge = Judge(base, split, tuning)
-    return judge.report(study, cross, name="e", dataset=dataset(base), provenance=ORIGIN)
+    chosen = judge.choose(study)
+    return judge.report(study, chosen, cross, name="e", dataset=dataset(base), provenance=ORIGIN)
 
 
 @pytest.fixture(scope="module")
