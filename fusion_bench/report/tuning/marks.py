@@ -69,17 +69,11 @@ def on_axis(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatArray:
 
 
 def in_range(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
-    """Places in the range, 0 … 1."""
+    """Places in the range, 0 … 1; without choices that are not offered."""
     if parameter.kind == "choice":
-        last = max(len(parameter.choices) - 1, 1)
-        known = [value for value in values if value in parameter.choices]
-        return [parameter.choices.index(value) / last for value in known]
-    ends = np.array([parameter.low, parameter.high], dtype=np.float64)
-    at = np.array(values, dtype=np.float64)
-    if parameter.log:
-        ends, at = np.log(ends), np.log(at)
-    width = ends[1] - ends[0]
-    return [float(place) for place in ((at - ends[0]) / width if width > 0 else 0 * at)]
+        values = [value for value in values if value in parameter.choices]
+    searched = parameter.range
+    return [searched.unit(value) for value in values]
 
 
 def set_scale(axes: Axes, parameter: ParameterInfo, which: str) -> None:

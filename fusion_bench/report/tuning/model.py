@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from fusion_bench.errors import DataError
 from fusion_bench.report.model import Maybe, Provenance, Record
+from fusion_bench.space import Parameter
 
 __all__ = [
     "FORMAT_VERSION",
@@ -78,6 +79,13 @@ class ParameterInfo(Record):
     default: Value = None
     ratio: bool = False
     reset: Maybe = None
+
+    @property
+    def range(self) -> Parameter:
+        """Its range as the search had it, without steps and conditions."""
+        return Parameter(
+            self.path, self.kind, self.low, self.high, log=self.log, choices=self.choices
+        )
 
 
 class Trial(Record):

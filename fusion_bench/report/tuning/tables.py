@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 from fusion_bench.report.tables import (
@@ -209,16 +208,8 @@ def apart(tuning: TuningReport, parameter: ParameterInfo) -> float | None:
     if parameter.kind == "choice":
         return None
     there = [fold.params.get(parameter.path) for fold in tuning.folds]
-    places = [_place(parameter, float(value)) for value in there if value is not None]
+    places = [parameter.range.unit(value) for value in there if value is not None]
     return max(places) - min(places) if places else None
-
-
-def _place(parameter: ParameterInfo, value: float) -> float:
-    """Place in the range, 0 … 1."""
-    low, high = parameter.low or 0.0, parameter.high or 0.0
-    if parameter.log:
-        low, high, value = math.log(low), math.log(high), math.log(value)
-    return (value - low) / (high - low) if high > low else 0.0
 
 
 def by_type(tuning: TuningReport) -> Table:
