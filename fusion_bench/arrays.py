@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
-from fusion_bench.files import whole_file
+from fusion_bench.util.atomic_files import whole_file
 
 __all__ = ["Array", "Stored", "is_stored", "open_stored", "opened", "put"]
 

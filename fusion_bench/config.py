@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.text import did_you_mean, is_text
+from fusion_bench.util.formatting import did_you_mean, is_text
 from fusion_bench.yaml_errors import line_of, plain_words
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]

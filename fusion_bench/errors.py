@@ -66,7 +66,9 @@ class UnknownNameError(ConfigError):
     def __init__(
         self, kind: str, name: str, known: Iterable[str], *, where: str = "", remedy: str = ""
     ) -> None:
-        from fusion_bench.text import did_you_mean  # not needed until something goes wrong
+        from fusion_bench.util.formatting import (
+            did_you_mean,  # not needed until something goes wrong
+        )
 
         names = sorted(known)
         listed = ", ".join(names) if names else "none"

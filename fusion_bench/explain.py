@@ -15,8 +15,8 @@ from fusion_bench.order import FloatArray, score_keys
 from fusion_bench.origins import rerank_from, retrieval_from
 from fusion_bench.query_types import type_of
 from fusion_bench.records import ScoreSpace
-from fusion_bench.text import did_you_mean
 from fusion_bench.trace import Explanation, Mixed, Term, Trace
+from fusion_bench.util.formatting import did_you_mean
 
 __all__ = ["explain", "unknown_query", "why"]
 

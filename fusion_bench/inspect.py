@@ -11,10 +11,10 @@ from fusion_bench.align import align
 from fusion_bench.load import Dataset
 from fusion_bench.measure import no_relevant
 from fusion_bench.records import Run
-from fusion_bench.report.numbers import share as percent
 from fusion_bench.results import run_infos
-from fusion_bench.strangers import named
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
+from fusion_bench.util.numbers import share as percent
+from fusion_bench.util.unmatched_query_ids import named
 
 __all__ = ["describe", "notices", "summary"]
 

@@ -78,7 +78,7 @@ class FusionGate:
     ) -> GateResult:
         from fusion_bench.experiment import read_experiment
         from fusion_bench.gate import baseline_path, judge
-        from fusion_bench.switches import v2_enabled
+        from fusion_bench.util.env_flags import v2_enabled
 
         path = self.root / experiment
         parsed, source = read_experiment(path)

@@ -18,8 +18,8 @@ from fusion_bench.order import FloatArray
 from fusion_bench.records import Run, ScoreSpace
 from fusion_bench.report import model
 from fusion_bench.statistics import estimate
-from fusion_bench.strangers import strangers
 from fusion_bench.task import Task
+from fusion_bench.util.unmatched_query_ids import strangers
 
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
 

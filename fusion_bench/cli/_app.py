@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 import typer
 
 from fusion_bench.cli._lazy import LazyGroup
-from fusion_bench.switches import v2_enabled
+from fusion_bench.util.env_flags import v2_enabled
 
 if TYPE_CHECKING:
     from rich.console import Console

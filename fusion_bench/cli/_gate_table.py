@@ -8,7 +8,7 @@ from fusion_bench.gate.render import bound, check_row, headings, losses, name_of
 from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
 from fusion_bench.report.tables import Column, Row, Table, Tone
 from fusion_bench.report.terminal import print_table
-from fusion_bench.text import shown
+from fusion_bench.util.formatting import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import typer
 
-from fusion_bench.text import shown
+from fusion_bench.util.formatting import shown
 
 __all__ = ["complain", "say", "say_table", "say_written"]
 

@@ -63,9 +63,9 @@ def simulated(
 
 
 def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
-    from fusion_bench.files import write_whole
     from fusion_bench.report.degradation import degradation
     from fusion_bench.report.plots import png
+    from fusion_bench.util.atomic_files import write_whole
 
     picture = png(degradation(found.as_json(), f"Degradation of {title}"))
     data = f"{encoder.dumps(found.as_json(), indent=1)}\n".encode()

@@ -12,7 +12,7 @@ import typer
 
 from fusion_bench.cli._app import JsonFlag, command_app, console, examples
 from fusion_bench.cli._say import say, say_table
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:
     from fusion_bench.compare import Comparison

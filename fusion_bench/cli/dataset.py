@@ -43,7 +43,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.load import list_datasets
     from fusion_bench.load.spec import read_spec
-    from fusion_bench.text import counted
+    from fusion_bench.util.formatting import counted
 
     found: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):
@@ -78,7 +78,7 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
     from fusion_bench.inspect import notices, summary
     from fusion_bench.load import find_dataset, load_dataset
-    from fusion_bench.text import counted
+    from fusion_bench.util.formatting import counted
 
     path: Path = find_dataset(name, folders_for(datasets))
     dataset = load_dataset(path, cache=False)

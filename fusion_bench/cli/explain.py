@@ -20,7 +20,7 @@ from fusion_bench.cli._app import (
     v2_enabled,
 )
 from fusion_bench.cli._say import say, say_table
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

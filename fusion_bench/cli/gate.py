@@ -136,9 +136,9 @@ def _gate(
 
 def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | None) -> bool:
     """Write every form of the decision; whether Markdown took the place of the table."""
-    from fusion_bench.files import write_whole
     from fusion_bench.gate import render
     from fusion_bench.gate.junit import junit as as_junit
+    from fusion_bench.util.atomic_files import write_whole
 
     page = render.markdown(result)
     printed = markdown == Path("-")
@@ -197,10 +197,10 @@ def _self_test(
     json: bool,
 ) -> None:
     from fusion_bench.cli._gate_table import render_self_test
-    from fusion_bench.files import write_whole
     from fusion_bench.gate.selftest_page import page, picture, plain
     from fusion_bench.gate.trial import name_of
     from fusion_bench.gate.tryout import tryout
+    from fusion_bench.util.atomic_files import write_whole
 
     with opened(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)

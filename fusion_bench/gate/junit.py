@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from fusion_bench.gate.render import bound, golden_words, guard_words, name_of, sentence
 from fusion_bench.gate.result import CheckResult, GateResult
-from fusion_bench.text import shown
+from fusion_bench.util.formatting import shown
 
 __all__ = ["junit"]
 

@@ -15,8 +15,8 @@ from fusion_bench.gate.result import (
 )
 from fusion_bench.gate.wish import needed, wish
 from fusion_bench.report.markdown import escape
-from fusion_bench.report.numbers import number
-from fusion_bench.text import counted, shown
+from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.numbers import number
 
 __all__ = [
     "bound",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fusion_bench.gate.verdict import Verdict
 from fusion_bench.gate_policy import OnInconclusive
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 __all__ = [
     "Bound",

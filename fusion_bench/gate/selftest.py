@@ -31,7 +31,7 @@ from fusion_bench.gate.trial import (
 )
 from fusion_bench.gate.verdict import ALPHA, Verdict
 from fusion_bench.order import FloatArray
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 __all__ = ["Finding", "SelfTest", "self_test"]
 

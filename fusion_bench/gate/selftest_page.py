@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from fusion_bench.gate.selftest import Finding, SelfTest
 from fusion_bench.report.markdown import escape
-from fusion_bench.report.numbers import number
+from fusion_bench.util.numbers import number
 
 __all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]
 

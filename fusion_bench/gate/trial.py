@@ -12,7 +12,7 @@ from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import FEW, Verdict, decide
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import draw_groups, group_codes, holm, randomisation_p, t_quantile
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 __all__ = [
     "RESAMPLES",

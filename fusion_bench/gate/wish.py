@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import ceil
 
 from fusion_bench.gate.result import CheckResult
-from fusion_bench.report.numbers import number
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
+from fusion_bench.util.numbers import number
 
 __all__ = ["needed", "wish"]
 

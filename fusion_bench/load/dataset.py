@@ -17,7 +17,7 @@ from fusion_bench.load.files import load_queries
 from fusion_bench.load.provenance import ListMeta, read_meta
 from fusion_bench.load.spec import DatasetSpec, Inside, read_spec
 from fusion_bench.records import Document, Qrels, Query, Run, ScoreSpace
-from fusion_bench.text import counted
+from fusion_bench.util.formatting import counted
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fusion_bench.files import whole_file
+from fusion_bench.util.atomic_files import whole_file
 
 __all__ = ["Seals", "content_hash"]
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from fusion_bench.config import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.records import Reading, ScoreSpace
-from fusion_bench.text import did_you_mean
+from fusion_bench.util.formatting import did_you_mean
 
 __all__ = [
     "DatasetSpec",

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from fusion_bench.columns import factorize
 from fusion_bench.order import FloatArray
 from fusion_bench.report.model import Collection, Report, SystemResult
-from fusion_bench.report.numbers import interval, number
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
 from fusion_bench.statistics import estimate
-from fusion_bench.text import shown
+from fusion_bench.util.formatting import shown
+from fusion_bench.util.numbers import interval, number
 
 __all__ = ["by_type"]
 

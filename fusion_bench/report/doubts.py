@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from fusion_bench.report.judged import judged_alone
 from fusion_bench.report.model import Collection, Report, RunInfo
-from fusion_bench.report.numbers import share as percent
 from fusion_bench.report.tables import ranked
-from fusion_bench.strangers import named
-from fusion_bench.text import counted, shown
+from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.numbers import share as percent
+from fusion_bench.util.unmatched_query_ids import named
 
 __all__ = ["doubts", "names_of"]
 

@@ -13,7 +13,7 @@ from fusion_bench.report.by_type import by_type
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import Table
 from fusion_bench.report.verdicts import sentences
-from fusion_bench.text import counted, shown
+from fusion_bench.util.formatting import counted, shown
 
 __all__ = ["Picture", "escape", "render"]
 

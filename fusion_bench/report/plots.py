@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from fusion_bench.order import FloatArray
 from fusion_bench.report.model import Collection, SystemResult
-from fusion_bench.report.numbers import number
 from fusion_bench.report.tables import ranked
-from fusion_bench.text import shown
+from fusion_bench.util.formatting import shown
+from fusion_bench.util.numbers import number
 
 __all__ = ["bars", "differences", "new_figure", "plain", "png", "styled"]
 

@@ -19,8 +19,8 @@ from fusion_bench.report.model import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.report.numbers import UNADJUSTED, interval, known, number, p_value, share, whole
-from fusion_bench.text import counted, shown
+from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.numbers import UNADJUSTED, interval, known, number, p_value, share, whole
 
 __all__ = [
     "Column",

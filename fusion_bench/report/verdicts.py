@@ -15,10 +15,10 @@ import numpy as np
 
 from fusion_bench.report.doubts import doubts
 from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
-from fusion_bench.report.numbers import interval, number, p_value
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
-from fusion_bench.text import counted, shown
+from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.numbers import interval, number, p_value
 
 __all__ = ["Sentence", "sentences"]
 

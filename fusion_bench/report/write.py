@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.files import move_whole
 from fusion_bench.report import markdown
 from fusion_bench.report.markdown import Picture
 from fusion_bench.report.model import Report
 from fusion_bench.report.tables import level
+from fusion_bench.util.atomic_files import move_whole
 
 __all__ = ["write"]
 

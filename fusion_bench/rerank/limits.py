@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fusion_bench.errors import CostLimitError
-from fusion_bench.extras import require
+from fusion_bench.util.optional_imports import require
 
 __all__ = ["Pace", "Spend"]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusion_bench.errors import ProviderError
-from fusion_bench.extras import require
 from fusion_bench.rerank.breaker import Breaker
 from fusion_bench.rerank.clients import Price
 from fusion_bench.rerank.limits import Pace, Spend
@@ -18,6 +17,7 @@ from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, check
 from fusion_bench.rerank.settings import Settings
 from fusion_bench.rerank.store import Store
 from fusion_bench.rerank.truncate import Truncation
+from fusion_bench.util.optional_imports import require
 
 __all__ = ["Scored", "Session"]
 

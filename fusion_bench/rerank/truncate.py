@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.extras import require
+from fusion_bench.util.optional_imports import require
 
 __all__ = ["Truncation", "approximate_tokens"]
 

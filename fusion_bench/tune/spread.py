@@ -19,7 +19,6 @@ import numpy as np
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import read_experiment
-from fusion_bench.extras import require
 from fusion_bench.order import FloatArray
 from fusion_bench.space import Parameter, Params
 from fusion_bench.tune.cluster import Shards, Sums, mean_of
@@ -29,6 +28,7 @@ from fusion_bench.tune.splits import BoolArray
 from fusion_bench.tune.walk import load, problem_on
 from fusion_bench.tune.workers import Evaluate, dealt
 from fusion_bench.tuning import Settings, Tuning
+from fusion_bench.util.optional_imports import require
 
 if TYPE_CHECKING:
     from distributed import Client

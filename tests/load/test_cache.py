@@ -13,11 +13,11 @@ import pytest
 from fusion_bench.align import AlignedRuns
 from fusion_bench.arrays import open_stored, put
 from fusion_bench.errors import DataError
-from fusion_bench.files import whole_file
 from fusion_bench.load import Dataset, cache, load_dataset, seals
 from fusion_bench.load._rows import Kind
 from fusion_bench.load.cache import FOLDER, Cache
 from fusion_bench.load.together import read_together
+from fusion_bench.util.atomic_files import whole_file
 
 YAML = """
 name: made

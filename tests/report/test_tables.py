@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.report import tables
 from fusion_bench.report.model import TieResult
-from fusion_bench.report.numbers import interval, number, p_value, share
+from fusion_bench.util.numbers import interval, number, p_value, share
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -12,11 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from fusion_bench.errors import ConfigError, MissingExtraError, ProviderError
-from fusion_bench.extras import require
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reply
 from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Retry, Settings
+from fusion_bench.util.optional_imports import require
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "actor", "dumps", "memory", "runs", "task", "disk"]
 TABLE = np.random.default_rng(2).normal(size=(len(WORDS), 2)).astype(np.float32)

@@ -7,9 +7,9 @@ from pathlib import Path
 import yaml
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.files import move_whole
 from fusion_bench.report.tuning import fronts, markdown
 from fusion_bench.report.tuning.model import Front, TuningReport
+from fusion_bench.util.atomic_files import move_whole
 
 __all__ = ["write"]
 

@@ -15,9 +15,9 @@ from fusion_bench.config import StrictModel
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.records import ScoreSpace
 from fusion_bench.registry import Registry
-from fusion_bench.remote import Remote, Secret, checked_url
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
 from fusion_bench.rerank.truncate import Truncation, approximate_tokens
+from fusion_bench.util.http import Remote, Secret, checked_url
 
 __all__ = ["HttpProvider", "Price", "Provider", "providers"]
 

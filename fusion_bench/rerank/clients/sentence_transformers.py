@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.extras import require
 from fusion_bench.rerank.clients._base import providers
 from fusion_bench.rerank.clients._local import Local, LocalProvider, digest
 from fusion_bench.rerank.protocol import Reranker
+from fusion_bench.util.optional_imports import require
 
 __all__ = ["SentenceTransformers"]
 

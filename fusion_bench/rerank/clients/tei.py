@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.remote import Remote
 from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, text
 from fusion_bench.rerank.protocol import Reply, rows_to_scores
+from fusion_bench.util.http import Remote
 
 __all__ = ["TEI"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.files import whole_file, write_whole
+from fusion_bench.util.atomic_files import whole_file, write_whole
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fusion_bench.files import whole_file
+from fusion_bench.util.atomic_files import whole_file
 
 with whole_file(Path(sys.argv[1])) as file:
     file.write(b"half")
@@ -26,7 +26,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.files import write_whole
+from fusion_bench.util.atomic_files import write_whole
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

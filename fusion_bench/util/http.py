@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.extras import require
+from fusion_bench.util.optional_imports import require
 
 if TYPE_CHECKING:
     import httpx

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.text import counted, did_you_mean, is_text, shown
+from fusion_bench.util.formatting import counted, did_you_mean, is_text, shown
 
 
 def test_names_are_shown_without_control_characters() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.strangers import Stranger, named, strangers
+from fusion_bench.util.unmatched_query_ids import Stranger, named, strangers
 
 JUDGED = {f"q{n:02}" for n in range(1, 20)}
 
