@@ -27,11 +27,11 @@ from benchmarks.page import put
 from benchmarks.tuning import splits
 from fusion_bench.align import align
 from fusion_bench.blend.none import NoBlend
+from fusion_bench.config.parameters import Params
 from fusion_bench.load import load_run
 from fusion_bench.order import FloatArray
 from fusion_bench.records import Reading, Run
 from fusion_bench.report.tuning.model import FrontPoint
-from fusion_bench.space import Params
 from fusion_bench.tune.archive import Archive, Entry
 from fusion_bench.tune.depths import depths, rerankers
 from fusion_bench.tune.effort import tolls

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.collections import COLLECTIONS, problem
+from fusion_bench.config.parameters import Params
 from fusion_bench.order import FloatArray
-from fusion_bench.space import Params
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem

@@ -8,10 +8,10 @@ from typing import Any, TypedDict
 from pydantic_core import PydanticUndefined
 
 from fusion_bench.blend import blends
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.registry import Registry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.registry import Registry
 
 __all__ = ["Entry", "catalogue"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.columns import factorize
 from fusion_bench.compare import Comparison, compare
-from fusion_bench.config import Source, validated
+from fusion_bench.config.models import Source, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, load_qrels, load_run

@@ -15,13 +15,13 @@ from fusion_bench import engine, measure
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Blend, Fused, blends
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.measure import Measure
 from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
-from fusion_bench.query_types import UNSURE, TypeWeights, split_by_type, type_of
 from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.shards import over_shards
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
 
 __all__ = ["GatePolicy", "Golden", "Guard", "OnInconclusive", "Tolerance"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from fusion_bench import measure
 from fusion_bench._version import __version__
 from fusion_bench.assess import Assessment, assess
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import evaluate
 from fusion_bench.experiment import Experiment

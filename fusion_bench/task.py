@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.align import AlignedRuns
 from fusion_bench.columns import factorize, slices
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import Parameter, Value
 
 __all__ = [
     "OWN",

@@ -7,9 +7,9 @@ from typing import Any
 
 from fusion_bench.blend import blends
 from fusion_bench.catalogue import catalogue
+from fusion_bench.config.registry import Registry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.registry import Registry
 
 
 def test_every_method_is_listed_with_its_formula() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.align import AlignedRuns, align
-from fusion_bench.config import validated
+from fusion_bench.config.models import validated
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, described, evaluate, rank, rankings
 from fusion_bench.fuse import Fusion

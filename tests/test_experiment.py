@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.config import Source, validated
+from fusion_bench.config.models import Source, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import Experiment, read_experiment
 from fusion_bench.load.spec import read_spec

@@ -13,12 +13,12 @@ from pydantic import Field
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._scores import on_unit_scale
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.parameters import Parameter, Params
+from fusion_bench.config.registry import Registry
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.records import ScoreSpace
-from fusion_bench.registry import Registry
-from fusion_bench.space import Parameter, Params
 
 __all__ = ["Blend", "Blended", "Fused", "Mix", "RerankBlend", "blends"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, Mix, RerankBlend
 from fusion_bench.blend._scores import min_max_within
+from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.errors import AlignmentError
 from fusion_bench.order import FloatArray, sum_terms
-from fusion_bench.space import Parameter, choice
 
 __all__ = ["Retrieval", "RetrievalBlend"]
 

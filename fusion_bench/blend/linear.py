@@ -10,8 +10,8 @@ from pydantic import Field
 from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
+from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.order import FloatArray
-from fusion_bench.space import Parameter, Params, real
 
 __all__ = ["Linear"]
 

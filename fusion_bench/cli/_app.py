@@ -17,7 +17,7 @@ from fusion_bench.util.env_flags import v2_enabled
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fusion_bench.config import Source
+    from fusion_bench.config.models import Source
     from fusion_bench.experiment import Experiment
     from fusion_bench.run import Progress
 

@@ -38,7 +38,7 @@ def simulated(
 ) -> None:
     """Say what failures and deadlines would do to a stored list, and write it down."""
     from fusion_bench.cli._study import print_study
-    from fusion_bench.config import validated
+    from fusion_bench.config.models import validated
     from fusion_bench.rerank.config import overridden
     from fusion_bench.rerank.quality import quality_of
     from fusion_bench.rerank.settings import Settings

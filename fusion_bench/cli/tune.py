@@ -20,7 +20,7 @@ from fusion_bench.cli._app import (
 )
 
 if TYPE_CHECKING:
-    from fusion_bench.config import Source
+    from fusion_bench.config.models import Source
     from fusion_bench.experiment import Experiment
     from fusion_bench.tune.problem import Problem
     from fusion_bench.tune.spread import Spread
@@ -244,7 +244,7 @@ def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # 
     Raises:
         ConfigError: Neither says which system, or a value breaks a rule.
     """
-    from fusion_bench.config import validated
+    from fusion_bench.config.models import validated
     from fusion_bench.errors import ConfigError, UnknownNameError
     from fusion_bench.tuning import Tuning
 

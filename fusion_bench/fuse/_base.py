@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.config import StrictModel, Weight
+from fusion_bench.config.models import StrictModel, Weight
+from fusion_bench.config.parameters import Parameter, Params, real
+from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._compiled import Compiled
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.order import FloatArray
-from fusion_bench.registry import Registry
-from fusion_bench.space import Parameter, Params, real
 
 __all__ = ["Fusion", "Scales", "WeightedFusion", "fusions"]
 

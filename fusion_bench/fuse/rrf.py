@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.align import AlignedRuns
+from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import RankSum
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.order import FloatArray, IntArray, sum_terms
-from fusion_bench.space import Parameter, integer
 
 __all__ = ["RRF"]
 

@@ -9,12 +9,12 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fusion_bench.align import AlignedRuns
-from fusion_bench.config import Weight
+from fusion_bench.config.models import Weight
+from fusion_bench.config.parameters import Parameter, Params, table
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.space import Parameter, Params, table
 
 __all__ = ["RRFv2"]
 

@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import BeforeValidator, SerializeAsAny
 
 from fusion_bench.align import AlignedRuns
+from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import WeightedMean
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 from fusion_bench.order import FloatArray, sum_terms
-from fusion_bench.space import Parameter, choice
 
 __all__ = ["WeightedScore"]
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate import baseline as model

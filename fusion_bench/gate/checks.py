@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, rankings
 from fusion_bench.gate.arms import Arms

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate.arms import Progress, no_progress

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config import Source, validated
+from fusion_bench.config.models import Source, validated
 from fusion_bench.evaluate import System, described
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate.arms import Arms, Progress, facts, load_arms, no_progress, record

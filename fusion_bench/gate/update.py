@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluate import described
 from fusion_bench.experiment import Experiment

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config import StrictModel, validated
+from fusion_bench.config.models import StrictModel, validated
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.records import ScoreSpace
 

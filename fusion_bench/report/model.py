@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
-from fusion_bench.stored import read_stored
 
 __all__ = [
     "FORMAT_VERSION",

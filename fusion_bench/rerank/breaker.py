@@ -20,7 +20,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
 
 __all__ = ["Breaker", "BreakerRules", "Phase", "State"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import yaml
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from fusion_bench.config import StrictModel, read_yaml, validated
+from fusion_bench.config.models import StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, Settings

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
 from fusion_bench.rerank.breaker import BreakerRules
 
 __all__ = ["Budget", "Profile", "Retry", "Settings"]

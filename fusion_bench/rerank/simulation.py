@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
 
 __all__ = ["Latency", "Simulation"]
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.order import FloatArray
-from fusion_bench.space import Parameter, Value
 
 __all__ = ["MOST", "searched"]
 

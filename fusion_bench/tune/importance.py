@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fusion_bench.space import Parameter, Params
+from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.tune.samplers import distribution
 
 __all__ = ["importances"]

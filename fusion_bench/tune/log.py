@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.space import Params
 
 __all__ = ["Log", "Origin", "Trial"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from fusion_bench.config.parameters import Parameter, Params, Value, merged, real
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
-from fusion_bench.space import Parameter, Params, Value, merged, real
 from fusion_bench.tune.place import Roles, placed, with_blend, with_fusion
 from fusion_bench.tuning import OWN, Range
 

@@ -1,6 +1,6 @@
 """Where a parameter's value stands in a system: read there, and put there.
 
-Paths are those of the YAML, with what :mod:`fusion_bench.space` adds for tables. Weights are read
+Paths are those of the YAML, with what :mod:`fusion_bench.config.parameters` adds for tables. Weights are read
 and set by source name, whatever roles the system's own weights go by, so that no name and role can
 fit one source twice. Weights by query type add up to 1 after they are set.
 """
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fusion_bench.blend import Blend, blends
-from fusion_bench.config import validated
+from fusion_bench.config.models import validated
+from fusion_bench.config.parameters import Params, Value
+from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluate import System
 from fusion_bench.fuse import Fusion, fusions
-from fusion_bench.registry import Registry
-from fusion_bench.space import Params, Value
 
 __all__ = ["ABSENT", "Roles", "placed", "value_at", "with_blend", "with_fusion"]
 

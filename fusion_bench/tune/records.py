@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.report.tuning import model
-from fusion_bench.space import Parameter, Params
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.verdict import Gain
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusion_bench.space import Params, Value
+from fusion_bench.config.parameters import Params, Value
 from fusion_bench.tune.problem import Problem
 
 __all__ = ["reset", "resets"]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.space import Parameter, Params, Value
 from fusion_bench.tuning import Settings
 
 if TYPE_CHECKING:

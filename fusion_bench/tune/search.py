@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.config.parameters import DIGITS, Params
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import DIGITS, Params
 from fusion_bench.tune.log import Log, Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.evaluate import described
-from fusion_bench.space import Params
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem

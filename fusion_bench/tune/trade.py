@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fusion_bench.space import Parameter, Params
+from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.tune.samplers import expected_warnings, suggest
 
 if TYPE_CHECKING:

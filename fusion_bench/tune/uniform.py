@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from fusion_bench.space import Parameter, Params, Value
+from fusion_bench.config.parameters import Parameter, Params, Value
 
 __all__ = ["uniform"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fusion_bench.config import Source
+from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment

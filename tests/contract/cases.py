@@ -12,7 +12,7 @@ import numpy as np
 
 from fusion_bench.align import AlignedRuns, align
 from fusion_bench.blend import blends
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
 from fusion_bench.evaluate import Ranking, System, rank
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import normalizers

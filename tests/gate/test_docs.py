@@ -12,7 +12,7 @@ import yaml
 
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
-from fusion_bench.config import read_yaml, validated
+from fusion_bench.config.models import read_yaml, validated
 from fusion_bench.experiment import Experiment, read_experiment
 from fusion_bench.gate import baseline_path, read_baseline
 from fusion_bench.gate_policy import GatePolicy

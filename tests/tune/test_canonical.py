@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.config.parameters import Params
 from fusion_bench.evaluate import System, rank
-from fusion_bench.space import Params
 from fusion_bench.tune.canonical import free_weights
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.resets import reset, resets

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fusion_bench.space import Params, choice, real
+from fusion_bench.config.parameters import Params, choice, real
 from fusion_bench.tune.importance import importances
 from fusion_bench.tune.uniform import uniform
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.config.parameters import Parameter, choice, integer, real
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import Parameter, choice, integer, real
 from fusion_bench.tune.parameters import declared, search_space
 from fusion_bench.tuning import Range
 from tests.tune.problems import BLEND, problem, roles_of, system

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.space import Parameter, choice, integer, real
+from fusion_bench.config.parameters import Parameter, choice, integer, real
 from fusion_bench.tune.uniform import uniform
 
 

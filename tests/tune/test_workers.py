@@ -7,8 +7,8 @@ import signal
 import numpy as np
 import pytest
 
+from fusion_bench.config.parameters import Params
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.space import Params
 from fusion_bench.tune import workers
 from fusion_bench.tune.search import search
 from fusion_bench.tune.workers import evaluators

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
+from fusion_bench.config.parameters import Parameter
 from fusion_bench.errors import DataError
 from fusion_bench.report.model import Maybe, Provenance, Record
-from fusion_bench.space import Parameter
 
 __all__ = [
     "FORMAT_VERSION",

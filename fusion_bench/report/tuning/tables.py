@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report.tables import (
     Column,
     Row,
@@ -24,7 +25,6 @@ from fusion_bench.report.tuning.model import (
     Typed,
     Value,
 )
-from fusion_bench.space import DIGITS
 
 __all__ = [
     "all_tables",

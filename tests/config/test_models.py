@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from fusion_bench.config import Source, StrictModel, read_yaml, validated
+from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError
 
 

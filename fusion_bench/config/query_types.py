@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import RootModel, model_validator
 
-from fusion_bench.config import Weight
+from fusion_bench.config.models import Weight
 
 __all__ = ["BY_QUERY_TYPE", "CONV_03_05", "UNSURE", "TypeWeights", "split_by_type", "type_of"]
 

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.config.parameters import (
+    MARGIN,
+    Parameter,
+    choice,
+    integer,
+    merged,
+    real,
+    roundest,
+    table,
+)
 from fusion_bench.errors import ConfigError
-from fusion_bench.space import MARGIN, Parameter, choice, integer, merged, real, roundest, table
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from fusion_bench.config import StrictModel
+from fusion_bench.config.models import StrictModel
+from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import fusions
 from fusion_bench.fuse.rrf import RRF
-from fusion_bench.registry import Registry
 
 
 def test_a_method_is_built_from_its_name_or_a_mapping() -> None:

@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from fusion_bench.config import StrictModel, validated
+from fusion_bench.config.models import StrictModel, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 
 __all__ = ["Registry"]

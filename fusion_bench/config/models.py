@@ -15,9 +15,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from fusion_bench.config.yaml_errors import line_of, plain_words
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.formatting import did_you_mean, is_text
-from fusion_bench.yaml_errors import line_of, plain_words
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 

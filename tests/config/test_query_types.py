@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.config import validated
+from fusion_bench.config.models import validated
+from fusion_bench.config.query_types import CONV_03_05, TypeWeights, split_by_type, type_of
 from fusion_bench.errors import ConfigError
-from fusion_bench.query_types import CONV_03_05, TypeWeights, split_by_type, type_of
 
 
 def test_the_published_table_by_name() -> None:

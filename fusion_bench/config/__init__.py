@@ -1,0 +1,1 @@
+"""Strict models of configuration, tunable parameters, the registry of methods."""
