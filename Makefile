@@ -65,8 +65,8 @@ clean: ## Remove everything that these targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
 
 # A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
-NATIVE := hatch_build.py fusion_bench/_buffers.h \
-	$(addsuffix /_native.c,fusion_bench fusion_bench/load fusion_bench/engine)
+NATIVE := hatch_build.py fusion_bench/data/_buffers.h \
+	$(addsuffix /_native.c,fusion_bench/data fusion_bench/load fusion_bench/engine)
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 

@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.cases import SIZES, Case, make
 from benchmarks.engine import BATCH, MEASURES, theirs
 from benchmarks.timing import Go, Row, seconds
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import parse_measure
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["TITLE", "rows"]
 

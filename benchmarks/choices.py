@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS
 from benchmarks.page import put
 from benchmarks.tuning import asked, splits
-from fusion_bench.columns import factorize
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.statistics import estimate
 from fusion_bench.tune.choice import one_standard_error, sceptical_gains
 from fusion_bench.tune.problem import Problem

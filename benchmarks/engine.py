@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.cases import SIZES, Case, make
 from benchmarks.timing import Go, Row, seconds
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import parse_measure
 

@@ -25,12 +25,12 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS, Collection, attack, problem
 from benchmarks.page import put
 from benchmarks.tuning import splits
-from fusion_bench.align import align
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import Reading, Run
 from fusion_bench.load import load_run
-from fusion_bench.order import FloatArray
-from fusion_bench.records import Reading, Run
 from fusion_bench.report.tuning.model import FrontPoint
 from fusion_bench.tune.archive import Archive, Entry
 from fusion_bench.tune.depths import depths, rerankers

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.evidence import Contest, Evidence, weigh
-from fusion_bench.order import FloatArray
 
 RESULTS = Path(__file__).parent / "gate.json"
 QUERIES, MEASURES, COLLECTIONS, RESAMPLES = 10_000, 5, 3, 10_000

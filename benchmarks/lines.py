@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.collections import COLLECTIONS, problem
 from fusion_bench.config.parameters import Params
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.collections import Collection
-from fusion_bench.align import AlignedRuns
-from fusion_bench.records import Qrels
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import Qrels
 from fusion_bench.tune.splits import BoolArray
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.collections import MEASURE, Collection
 from benchmarks.ranx_itself import rows_of
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.order import FloatArray
 from fusion_bench.tune.splits import BoolArray
 
 __all__ = ["RANX", "RIVALS", "Rival"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose

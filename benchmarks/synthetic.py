@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.cases import Size
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import to_offsets
-from fusion_bench.ids import pack
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import to_offsets
+from fusion_bench.data.packed_ids import pack
 
 __all__ = ["aligned"]
 

@@ -22,8 +22,8 @@ from benchmarks.collections import COLLECTIONS, Collection, problem
 from benchmarks.ranx_itself import forget, optimized, record, recorded, warm_up
 from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
-from fusion_bench.columns import factorize
-from fusion_bench.order import FloatArray
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.statistics import Estimate, estimate
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
 from benchmarks.salts import VERDICTS
-from fusion_bench.records import Query
+from fusion_bench.data.records import Query
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose

@@ -25,17 +25,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__
-    from fusion_bench.align import AlignedRuns
-    from fusion_bench.align import align as align_runs
     from fusion_bench.compare import Comparison
     from fusion_bench.compare import compare as compare_systems
+    from fusion_bench.data.aligned_runs import AlignedRuns
+    from fusion_bench.data.aligned_runs import align as align_runs
+    from fusion_bench.data.records import Qrels, Query, Reading, Run
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluate import Scores, System
     from fusion_bench.evaluate import evaluate as evaluate_systems
     from fusion_bench.experiment import Experiment, read_experiment
     from fusion_bench.load import Dataset, load_dataset, load_qrels, load_run
     from fusion_bench.measure import Measure, parse_measure
-    from fusion_bench.records import Qrels, Query, Reading, Run
     from fusion_bench.report import Report, read_report
     from fusion_bench.run import run as run_experiment
 
@@ -67,21 +67,21 @@ __all__ = [
 ]
 
 _HOME = {
-    "AlignedRuns": "align",
+    "AlignedRuns": "data.aligned_runs",
     "Comparison": "compare",
     "Dataset": "load",
     "Experiment": "experiment",
     "FusionBenchError": "errors",
     "Measure": "measure",
-    "Qrels": "records",
-    "Query": "records",
-    "Reading": "records",
+    "Qrels": "data.records",
+    "Query": "data.records",
+    "Reading": "data.records",
     "Report": "report",
-    "Run": "records",
+    "Run": "data.records",
     "Scores": "evaluate",
     "System": "evaluate",
     "__version__": "_version",
-    "align_runs": "align",
+    "align_runs": "data.aligned_runs",
     "compare_systems": "compare",
     "evaluate_systems": "evaluate",
     "load_dataset": "load",

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import (
     Interval,
     default_resamples,

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.columns import factorize
 from fusion_bench.compare import Comparison, compare
 from fusion_bench.config.models import Source, validated
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset, load_qrels, load_run
 from fusion_bench.load.spec import DatasetSpec
-from fusion_bench.order import FloatArray
 from fusion_bench.report import Report
 from fusion_bench.report.model import Collection
 from fusion_bench.run import run_on

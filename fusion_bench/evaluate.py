@@ -12,18 +12,18 @@ import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from fusion_bench import engine, measure
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Blend, Fused, blends
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type, type_of
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions, tie_firsts
+from fusion_bench.data.records import Qrels, ScoreSpace
+from fusion_bench.data.shards import over_shards
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.measure import Measure
-from fusion_bench.order import FloatArray, IntArray, freeze, positions, tie_firsts
-from fusion_bench.records import Qrels, ScoreSpace
-from fusion_bench.shards import over_shards
 
 __all__ = [
     "Ranking",
@@ -363,7 +363,7 @@ def evaluate(
         measures: M measures.
         spaces: Score space of each rerank list.
         qrels: The judgements; only measures that ir_measures computes need them.
-        threads: How many may work on many queries (see :mod:`fusion_bench.shards`); None = as
+        threads: How many may work on many queries (see :mod:`fusion_bench.data.shards`); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
 
     Returns:

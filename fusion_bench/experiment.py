@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.align import Ties
 from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
+from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.gate_policy import GatePolicy

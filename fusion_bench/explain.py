@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Fused, RerankBlend
 from fusion_bench.config.query_types import type_of
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, score_keys
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import Ranking, System, fused_list, rank
 from fusion_bench.fuse import Parts
-from fusion_bench.order import FloatArray, score_keys
 from fusion_bench.origins import rerank_from, retrieval_from
-from fusion_bench.records import ScoreSpace
 from fusion_bench.trace import Explanation, Mixed, Term, Trace
 from fusion_bench.util.formatting import did_you_mean
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench import measure
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import factorize
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray, IntArray, positions
+from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measure import parse_measure
-from fusion_bench.order import FloatArray, IntArray, positions
-from fusion_bench.records import Run, ScoreSpace
 from fusion_bench.statistics import estimate
 
 __all__ = ["ListCheck", "check_list", "findings"]

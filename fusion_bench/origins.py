@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.blend import Fused
-from fusion_bench.order import FloatArray
-from fusion_bench.records import ScoreSpace
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
 
 __all__ = ["rerank_from", "retrieval_from"]
 

@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.order import FloatArray, IntArray
 
 __all__ = [
     "Alternative",

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.arrays import Array, Stored, is_stored, opened, put
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.packed_ids import Ids
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.ids import Ids
 
 __all__ = ["KEY", "load", "save"]
 

@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import factorize, slices
 from fusion_bench.config.models import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import factorize, slices
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
 from fusion_bench.load import Dataset
 from fusion_bench.measure import Measure
-from fusion_bench.order import IntArray
 
 __all__ = ["ALL", "Task", "prepare"]
 

@@ -17,9 +17,9 @@ from benchmarks.scaling import slope
 from benchmarks.synthetic import aligned
 from benchmarks.table import draw, markdown, panel, put
 from benchmarks.timing import Row, seconds
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluate import Scores
-from fusion_bench.records import Qrels, Run
 from fusion_bench.tune.pareto import hypervolume
 from tests.report.tuning.cases import front
 from tests.test_storage import assert_same

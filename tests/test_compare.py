@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from fusion_bench.compare import Comparison, Verdict, compare, verdict
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.order import FloatArray
 from fusion_bench.statistics import (
     estimate,
     holm,

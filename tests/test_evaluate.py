@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns, align
 from fusion_bench.config.models import validated
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, described, evaluate, rank, rankings
 from fusion_bench.fuse import Fusion
 from fusion_bench.measure import parse_measure
-from fusion_bench.order import FloatArray
-from fusion_bench.records import Qrels, Query, Run
 
 ROLES = {
     "bm25": frozenset({"keyword"}),

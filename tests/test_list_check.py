@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.list_check import ListCheck, check_list, findings
 from fusion_bench.load import load_qrels, load_run
-from fusion_bench.records import Qrels, Run, ScoreSpace
 from tests.parity.data import parity_data
 
 QUERIES = [f"q{i}" for i in range(12)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
 from fusion_bench.load import load_dataset
 from fusion_bench.report.model import RunInfo
 from fusion_bench.results import run_infos

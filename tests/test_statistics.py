@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fusion_bench import statistics
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import (
     Estimate,
     default_resamples,

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns, align
 from fusion_bench.arrays import put
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.packed_ids import Ids
+from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.ids import Ids
-from fusion_bench.records import Qrels, Query, Run
 from fusion_bench.storage import KEY, load, save
 
 

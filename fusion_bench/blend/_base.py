@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._scores import on_unit_scale
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.config.registry import Registry
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["Blend", "Blended", "Fused", "Mix", "RerankBlend", "blends"]
 

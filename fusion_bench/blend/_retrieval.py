@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, Mix, RerankBlend
 from fusion_bench.blend._scores import min_max_within
 from fusion_bench.config.parameters import Parameter, choice
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import AlignmentError
-from fusion_bench.order import FloatArray, sum_terms
 
 __all__ = ["Retrieval", "RetrievalBlend"]
 

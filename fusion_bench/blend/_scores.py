@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.normalize.squash import sigmoid
-from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["fixed_scale", "min_max_within", "on_unit_scale"]
 

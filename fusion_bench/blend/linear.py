@@ -11,7 +11,7 @@ from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.config.parameters import Parameter, Params, real
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 
 __all__ = ["Linear"]
 

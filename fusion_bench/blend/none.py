@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import BLENDED, DROPPED, Blend, Blended, Fused, blends
-from fusion_bench.records import ScoreSpace
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import ScoreSpace
 
 
 @blends.register

@@ -12,7 +12,7 @@ from fusion_bench.blend._compiled import Mixture
 from fusion_bench.blend._retrieval import RetrievalBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, real, table
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 
 __all__ = ["PositionAware"]
 

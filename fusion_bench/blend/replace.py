@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend._base import Fused, Mix, RerankBlend, blends
 from fusion_bench.blend._compiled import Mixture
-from fusion_bench.order import FloatArray
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 
 __all__ = ["Replace"]
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../_buffers.h"
+#include "../data/_buffers.h"
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 /* One file for every processor: the best of these is chosen when the module is loaded. */

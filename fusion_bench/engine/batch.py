@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engine.blends import Asked, Counted, evaluate_blends
 from fusion_bench.engine.count import Counter
 from fusion_bench.engine.placed import Refusal, deepest, values, why_not
 from fusion_bench.engine.scoring import RankScorer
 from fusion_bench.fuse import RankSum
 from fusion_bench.measure import Measure
-from fusion_bench.order import IntArray
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["evaluate"]
 

@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Blend, Mixture, RerankBlend
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engine.blending import Blending, kept_places, lacks_scores, unscored_by_query
 from fusion_bench.engine.lists import Which, refusal
 from fusion_bench.engine.placed import Refusal, values
 from fusion_bench.engine.tops import Tops, all_tops
 from fusion_bench.fuse import Compiled, Fusion
 from fusion_bench.measure import Measure
-from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["Asked", "Counted", "evaluate_blends"]
 

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.engine.layout import ByMember
 from fusion_bench.engine.scoring import RoughArray, Sums
-from fusion_bench.order import IntArray
 
 try:
     from fusion_bench.engine._native import count as counted

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 
 __all__ = ["Pool", "places", "pool_of"]
 

@@ -1,7 +1,7 @@
 """Scores of the rows of a layout for a few trials: roughly and fast, and exactly for a few.
 
 The rough scores come with bounds: outside of them the order of the keys (see
-``fusion_bench.order``) is certain, inside it is settled on exact keys.
+``fusion_bench.data.ordering``) is certain, inside it is settled on exact keys.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, score_keys, sum_terms
 from fusion_bench.engine.layout import layout_of
 from fusion_bench.engine.pools import Pool
 from fusion_bench.fuse import RankSum, best_ranks
-from fusion_bench.order import FloatArray, IntArray, score_keys, sum_terms
 
 __all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
 

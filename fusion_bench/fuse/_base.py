@@ -9,14 +9,14 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.models import StrictModel, Weight
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.config.registry import Registry
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._compiled import Compiled
 from fusion_bench.fuse._parts import Parts
-from fusion_bench.order import FloatArray
 
 __all__ = ["Fusion", "Scales", "WeightedFusion", "fusions"]
 

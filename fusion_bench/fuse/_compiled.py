@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.order import FloatArray, IntArray, sum_terms
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 
 __all__ = ["Compiled", "RankSum", "WeightedMean", "best_ranks"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 
 __all__ = ["Parts"]
 

@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, Params, table
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
-from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["RRFv2"]
 

@@ -9,14 +9,14 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, SerializeAsAny
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.parameters import Parameter, choice
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._compiled import WeightedMean
 from fusion_bench.fuse._parts import Parts
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
-from fusion_bench.order import FloatArray, sum_terms
 
 __all__ = ["WeightedScore"]
 

@@ -10,13 +10,13 @@ from typing import TypeVar
 import numpy as np
 
 from fusion_bench.config.models import Source
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate import baseline as model
 from fusion_bench.load import Dataset, find_dataset, load_dataset
 from fusion_bench.load.spec import RerankSpec, RunSpec, read_spec
 from fusion_bench.measure import Measure, parse_measure
-from fusion_bench.order import FloatArray
 from fusion_bench.task import Task, prepare
 
 __all__ = [

@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fusion_bench.config.json_records import read_stored
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.order import FloatArray
 from fusion_bench.util.atomic_files import write_whole
 
 __all__ = [

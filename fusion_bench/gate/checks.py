@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fusion_bench.config.models import Source
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, rankings
 from fusion_bench.gate.arms import Arms
@@ -14,7 +15,6 @@ from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.guards import golden_result, guard_result
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.gate_policy import GatePolicy
-from fusion_bench.order import FloatArray
 
 __all__ = ["contests", "golden", "guards"]
 

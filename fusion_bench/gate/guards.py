@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fusion_bench.compare import NOISE
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluate import Ranking
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.gate_policy import Golden, Guard
-from fusion_bench.order import FloatArray, IntArray
 
 __all__ = ["golden_result", "guard_result", "place_of"]
 

@@ -19,8 +19,8 @@ from math import comb
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.verdict import ALPHA, FEW
-from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import draw_groups, group_codes, t_quantile
 
 __all__ = ["POWER", "Powers", "powers"]

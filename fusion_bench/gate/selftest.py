@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.binomial import clopper_pearson
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.power import Powers
@@ -30,7 +31,6 @@ from fusion_bench.gate.trial import (
     unfit,
 )
 from fusion_bench.gate.verdict import ALPHA, Verdict
-from fusion_bench.order import FloatArray
 from fusion_bench.util.formatting import counted
 
 __all__ = ["Finding", "SelfTest", "self_test"]

@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "../_buffers.h"
+#include "../data/_buffers.h"
 
 enum {
     WORD = 8,          /* bytes of a packed word */

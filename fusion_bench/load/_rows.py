@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.order import IntArray
 
 __all__ = [
     "Kind",

@@ -9,9 +9,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.codes import WORD, Words
-from fusion_bench.ids import BYTES, WIDEST, Ids
-from fusion_bench.order import POWERS, FloatArray, IntArray
+from fusion_bench.data.integer_codes import WORD, Words
+from fusion_bench.data.ordering import POWERS, FloatArray, IntArray
+from fusion_bench.data.packed_ids import BYTES, WIDEST, Ids
 
 __all__ = ["Spans", "only_plain_blanks", "split_blocks"]
 

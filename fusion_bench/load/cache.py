@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.arrays import Array, Stored, open_stored, put
+from fusion_bench.data.records import Reading, ScoreSpace
 from fusion_bench.load._rows import suffix_of
 from fusion_bench.load.seals import Seals, content_hash
-from fusion_bench.records import Reading, ScoreSpace
 
 __all__ = ["FOLDER", "Cache", "cache_for"]
 

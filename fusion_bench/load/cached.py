@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from fusion_bench.align import AlignedRuns, Ties, align, described
 from fusion_bench.arrays import Array, Stored
-from fusion_bench.ids import Ids, pack
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, described
+from fusion_bench.data.packed_ids import Ids, pack
+from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
 from fusion_bench.load.cache import Cache, key_of
 from fusion_bench.load.files import qrels_of, run_of
 from fusion_bench.load.together import read_together
-from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 
 __all__ = ["Wanted", "aligned", "load_tables"]
 

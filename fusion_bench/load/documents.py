@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fusion_bench.data.records import Document
 from fusion_bench.errors import DataError
 from fusion_bench.load.json_lines import objects, text_of
-from fusion_bench.records import Document
 
 __all__ = ["load_documents"]
 

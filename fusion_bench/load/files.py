@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
 from fusion_bench.errors import DataError
 from fusion_bench.load._rows import Rows, read_rows, suffix_of
 from fusion_bench.load.json_lines import objects, text_of
-from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.records import Qrels, Query, Reading, Run, ScoreSpace
 
 __all__ = ["load_qrels", "load_queries", "load_run", "qrels_of", "run_of"]
 

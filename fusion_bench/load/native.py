@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, TypeAlias, TypeGuard, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.codes import Words
-from fusion_bench.ids import BYTES, Coded, Ids, Part, Repeated
-from fusion_bench.order import FloatArray, IntArray, freeze
+from fusion_bench.data.integer_codes import Words
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.packed_ids import BYTES, Coded, Ids, Part, Repeated
 
 try:
     from fusion_bench.load import _native as compiled
@@ -138,7 +138,7 @@ class Ordered(Ids):
 
 
 class Numbered(Coded):
-    """As :class:`~fusion_bench.ids.Coded`, the ids numbered as they first appeared.
+    """As :class:`~fusion_bench.data.packed_ids.Coded`, the ids numbered as they first appeared.
 
     Attributes:
         whole: The table.

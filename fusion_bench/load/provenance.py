@@ -17,8 +17,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fusion_bench.config.models import StrictModel, validated
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["FUSED_ORDER", "ListMeta", "meta_path", "read_meta"]
 

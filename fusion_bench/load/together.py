@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from fusion_bench.data.packed_ids import Ids, code_together
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.ids import Ids, code_together
 from fusion_bench.load import native
 from fusion_bench.load._rows import Kind, Rows, read_rows
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.packed_ids import Repeated, concatenate
 from fusion_bench.errors import DataError
-from fusion_bench.ids import Repeated, concatenate
 from fusion_bench.load import native
 from fusion_bench.load._rows import Kind, Rows, decoded, read_array, read_data, reader
 from fusion_bench.load._spans import only_plain_blanks, split_blocks
-from fusion_bench.order import IntArray
 
 __all__ = ["rows_of_lines"]
 

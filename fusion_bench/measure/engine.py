@@ -15,14 +15,14 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import counting, query_of_rows
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import counting, query_of_rows
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.records import Qrels
 from fusion_bench.errors import DataError
 from fusion_bench.measure.external import from_ir_measures
 from fusion_bench.measure.names import Dcg, Measure
 from fusion_bench.measure.ranking import Ranking, counted, relevant_counts
-from fusion_bench.order import FloatArray, IntArray, freeze
-from fusion_bench.records import Qrels
 
 __all__ = ["evaluate", "gains", "ideal_dcg", "log_discounts", "ratio"]
 

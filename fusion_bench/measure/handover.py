@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import slices
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import slices
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.order import IntArray
-from fusion_bench.records import Qrels
 
 __all__ = ["judgements_table", "ranked_table"]
 

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.columns import query_of_rows
-from fusion_bench.order import IntArray
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import query_of_rows
+from fusion_bench.data.ordering import IntArray
 
 __all__ = [
     "BoolArray",

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.records import Qrels
 from fusion_bench.measure.edge import over_the_edge
 from fusion_bench.measure.engine import evaluate
 from fusion_bench.measure.names import Measure
 from fusion_bench.measure.ranking import BoolArray, counted, seen_as_judged
 from fusion_bench.measure.tied_lists import expectation, tied_lists
-from fusion_bench.order import FloatArray, IntArray, freeze
-from fusion_bench.records import Qrels
 
 __all__ = ["TieSensitivity", "tie_sensitivity"]
 
@@ -76,7 +76,7 @@ def tie_sensitivity(
         runs: The candidates.
         positions: Shape (N,): places before any cut; 0 = not returned.
         firsts: Shape (N,): position of the first member of each candidate's group of ties, as
-            :func:`fusion_bench.order.tie_firsts` returns it.
+            :func:`fusion_bench.data.ordering.tie_firsts` returns it.
         limit: Documents beyond this place are not returned (``top_k``); None = all are.
         qrels: The judgements, needed only where ir_measures computes a measure.
 

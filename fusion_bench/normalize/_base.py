@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import field_validator
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Registry
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import AlignmentError
-from fusion_bench.order import FloatArray, IntArray, freeze
 
 __all__ = ["Lists", "Normalizer", "normalizers"]
 

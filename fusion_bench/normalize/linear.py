@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
 from fusion_bench.normalize._base import Lists, Normalizer, normalizers
-from fusion_bench.order import FloatArray
 
 
 @normalizers.register

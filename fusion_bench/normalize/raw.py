@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Lists, Normalizer, normalizers
-from fusion_bench.order import FloatArray
 
 
 @normalizers.register

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Lists, Normalizer, normalizers
-from fusion_bench.order import FloatArray
 
 __all__ = ["sigmoid"]
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.columns import factorize
-from fusion_bench.order import FloatArray
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.model import Collection, Report, SystemResult
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
 from fusion_bench.statistics import estimate

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.model import Collection, SystemResult
 from fusion_bench.report.tables import ranked
 from fusion_bench.util.formatting import shown

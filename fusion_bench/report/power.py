@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.plots import BLUE, INK, RED, SOFT, new_figure, plain, styled
 
 __all__ = ["Point", "power_curves"]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.align import align
 from fusion_bench.blend.none import NoBlend
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import Ranking, System, rankings
 from fusion_bench.experiment import read_experiment
 from fusion_bench.fuse import fusions
 from fusion_bench.load import Dataset, documents_of, load_dataset
 from fusion_bench.load.spec import DatasetSpec, read_spec
-from fusion_bench.records import Document
 from fusion_bench.rerank.pipeline import Candidate
 
 __all__ = ["Question", "Work", "find_system", "prepare"]

@@ -17,9 +17,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.load.provenance import FUSED_ORDER
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.protocol import Identity
 from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Settings

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.candidates import Question, Work
 from fusion_bench.rerank.chain import Answer, Chain
 from fusion_bench.rerank.clients import Provider

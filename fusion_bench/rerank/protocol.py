@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ProviderError
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["Identity", "Reply", "Reranker", "Usage", "checked", "rows_to_scores"]
 

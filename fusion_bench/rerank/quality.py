@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.align import align
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
+from fusion_bench.data.aligned_runs import align
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.load import load_dataset

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, IntArray, positions
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.normalize.squash import sigmoid
-from fusion_bench.order import FloatArray, IntArray, positions
-from fusion_bench.records import ScoreSpace
 
 __all__ = ["on_unit_scale", "places"]
 

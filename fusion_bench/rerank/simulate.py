@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.rerank.breaker import Breaker, BreakerRules
 from fusion_bench.rerank.settings import Settings
 from fusion_bench.rerank.simulation import Latency, Simulation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 
 __all__ = ["FIRST", "FUSED", "SECOND", "Point", "Quality", "Study"]
 

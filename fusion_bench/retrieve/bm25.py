@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray
 from fusion_bench.retrieve.common import require, stems
 
 __all__ = ["BM25Index"]

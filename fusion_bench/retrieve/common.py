@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.order import FloatArray, positions
 
 __all__ = ["Ranking", "ranked", "require", "stems"]
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray
 from fusion_bench.retrieve.common import require
 
 __all__ = ["DenseIndex", "Encoder"]

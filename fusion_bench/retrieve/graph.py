@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray
 
 __all__ = ["Graph", "personalised_pagerank"]
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from fusion_bench.blend._scores import on_unit_scale
-from fusion_bench.columns import factorize
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System, rankings
-from fusion_bench.order import FloatArray
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.records import gain_record

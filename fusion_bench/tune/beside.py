@@ -11,15 +11,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.blend import Mixture, RerankBlend, fixed_scale
 from fusion_bench.blend._scores import on_unit_scale
 from fusion_bench.blend.none import NoBlend
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluate import System
 from fusion_bench.fuse import RankSum
 from fusion_bench.measure import Measure
-from fusion_bench.order import FloatArray
-from fusion_bench.records import ScoreSpace
 from fusion_bench.tune.fused import FusedLine, straight
 from fusion_bench.tune.line import Head, Line, Lines
 

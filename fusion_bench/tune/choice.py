@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.statistics import estimate
 from fusion_bench.tune.splits import BoolArray
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment import read_experiment
-from fusion_bench.order import FloatArray
 from fusion_bench.tune.log import Log
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import OnTrial, Study, drive, identity

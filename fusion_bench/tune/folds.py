@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import ConfigError
-from fusion_bench.order import FloatArray, IntArray, freeze
 from fusion_bench.tune.splits import BoolArray, place, strata
 
 __all__ = ["Nested", "deal", "nested"]

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.compare import NOISE
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import described
-from fusion_bench.order import FloatArray
 from fusion_bench.report.tuning import model
 from fusion_bench.statistics import estimate
 from fusion_bench.tune.archive import Entry

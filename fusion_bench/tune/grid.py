@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Value
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 
 __all__ = ["MOST", "searched"]
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.tune.line import Head, Line
 from fusion_bench.tune.passes import Crossings, Pairs, Passes, crossings, passes
 from fusion_bench.tune.worths import worths

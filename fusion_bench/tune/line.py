@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
-from fusion_bench.order import FloatArray, IntArray, freeze
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 
 __all__ = ["Head", "Line", "Lines"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.tune.splits import BoolArray
 
 __all__ = ["efficient", "hypervolume"]

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.tune.line import Line
 
 __all__ = ["Crossings", "Pairs", "Passes", "crossings", "passes"]

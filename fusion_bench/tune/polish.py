@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.tune.grid import searched
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.problem import Problem

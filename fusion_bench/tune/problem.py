@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.parameters import DIGITS, Parameter, Params, Value
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, freeze
+from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.measure import Measure
-from fusion_bench.order import FloatArray, freeze
-from fusion_bench.records import Qrels, ScoreSpace
 from fusion_bench.tune.canonical import canonical, free_weights, kind_of
 from fusion_bench.tune.parameters import suggestions
 from fusion_bench.tune.place import ABSENT, Roles, placed, value_at

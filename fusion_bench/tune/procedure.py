@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fusion_bench.columns import factorize
 from fusion_bench.config.parameters import Params
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.tune.choice import believed_at_most, one_standard_error, sceptical_gains
 from fusion_bench.tune.folds import Nested, deal, nested
 from fusion_bench.tune.log import Trial

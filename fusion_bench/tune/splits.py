@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import freeze
+from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-from fusion_bench.order import freeze
-from fusion_bench.records import Query
 
 __all__ = ["BoolArray", "Split", "hashed_split", "own_split", "place", "split_queries", "strata"]
 

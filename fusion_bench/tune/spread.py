@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import read_experiment
-from fusion_bench.order import FloatArray
 from fusion_bench.tune.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import identity

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.order import FloatArray, IntArray
 from fusion_bench.tune.problem import Problem
 
 __all__ = ["Evaluate", "dealt", "evaluators"]

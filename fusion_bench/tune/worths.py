@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.order import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.tune.passes import Passes
 
 __all__ = ["Events", "worths"]

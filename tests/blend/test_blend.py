@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from fusion_bench.align import align
 from fusion_bench.blend import blends
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, rank
-from fusion_bench.records import Qrels, Run, ScoreSpace
 
 FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns, align
 from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.evaluate import Ranking, System, rank
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.records import Qrels, Run, ScoreSpace
 
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {

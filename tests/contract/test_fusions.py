@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.data.ordering import positions
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import fusions
-from fusion_bench.order import positions
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

@@ -17,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import engine, measure
-from fusion_bench.align import AlignedRuns, align
-from fusion_bench.columns import to_offsets
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.grouped_rows import to_offsets
+from fusion_bench.data.ordering import FloatArray, positions
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.engine import (
     Asked,
     Refusal,
@@ -36,8 +38,6 @@ from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
 from fusion_bench.load import load_dataset
 from fusion_bench.measure import parse_measure
-from fusion_bench.order import FloatArray, positions
-from fusion_bench.records import Qrels, Run
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned

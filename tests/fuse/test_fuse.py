@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion, fusions
-from fusion_bench.records import Qrels, Run
 
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = [frozenset({"keyword"}), frozenset({"question", "semantic"}), frozenset({"hyde"})]

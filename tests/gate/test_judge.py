@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.gate import arms as arms_module
 from fusion_bench.gate import judge, read_baseline
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.load.provenance import ListMeta, meta_path
-from fusion_bench.order import FloatArray
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, judged, read, written
 from tests.tiny import edit

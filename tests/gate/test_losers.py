@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluate import System
 from fusion_bench.explain import explain
 from fusion_bench.gate.losers import moved_by
-from fusion_bench.records import Qrels, Run
 from fusion_bench.trace import Explanation
 
 LISTS = {

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from fusion_bench.align import align
 from fusion_bench.config.query_types import CONV_03_05, type_of
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.ordering import score_keys, sum_terms
+from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System, rank, rankings
-from fusion_bench.order import score_keys, sum_terms
-from fusion_bench.records import Qrels, Query, Run, ScoreSpace
 
 Lists = Mapping[str, Mapping[str, float]]  # source → document → score, all for one query
 ROLES = {

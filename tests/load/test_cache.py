@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.arrays import open_stored, put
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import DataError
 from fusion_bench.load import Dataset, cache, load_dataset, seals
 from fusion_bench.load._rows import Kind

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError
 from fusion_bench.load import load_qrels, load_run
-from fusion_bench.records import ScoreSpace
 
 ROWS = [("q1", "d1", 1, 0.5), ("q1", "d2", 2, 0.25), ("q2", "ü", 1, 0.75)]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.ids import pack
+from fusion_bench.data.packed_ids import pack
 from fusion_bench.load import native, trec
 from fusion_bench.load._rows import Kind, Rows
 

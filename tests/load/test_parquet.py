@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.data.records import Reading
 from fusion_bench.errors import DataError, MissingExtraError
 from fusion_bench.load import load_qrels, load_run
-from fusion_bench.records import Reading
 
 
 def table(path: Path, **columns: list[Any]) -> Path:

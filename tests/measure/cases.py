@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from hypothesis import strategies as st
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.ordering import IntArray, positions, tie_firsts
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.measure import Measure, parse_measure
-from fusion_bench.order import IntArray, positions, tie_firsts
-from fusion_bench.records import Qrels, Run
 
 COMMON: Final = (
     "nDCG@1",

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import DataError
 from fusion_bench.measure import evaluate, no_relevant, parse_measure
-from fusion_bench.records import Qrels, Run
 from tests.measure.cases import COMMON, Case, all_measures, build, cases
 from tests.oracle.measures import measure_value
 

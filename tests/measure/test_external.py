@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.measure import Measure, evaluate, parse_measure
 from fusion_bench.measure.external import _parse  # hides the warnings of newer Pythons
-from fusion_bench.records import Qrels, Run
 from tests.measure.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.normalize import normalizers
-from fusion_bench.records import Qrels, Run
 
 Config = dict[str, object]
 

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fusion_bench.align import align
 from fusion_bench.blend import blends
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.evaluate import System, rank
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.records import Qrels, Reading, Run
 from tests.oracle import ranking as oracle
 
 EXAMPLES = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

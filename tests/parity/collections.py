@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.load import load_qrels, load_run
-from fusion_bench.records import Qrels, Reading, Run
 from tests.parity.data import parity_data
 
 #: Collection → two runs of it that are worth fusing.

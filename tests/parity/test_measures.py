@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from fusion_bench import measure
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import Ranking, System, rank
 from fusion_bench.measure import parse_measure
-from fusion_bench.order import FloatArray
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned, qrels_of
 
 pytestmark = pytest.mark.parity

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.fuse import fusions
-from fusion_bench.records import Qrels, Reading, Run
 from tests.parity.data import parity_data
 
 pytestmark = pytest.mark.parity

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.records import Qrels, Reading, Run
 
 Ranked = Mapping[str, Mapping[str, float]]
 

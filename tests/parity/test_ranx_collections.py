@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
-from fusion_bench.order import FloatArray
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned
 from tests.parity.test_ranx import NORMALISERS, Ranked, Ranx
 

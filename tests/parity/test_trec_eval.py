@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.align import align
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.ordering import positions
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.measure import evaluate, parse_measure
-from fusion_bench.order import positions
-from fusion_bench.records import Qrels, Run
 from tests.parity.data import parity_data
 
 #: trec_eval's name → ours; a number stands behind the last underscore where there is an @.

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.clients import Price, providers
 from fusion_bench.rerank.clients._base import HttpProvider
 from fusion_bench.rerank.clients.chat import parse_scores

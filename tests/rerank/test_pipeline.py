@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.chain import Chain
 from fusion_bench.rerank.pipeline import Candidate, Outcome, rerank
 from fusion_bench.rerank.protocol import Identity, Reply

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray
 from fusion_bench.retrieve import Graph, personalised_pagerank
 
 Edge = tuple[str, str, float]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns, align
-from fusion_bench.order import FloatArray
-from fusion_bench.records import Qrels, Query, Run
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import Qrels, Query, Run
 
 __all__ = ["aligned"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.align import AlignedRuns
 from fusion_bench.config.parameters import Parameter
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluate import System
 from fusion_bench.measure import parse_measure
 from fusion_bench.tune.parameters import search_space

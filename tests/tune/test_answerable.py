@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import rank
-from fusion_bench.order import FloatArray
-from fusion_bench.records import ScoreSpace
 from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.splits import Split, hashed_split

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.columns import factorize
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.load import Dataset
 from fusion_bench.load.dataset import DatasetSpec
-from fusion_bench.records import Qrels
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune import procedure

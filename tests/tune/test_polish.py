@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System
-from fusion_bench.order import FloatArray
 from fusion_bench.tune.grid import MOST
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.order import FloatArray
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-from fusion_bench.records import Query
 from fusion_bench.tune.splits import (
     Split,
     hashed_split,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from texts import Technique
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.retrieve import BM25Index, EntityLinker
 
 

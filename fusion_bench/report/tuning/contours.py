@@ -18,7 +18,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.plots import SOFT, WIDTH, _short, new_figure, plain, styled
 from fusion_bench.report.tuning.marks import (
     MARKS,

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from fusion_bench.order import FloatArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.plots import GREEN, INK, ORANGE, SOFT, _short, plain
 from fusion_bench.report.tuning.model import ParameterInfo, Trial, TuningReport, Value
 from fusion_bench.report.tuning.tables import setting

@@ -13,8 +13,8 @@ from pydantic import Field, field_validator
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Registry
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
 from fusion_bench.rerank.truncate import Truncation, approximate_tokens
 from fusion_bench.util.http import Remote, Secret, checked_url

@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.records import ScoreSpace
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar, Literal
 
-from fusion_bench.records import ScoreSpace
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.rerank.clients._base import Price, Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker
 

@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+from fusion_bench.data.records import Document, Qrels, Query, Reading, Run
 from fusion_bench.errors import DataError
-from fusion_bench.records import Document, Qrels, Query, Reading, Run
 
 Rows = Sequence[tuple[str, str, float]]
 

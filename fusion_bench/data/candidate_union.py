@@ -12,12 +12,12 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench import native
-from fusion_bench.codes import dense
-from fusion_bench.columns import query_of_rows, rows_of, to_offsets
-from fusion_bench.ids import Ids, pack, union
-from fusion_bench.order import FloatArray, IntArray
-from fusion_bench.records import Qrels, Run
+from fusion_bench.data import native
+from fusion_bench.data.grouped_rows import query_of_rows, rows_of, to_offsets
+from fusion_bench.data.integer_codes import dense
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.packed_ids import Ids, pack, union
+from fusion_bench.data.records import Qrels, Run
 
 __all__ = [
     "codes_in",

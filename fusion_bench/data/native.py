@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.order import KEY_SPACING, FloatArray, IntArray
+from fusion_bench.data.ordering import KEY_SPACING, FloatArray, IntArray
 
 try:
-    from fusion_bench import _native as compiled
+    from fusion_bench.data import _native as compiled
 except ImportError:
     compiled = None  # type: ignore[assignment] # it was not compiled
 
@@ -49,7 +49,7 @@ def usable() -> bool:
 def settled(
     scores: FloatArray, documents: IntArray, offsets: IntArray, *, by_document: bool
 ) -> NDArray[np.bool_] | None:
-    """As :func:`fusion_bench.order.settled`; among equals the greater document stands first.
+    """As :func:`fusion_bench.data.ordering.settled`; among equals the greater document stands first.
 
     Args:
         scores: Shape (N,).

@@ -13,7 +13,7 @@ from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
 
-from fusion_bench.columns import (
+from fusion_bench.data.grouped_rows import (
     counting,
     digest,
     group,
@@ -24,9 +24,9 @@ from fusion_bench.columns import (
     slices,
     to_offsets,
 )
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.read_options import Reading, best_first, ordered, places
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray, IntArray, freeze
-from fusion_bench.reading import Reading, best_first, ordered, places
 
 __all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
 

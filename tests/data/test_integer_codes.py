@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion_bench.codes import dense, rank_rows
+from fusion_bench.data.integer_codes import dense, rank_rows
 
 WIDTHS = st.sampled_from([1, 3, 8, 40, 62])
 VALUES = WIDTHS.flatmap(lambda bits: st.lists(st.integers(-(2**bits), 2**bits), max_size=40))

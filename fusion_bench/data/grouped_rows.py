@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench import native
-from fusion_bench.codes import PIECE
+from fusion_bench.data import native
+from fusion_bench.data.integer_codes import PIECE
+from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.packed_ids import Coded, Ids, Repeated
 from fusion_bench.errors import DataError
-from fusion_bench.ids import Coded, Ids, Repeated
-from fusion_bench.order import IntArray
 
 __all__ = [
     "Grouped",

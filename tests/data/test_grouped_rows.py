@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.columns import (
+from fusion_bench.data.grouped_rows import (
     counting,
     digest,
     factorize,

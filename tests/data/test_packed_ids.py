@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion_bench.ids import WIDEST, Ids, Repeated, code_together, concatenate, pack, union
+from fusion_bench.data.packed_ids import (
+    WIDEST,
+    Ids,
+    Repeated,
+    code_together,
+    concatenate,
+    pack,
+    union,
+)
 
 NAMES = st.lists(st.text(alphabet="aé文🙂09 ,#\x7f", min_size=1, max_size=12), min_size=1)
 

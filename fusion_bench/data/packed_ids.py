@@ -14,8 +14,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.codes import Words, rank_rows
-from fusion_bench.order import IntArray, freeze
+from fusion_bench.data.integer_codes import Words, rank_rows
+from fusion_bench.data.ordering import IntArray, freeze
 
 __all__ = [
     "BYTES",

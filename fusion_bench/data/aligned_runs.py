@@ -15,9 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.columns import query_of_rows, to_offsets
-from fusion_bench.errors import AlignmentError, UnknownNameError
-from fusion_bench.joining import (
+from fusion_bench.data.candidate_union import (
     codes_in,
     common_vocabulary,
     find,
@@ -27,8 +25,10 @@ from fusion_bench.joining import (
     placed,
     spread,
 )
-from fusion_bench.order import FloatArray, IntArray, freeze
-from fusion_bench.records import Qrels, Query, Run
+from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.errors import AlignmentError, UnknownNameError
 
 __all__ = ["AlignedRuns", "Ties", "align", "described"]
 

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from fusion_bench.columns import to_offsets
-from fusion_bench.order import freeze, positions, score_keys, settled, sum_terms, tie_firsts
+from fusion_bench.data.grouped_rows import to_offsets
+from fusion_bench.data.ordering import freeze, positions, score_keys, settled, sum_terms, tie_firsts
 
 MANY = settings(max_examples=400, deadline=None)
 TERMS = st.one_of(

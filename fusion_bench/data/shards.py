@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from fusion_bench.align import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
 
 __all__ = ["THREADS", "over_shards", "shards"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.order import IntArray
+from fusion_bench.data.ordering import IntArray
 
 __all__ = ["PIECE", "WORD", "Words", "dense", "rank_rows"]
 

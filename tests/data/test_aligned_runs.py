@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.align import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.records import Qrels, Query, Reading, Run
 from fusion_bench.errors import AlignmentError, UnknownNameError
-from fusion_bench.records import Qrels, Query, Reading, Run
 
 Lists = Mapping[str, Mapping[str, float]]
 

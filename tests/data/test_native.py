@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import columns, native, order
-from fusion_bench.align import AlignedRuns, align
-from fusion_bench.ids import pack
-from fusion_bench.records import Qrels, Run
+from fusion_bench.data import grouped_rows as columns
+from fusion_bench.data import native
+from fusion_bench.data import ordering as order
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.packed_ids import pack
+from fusion_bench.data.records import Qrels, Run
 
-compiled = pytest.importorskip("fusion_bench._native", reason="it was not compiled here")
+compiled = pytest.importorskip("fusion_bench.data._native", reason="it was not compiled here")
 
 QUICK = settings(max_examples=100, deadline=None)
 SCORES = st.one_of(

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench import native
-from fusion_bench.columns import Grouped, counting, query_of_rows, rows_of, to_offsets
+from fusion_bench.data import native
+from fusion_bench.data.grouped_rows import Grouped, counting, query_of_rows, rows_of, to_offsets
+from fusion_bench.data.ordering import FloatArray, IntArray, positions, settled
 from fusion_bench.errors import DataError
-from fusion_bench.order import FloatArray, IntArray, positions, settled
 
 __all__ = ["Reading", "best_first", "ordered", "places"]
 

@@ -1,0 +1,1 @@
+"""Records, the one ordering of documents, and runs aligned as read-only arrays."""
