@@ -30,7 +30,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
-from fusion_bench.load import load_run
+from fusion_bench.io import load_run
 from fusion_bench.report.tuning.model import FrontPoint
 from fusion_bench.tune.archive import Archive, Entry
 from fusion_bench.tune.depths import depths, rerankers

@@ -18,7 +18,7 @@ from benchmarks.cases import SIZES, make
 from benchmarks.engine import MEASURES, ours, theirs
 from benchmarks.synthetic import aligned
 from benchmarks.timing import Row, seconds
-from fusion_bench import storage
+from fusion_bench.io import aligned_runs_file as storage
 
 __all__ = ["TITLE", "rows"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.cases import SIZES, Size
-from fusion_bench.load import load_dataset
+from fusion_bench.io import load_dataset
 
 __all__ = ["NAMES", "rows"]
 

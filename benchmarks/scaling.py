@@ -25,7 +25,7 @@ from benchmarks.cases import SIZES
 from benchmarks.engine import BATCH, MEASURES, ours
 from benchmarks.synthetic import aligned
 from benchmarks.timing import Go, machine
-from fusion_bench import storage
+from fusion_bench.io import aligned_runs_file as storage
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "scaling.json"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluate import Scores, System
     from fusion_bench.evaluate import evaluate as evaluate_systems
     from fusion_bench.experiment import Experiment, read_experiment
-    from fusion_bench.load import Dataset, load_dataset, load_qrels, load_run
+    from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
     from fusion_bench.measure import Measure, parse_measure
     from fusion_bench.report import Report, read_report
     from fusion_bench.run import run as run_experiment
@@ -69,7 +69,7 @@ __all__ = [
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "compare",
-    "Dataset": "load",
+    "Dataset": "io",
     "Experiment": "experiment",
     "FusionBenchError": "errors",
     "Measure": "measure",
@@ -84,9 +84,9 @@ _HOME = {
     "align_runs": "data.aligned_runs",
     "compare_systems": "compare",
     "evaluate_systems": "evaluate",
-    "load_dataset": "load",
-    "load_qrels": "load",
-    "load_run": "load",
+    "load_dataset": "io",
+    "load_qrels": "io",
+    "load_run": "io",
     "parse_measure": "measure",
     "read_experiment": "experiment",
     "read_report": "report",

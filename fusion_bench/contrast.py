@@ -15,8 +15,8 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import Experiment
-from fusion_bench.load import Dataset, load_qrels, load_run
-from fusion_bench.load.spec import DatasetSpec
+from fusion_bench.io import Dataset, load_qrels, load_run
+from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report import Report
 from fusion_bench.report.model import Collection
 from fusion_bench.run import run_on

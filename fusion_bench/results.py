@@ -14,8 +14,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.evaluate import System, described, evaluate
+from fusion_bench.io import Dataset
 from fusion_bench.list_check import check_list, findings
-from fusion_bench.load import Dataset
 from fusion_bench.report import model
 from fusion_bench.statistics import estimate
 from fusion_bench.task import Task

@@ -16,8 +16,8 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import evaluate
 from fusion_bench.experiment import Experiment
-from fusion_bench.load import Dataset, find_dataset, load_dataset
-from fusion_bench.load.spec import read_spec
+from fusion_bench.io import Dataset, find_dataset, load_dataset
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report import model
 from fusion_bench.results import bounds, comparisons, run_infos, system_result
 from fusion_bench.task import Task, prepare

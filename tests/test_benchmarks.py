@@ -21,8 +21,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluate import Scores
 from fusion_bench.tune.pareto import hypervolume
+from tests.io.test_aligned_runs_file import assert_same
 from tests.report.tuning.cases import front
-from tests.test_storage import assert_same
 
 ROWS: list[Row] = [
     {"size": "1 × 2", "ranx ms": 1234.5, "one ratio": 99.6, "one": "a"},

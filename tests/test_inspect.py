@@ -8,9 +8,9 @@ import pytest
 
 from fusion_bench.errors import AlignmentError
 from fusion_bench.inspect import describe, notices, summary
-from fusion_bench.load import load_dataset
+from fusion_bench.io import load_dataset
 from tests import tiny
-from tests.load.test_provenance import beside
+from tests.io.test_provenance import beside
 from tests.tiny import DATASET, edit
 
 

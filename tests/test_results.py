@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.aligned_runs import align
-from fusion_bench.load import load_dataset
+from fusion_bench.io import load_dataset
 from fusion_bench.report.model import RunInfo
 from fusion_bench.results import run_infos
 from fusion_bench.statistics import estimate

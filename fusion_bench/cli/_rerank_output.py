@@ -11,7 +11,7 @@ import typer
 from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
-    from fusion_bench.load.provenance import ListMeta
+    from fusion_bench.io.provenance import ListMeta
     from fusion_bench.rerank.clients import Provider
     from fusion_bench.rerank.plan import Plan
 

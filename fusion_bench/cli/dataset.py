@@ -19,7 +19,7 @@ from fusion_bench.cli._app import (
 from fusion_bench.cli._say import say, say_table
 
 if TYPE_CHECKING:
-    from fusion_bench.load.spec import DatasetSpec
+    from fusion_bench.io.dataset_config import DatasetSpec
 
 __all__ = ["check", "command", "list_", "show"]
 
@@ -41,8 +41,8 @@ Name = Annotated[
 @command.command("list", epilog=examples("fusion-bench dataset list --json"))
 def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
-    from fusion_bench.load import list_datasets
-    from fusion_bench.load.spec import read_spec
+    from fusion_bench.io import list_datasets
+    from fusion_bench.io.dataset_config import read_spec
     from fusion_bench.util.formatting import counted
 
     found: dict[str, DatasetSpec] = {}
@@ -64,7 +64,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
 def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """Show what a dataset holds: queries, judgements, lists and their roles."""
     from fusion_bench.inspect import describe
-    from fusion_bench.load import find_dataset, load_dataset
+    from fusion_bench.io import find_dataset, load_dataset
 
     facts = describe(load_dataset(find_dataset(name, folders_for(datasets))))
     if json:
@@ -77,7 +77,7 @@ def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) ->
 def check(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
     from fusion_bench.inspect import notices, summary
-    from fusion_bench.load import find_dataset, load_dataset
+    from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import counted
 
     path: Path = find_dataset(name, folders_for(datasets))

@@ -105,8 +105,8 @@ def rerank(
     Keys come from the environment only. A run that was stopped goes on where it was when the same
     command runs again, and pays for nothing twice.
     """
-    from fusion_bench.load import find_dataset
-    from fusion_bench.load.spec import read_spec
+    from fusion_bench.io import find_dataset
+    from fusion_bench.io.dataset_config import read_spec
     from fusion_bench.rerank.candidates import find_system, prepare
     from fusion_bench.rerank.config import chosen, read_config
 

@@ -14,8 +14,8 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.experiment import Experiment
 from fusion_bench.gate import baseline as model
-from fusion_bench.load import Dataset, find_dataset, load_dataset
-from fusion_bench.load.spec import RerankSpec, RunSpec, read_spec
+from fusion_bench.io import Dataset, find_dataset, load_dataset
+from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
 from fusion_bench.measure import Measure, parse_measure
 from fusion_bench.task import Task, prepare
 

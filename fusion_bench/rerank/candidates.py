@@ -15,8 +15,8 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import Ranking, System, rankings
 from fusion_bench.experiment import read_experiment
 from fusion_bench.fuse import fusions
-from fusion_bench.load import Dataset, documents_of, load_dataset
-from fusion_bench.load.spec import DatasetSpec, read_spec
+from fusion_bench.io import Dataset, documents_of, load_dataset
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.rerank.pipeline import Candidate
 
 __all__ = ["Question", "Work", "find_system", "prepare"]

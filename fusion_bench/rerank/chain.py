@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.load.provenance import FUSED_ORDER
+from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.protocol import Identity
 from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Settings

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fusion_bench.load.provenance import FUSED_ORDER
+from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import Answer, Chain
 from fusion_bench.rerank.scales import on_unit_scale, places
 from fusion_bench.rerank.settings import Settings

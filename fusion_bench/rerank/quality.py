@@ -12,8 +12,8 @@ from fusion_bench.blend.replace import Replace
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.load import load_dataset
-from fusion_bench.load.spec import DatasetSpec, read_spec
+from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measure import parse_measure
 from fusion_bench.rerank.studies import Quality
 

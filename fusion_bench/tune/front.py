@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fusion_bench.config.parameters import Parameter, Params, integer
-from fusion_bench.load.provenance import ListMeta
+from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.archive import Archive
 from fusion_bench.tune.depths import at_depth, deepest, depths, is_depth, rerankers, with_reranker

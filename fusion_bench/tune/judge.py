@@ -14,7 +14,7 @@ from fusion_bench.assess import assess
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluate import described
-from fusion_bench.load import Dataset
+from fusion_bench.io import Dataset
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
 from fusion_bench.statistics import Interval

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.load.provenance import ListMeta
+from fusion_bench.io.provenance import ListMeta
 
 __all__ = ["Bill", "Clock", "bill_of", "clock_of", "largest_call"]
 

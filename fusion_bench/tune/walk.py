@@ -10,8 +10,8 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
-from fusion_bench.load import Dataset, load_dataset
-from fusion_bench.load.dataset import read_spec
+from fusion_bench.io import Dataset, load_dataset
+from fusion_bench.io.dataset import read_spec
 from fusion_bench.measure import parse_measure
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport

@@ -42,7 +42,7 @@ def test_a_field_takes_a_built_model_as_it_is() -> None:
 
 
 def test_methods_are_known_by_what_their_method_defaults_to() -> None:
-    registry: Registry[StrictModel] = Registry("thing", "tests.load")
+    registry: Registry[StrictModel] = Registry("thing", "tests.io")
 
     @registry.register
     class Thing(StrictModel):

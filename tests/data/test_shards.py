@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import storage
 from fusion_bench.data import shards
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, evaluate
+from fusion_bench.io import aligned_runs_file as storage
 from fusion_bench.measure import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned
 from tests.engine.test_engine import MEASURES, SOURCES, configs, judged, views
-from tests.test_storage import assert_same
+from tests.io.test_aligned_runs_file import assert_same
 
 BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}
 

@@ -15,7 +15,7 @@ import pytest
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.experiment import read_experiment
-from fusion_bench.load.cache import FOLDER
+from fusion_bench.io.cache import FOLDER
 from fusion_bench.report import read_report
 from fusion_bench.run import run
 from tests import tiny
@@ -186,7 +186,7 @@ def test_eval_keeps_what_it_reads_unless_told_not_to(
     root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FUSION_BENCH_CACHE")
-    monkeypatch.setattr("fusion_bench.load.cache.FLOOR", 0)
+    monkeypatch.setattr("fusion_bench.io.cache.FLOOR", 0)
     results = []
     for option in ("--no-cache", "--cache", "--cache"):
         printed(capsys, "eval", EXPERIMENT, "--no-plots", option)

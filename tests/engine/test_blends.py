@@ -20,7 +20,7 @@ from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
 from fusion_bench.engine import Asked, Counted, Refusal, blending, blends, lists, tops
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluate import System, evaluate, rank, rankings
-from fusion_bench.load import load_dataset, load_run
+from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measure import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
 from tests.engine.test_engine import MEASURES, configs, judged, pair_of_lists, views

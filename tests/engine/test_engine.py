@@ -36,7 +36,7 @@ from fusion_bench.engine import (
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
-from fusion_bench.load import load_dataset
+from fusion_bench.io import load_dataset
 from fusion_bench.measure import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
 from tests.parity.collections import COLLECTIONS

@@ -13,7 +13,7 @@ from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.gate import arms as arms_module
 from fusion_bench.gate import judge, read_baseline
 from fusion_bench.gate.baseline import Baseline, write_baseline
-from fusion_bench.load.provenance import ListMeta, meta_path
+from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, judged, read, written
 from tests.tiny import edit

@@ -6,7 +6,7 @@ from functools import cache
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Reading, Run
-from fusion_bench.load import load_qrels, load_run
+from fusion_bench.io import load_qrels, load_run
 from tests.parity.data import parity_data
 
 #: Collection → two runs of it that are worth fusing.

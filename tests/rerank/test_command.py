@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.load import load_dataset
-from fusion_bench.load.provenance import read_meta
+from fusion_bench.io import load_dataset
+from fusion_bench.io.provenance import read_meta
 from tests.rerank.collection import YAML, make
 from tests.rerank.server import Loopback, plain_score, serving
 from tests.tiny import edit

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.load import load_dataset
+from fusion_bench.io import load_dataset
 from fusion_bench.tune import front
 from tests.rerank.server import Loopback, serving
 

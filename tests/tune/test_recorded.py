@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.load.provenance import ListMeta
+from fusion_bench.io.provenance import ListMeta
 from fusion_bench.tune.recorded import Clock, bill_of, clock_of, largest_call
 
 

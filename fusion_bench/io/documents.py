@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fusion_bench.data.records import Document
 from fusion_bench.errors import DataError
-from fusion_bench.load.json_lines import objects, text_of
+from fusion_bench.io.json_lines import objects, text_of
 
 __all__ = ["load_documents"]
 

@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.arrays import Array, Stored, open_stored, put
 from fusion_bench.data.records import Reading, ScoreSpace
-from fusion_bench.load._rows import suffix_of
-from fusion_bench.load.seals import Seals, content_hash
+from fusion_bench.io._raw_table import suffix_of
+from fusion_bench.io.array_file import Array, Stored, open_stored, put
+from fusion_bench.io.file_stamps import Seals, content_hash
 
 __all__ = ["FOLDER", "Cache", "cache_for"]
 

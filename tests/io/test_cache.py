@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.arrays import open_stored, put
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import DataError
-from fusion_bench.load import Dataset, cache, load_dataset, seals
-from fusion_bench.load._rows import Kind
-from fusion_bench.load.cache import FOLDER, Cache
-from fusion_bench.load.together import read_together
+from fusion_bench.io import Dataset, cache, load_dataset, seals
+from fusion_bench.io._raw_table import Kind
+from fusion_bench.io.array_file import open_stored, put
+from fusion_bench.io.cache import FOLDER, Cache
+from fusion_bench.io.parallel_read import read_together
 from fusion_bench.util.atomic_files import whole_file
 
 YAML = """
@@ -101,8 +101,10 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not files, "a file was read"
         return iter(())
 
-    monkeypatch.setattr("fusion_bench.load.cached.read_together", refuse)
-    monkeypatch.setattr("fusion_bench.load.cached.align", lambda *_, **__: pytest.fail("aligned"))
+    monkeypatch.setattr("fusion_bench.io.cached_loader.read_together", refuse)
+    monkeypatch.setattr(
+        "fusion_bench.io.cached_loader.align", lambda *_, **__: pytest.fail("aligned")
+    )
 
 
 @pytest.mark.parametrize("ties", ["trec", "first_seen"])
@@ -203,7 +205,7 @@ def test_a_stored_type_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 def test_another_version_is_not_believed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(made)
     before = [path.stat().st_ino for path in entries(made)]
-    monkeypatch.setattr("fusion_bench.arrays.__version__", "0.0.0")
+    monkeypatch.setattr("fusion_bench.io.array_file.__version__", "0.0.0")
     all_same(load(made), plain(made))
     assert [path.stat().st_ino for path in entries(made)] != before
 
@@ -252,7 +254,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_stored(made: Path) -> None:
         return iter(rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fusion_bench.load.cached.read_together", change)
+        patch.setattr("fusion_bench.io.cached_loader.read_together", change)
         load(made)
     dataset, _ = load(made)
     assert "late" in dataset.runs["a"].vocabulary

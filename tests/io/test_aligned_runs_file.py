@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.arrays import put
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.packed_ids import Ids
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.storage import KEY, load, save
+from fusion_bench.io.aligned_runs_file import KEY, load, save
+from fusion_bench.io.array_file import put
 
 
 def example(*, packed: bool = True, reranked: bool = True) -> AlignedRuns:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.errors import DataError
-from fusion_bench.load._columns import find_columns
-from fusion_bench.load._rows import Kind, Rows, read_text, reader
+from fusion_bench.io._column_names import find_columns
+from fusion_bench.io._raw_table import Kind, Rows, read_text, reader
 from fusion_bench.util.formatting import is_text
 
 __all__ = ["objects", "text_of"]

@@ -11,12 +11,12 @@ from typing import TypeVar, cast
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.records import Document, Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.load.cache import Cache, cache_for
-from fusion_bench.load.cached import Wanted, aligned, load_tables
-from fusion_bench.load.documents import load_documents
-from fusion_bench.load.files import load_queries
-from fusion_bench.load.provenance import ListMeta, read_meta
-from fusion_bench.load.spec import DatasetSpec, Inside, read_spec
+from fusion_bench.io.cache import Cache, cache_for
+from fusion_bench.io.cached_loader import Wanted, aligned, load_tables
+from fusion_bench.io.dataset_config import DatasetSpec, Inside, read_spec
+from fusion_bench.io.documents import load_documents
+from fusion_bench.io.files import load_queries
+from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.util.formatting import counted
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]

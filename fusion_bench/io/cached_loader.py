@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from fusion_bench.arrays import Array, Stored
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, described
 from fusion_bench.data.packed_ids import Ids, pack
 from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
-from fusion_bench.load.cache import Cache, key_of
-from fusion_bench.load.files import qrels_of, run_of
-from fusion_bench.load.together import read_together
+from fusion_bench.io.array_file import Array, Stored
+from fusion_bench.io.cache import Cache, key_of
+from fusion_bench.io.files import qrels_of, run_of
+from fusion_bench.io.parallel_read import read_together
 
 __all__ = ["Wanted", "aligned", "load_tables"]
 

@@ -1,6 +1,6 @@
 """Aligned runs as one file, mapped into memory when it is read back.
 
-The file is of the cache's kind (see :mod:`fusion_bench.arrays`), but complete: it needs no dataset
+The file is of the cache's kind (see :mod:`fusion_bench.io.array_file`), but complete: it needs no dataset
 beside it. Whatever does not agree with its header is refused, never believed.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.arrays import Array, Stored, is_stored, opened, put
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.packed_ids import Ids
 from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.io.array_file import Array, Stored, is_stored, opened, put
 
 __all__ = ["KEY", "load", "save"]
 

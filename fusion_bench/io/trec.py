@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.packed_ids import Repeated, concatenate
 from fusion_bench.errors import DataError
-from fusion_bench.load import native
-from fusion_bench.load._rows import Kind, Rows, decoded, read_array, read_data, reader
-from fusion_bench.load._spans import only_plain_blanks, split_blocks
+from fusion_bench.io import native
+from fusion_bench.io._raw_table import Kind, Rows, decoded, read_array, read_data, reader
+from fusion_bench.io._spans import only_plain_blanks, split_blocks
 
 __all__ = ["rows_of_lines"]
 

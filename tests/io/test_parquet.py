@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.records import Reading
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.load import load_qrels, load_run
+from fusion_bench.io import load_qrels, load_run
 
 
 def table(path: Path, **columns: list[Any]) -> Path:

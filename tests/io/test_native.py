@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data.packed_ids import pack
-from fusion_bench.load import native, trec
-from fusion_bench.load._rows import Kind, Rows
+from fusion_bench.io import native, trec
+from fusion_bench.io._raw_table import Kind, Rows
 
-compiled = pytest.importorskip("fusion_bench.load._native", reason="it was not compiled here")
+compiled = pytest.importorskip("fusion_bench.io._native", reason="it was not compiled here")
 
 QUICK = settings(max_examples=150, deadline=None)
 NUMBERS = st.one_of(

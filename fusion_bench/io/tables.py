@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.load._columns import NAMES, find_columns
-from fusion_bench.load._rows import Kind, Rows, read_text, reader, suffix_of
-from fusion_bench.load.trec import COLUMNS, rows_of_lines
+from fusion_bench.io._column_names import NAMES, find_columns
+from fusion_bench.io._raw_table import Kind, Rows, read_text, reader, suffix_of
+from fusion_bench.io.trec import COLUMNS, rows_of_lines
 
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 

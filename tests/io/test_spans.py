@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.errors import DataError
-from fusion_bench.load import _spans, load_qrels, load_run, trec
+from fusion_bench.io import _spans, load_qrels, load_run, trec
 
 IDS = st.one_of(
     st.sampled_from(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.errors import DataError
-from fusion_bench.load._rows import Kind
+from fusion_bench.io._raw_table import Kind
 
 __all__ = ["NAMES", "find_columns"]
 

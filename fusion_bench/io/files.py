@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
 from fusion_bench.errors import DataError
-from fusion_bench.load._rows import Rows, read_rows, suffix_of
-from fusion_bench.load.json_lines import objects, text_of
+from fusion_bench.io._raw_table import Rows, read_rows, suffix_of
+from fusion_bench.io.json_lines import objects, text_of
 
 __all__ = ["load_qrels", "load_queries", "load_run", "qrels_of", "run_of"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fusion_bench.data.packed_ids import Ids, code_together
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.load import native
-from fusion_bench.load._rows import Kind, Rows, read_rows
+from fusion_bench.io import native
+from fusion_bench.io._raw_table import Kind, Rows, read_rows
 
 __all__ = ["read_together"]
 

@@ -19,7 +19,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.packed_ids import BYTES, Coded, Ids, Part, Repeated
 
 try:
-    from fusion_bench.load import _native as compiled
+    from fusion_bench.io import _native as compiled
 except ImportError:
     compiled = None  # type: ignore[assignment] # it was not compiled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.load._columns import find_columns
-from fusion_bench.load._rows import Kind, Rows, reader
+from fusion_bench.io._column_names import find_columns
+from fusion_bench.io._raw_table import Kind, Rows, reader
 
 
 @reader(".parquet")

@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.data.records import Query, Reading
 from fusion_bench.errors import DataError
-from fusion_bench.load import load_qrels, load_queries, load_run
+from fusion_bench.io import load_qrels, load_queries, load_run
 
 
 def written(path: Path, content: str | bytes) -> Path:
