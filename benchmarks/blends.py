@@ -17,7 +17,7 @@ from benchmarks.engine import BATCH, MEASURES, theirs
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 
 __all__ = ["TITLE", "rows"]
 

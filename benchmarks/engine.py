@@ -9,7 +9,7 @@ from benchmarks.cases import SIZES, Case, make
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 
 __all__ = ["TITLE", "rows", "systems", "theirs"]
 

@@ -17,7 +17,7 @@ from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.selftest import SelfTest, self_test
 from fusion_bench.gate.selftest_page import HEADINGS, headline, page, picture, rows
 from fusion_bench.gate.tryout import tryout
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.util.atomic_files import write_whole
 
 ROOT = Path(__file__).parent.parent

@@ -20,7 +20,7 @@ from benchmarks.cases import SIZES, make
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluate import evaluate as evaluate_systems
     from fusion_bench.experiment import Experiment, read_experiment
     from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
-    from fusion_bench.measure import Measure, parse_measure
+    from fusion_bench.measures import Measure, parse_measure
     from fusion_bench.report import Report, read_report
     from fusion_bench.run import run as run_experiment
 
@@ -72,7 +72,7 @@ _HOME = {
     "Dataset": "io",
     "Experiment": "experiment",
     "FusionBenchError": "errors",
-    "Measure": "measure",
+    "Measure": "measures",
     "Qrels": "data.records",
     "Query": "data.records",
     "Reading": "data.records",
@@ -87,7 +87,7 @@ _HOME = {
     "load_dataset": "io",
     "load_qrels": "io",
     "load_run": "io",
-    "parse_measure": "measure",
+    "parse_measure": "measures",
     "read_experiment": "experiment",
     "read_report": "report",
     "run_experiment": "run",

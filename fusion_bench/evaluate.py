@@ -11,7 +11,8 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
-from fusion_bench import engine, measure
+from fusion_bench import engine
+from fusion_bench import measures as measure
 from fusion_bench.blend import Blend, Fused, blends
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.models import StrictModel
@@ -23,7 +24,7 @@ from fusion_bench.data.shards import over_shards
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 
 __all__ = [
     "Ranking",

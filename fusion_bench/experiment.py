@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.gate_policy import GatePolicy
-from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.tuning import Tuning
 
 __all__ = ["Experiment", "read_experiment"]

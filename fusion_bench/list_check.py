@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench import measure
+from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Run, ScoreSpace
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.statistics import estimate
 
 __all__ = ["ListCheck", "check_list", "findings"]

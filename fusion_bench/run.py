@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from fusion_bench import measure
+from fusion_bench import measures as measure
 from fusion_bench._version import __version__
 from fusion_bench.assess import Assessment, assess
 from fusion_bench.config.models import Source

@@ -15,7 +15,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
 from fusion_bench.io import Dataset
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 
 __all__ = ["ALL", "Task", "prepare"]
 

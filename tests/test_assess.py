@@ -9,7 +9,7 @@ from fusion_bench.assess import Assessment, assess, best_source_per_query, perfe
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluate import System
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 
 QRELS = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d9": 1}, "q3": {"d5": 1}})
 RUN = Run.from_dict(

@@ -12,7 +12,7 @@ from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, described, evaluate, rank, rankings
 from fusion_bench.fuse import Fusion
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 
 ROLES = {
     "bm25": frozenset({"keyword"}),

@@ -14,7 +14,7 @@ from fusion_bench.engine.count import Counter
 from fusion_bench.engine.placed import Refusal, deepest, values, why_not
 from fusion_bench.engine.scoring import RankScorer
 from fusion_bench.fuse import RankSum
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 
 __all__ = ["evaluate"]
 

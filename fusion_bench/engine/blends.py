@@ -18,7 +18,7 @@ from fusion_bench.engine.lists import Which, refusal
 from fusion_bench.engine.placed import Refusal, values
 from fusion_bench.engine.tops import Tops, all_tops
 from fusion_bench.fuse import Compiled, Fusion
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 
 __all__ = ["Asked", "Counted", "evaluate_blends"]
 

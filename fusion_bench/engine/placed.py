@@ -11,9 +11,9 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measure import Measure
-from fusion_bench.measure.engine import FORMULAS
-from fusion_bench.measure.ranking import BoolArray, Ranking, Rows
+from fusion_bench.measures import Measure
+from fusion_bench.measures.compute import FORMULAS
+from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
 __all__ = ["Placed", "Refusal", "deepest", "values", "why_not"]
 

@@ -16,7 +16,7 @@ from fusion_bench.experiment import Experiment
 from fusion_bench.gate import baseline as model
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
-from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.task import Task, prepare
 
 __all__ = [

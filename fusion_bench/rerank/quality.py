@@ -14,7 +14,7 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.io import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.rerank.studies import Quality
 
 __all__ = ["quality_of"]

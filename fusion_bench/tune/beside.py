@@ -19,7 +19,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluate import System
 from fusion_bench.fuse import RankSum
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 from fusion_bench.tune.fused import FusedLine, straight
 from fusion_bench.tune.line import Head, Line, Lines
 

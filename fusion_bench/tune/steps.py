@@ -13,9 +13,9 @@ import numpy as np
 
 from fusion_bench.config.parameters import roundest
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measure import Measure
-from fusion_bench.measure.engine import gains, ideal_dcg
-from fusion_bench.measure.ranking import relevant_counts
+from fusion_bench.measures import Measure
+from fusion_bench.measures.compute import gains, ideal_dcg
+from fusion_bench.measures.ranking import relevant_counts
 from fusion_bench.tune.inside import all_passes
 from fusion_bench.tune.line import Line
 from fusion_bench.tune.worths import Events, worths

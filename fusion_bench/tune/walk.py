@@ -12,7 +12,7 @@ from fusion_bench.evaluate import System
 from fusion_bench.experiment import Experiment
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.model import Front

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import engine, measure
+from fusion_bench import engine
+from fusion_bench import measures as measure
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
@@ -21,7 +22,7 @@ from fusion_bench.engine import Asked, Counted, Refusal, blending, blends, lists
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluate import System, evaluate, rank, rankings
 from fusion_bench.io import load_dataset, load_run
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
 from tests.engine.test_engine import MEASURES, configs, judged, pair_of_lists, views
 from tests.parity.collections import qrels_of, runs_of

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import engine, measure
+from fusion_bench import engine
+from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
@@ -37,7 +38,7 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
 from fusion_bench.io import load_dataset
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, permutations, product
 
-from fusion_bench.measure import Measure
+from fusion_bench.measures import Measure
 
 Judgements = Mapping[str, int]
 

@@ -12,10 +12,10 @@ import ir_measures
 import numpy as np
 import pytest
 
-from fusion_bench import measure
+from fusion_bench import measures as measure
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import Ranking, System, rank
-from fusion_bench.measure import parse_measure
+from fusion_bench.measures import parse_measure
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned, qrels_of
 
 pytestmark = pytest.mark.parity

@@ -14,7 +14,7 @@ import pytest
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import positions
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.measure import evaluate, parse_measure
+from fusion_bench.measures import evaluate, parse_measure
 from tests.parity.data import parity_data
 
 #: trec_eval's name → ours; a number stands behind the last underscore where there is an @.

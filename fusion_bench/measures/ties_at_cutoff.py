@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.measure.names import Measure
-from fusion_bench.measure.tied_lists import TiedLists, expectation
+from fusion_bench.measures.names import Measure
+from fusion_bench.measures.tied_lists import TiedLists, expectation
 
 __all__ = ["over_the_edge"]
 

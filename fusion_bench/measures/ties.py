@@ -16,11 +16,11 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Qrels
-from fusion_bench.measure.edge import over_the_edge
-from fusion_bench.measure.engine import evaluate
-from fusion_bench.measure.names import Measure
-from fusion_bench.measure.ranking import BoolArray, counted, seen_as_judged
-from fusion_bench.measure.tied_lists import expectation, tied_lists
+from fusion_bench.measures.compute import evaluate
+from fusion_bench.measures.names import Measure
+from fusion_bench.measures.ranking import BoolArray, counted, seen_as_judged
+from fusion_bench.measures.tied_lists import expectation, tied_lists
+from fusion_bench.measures.ties_at_cutoff import over_the_edge
 
 __all__ = ["TieSensitivity", "tie_sensitivity"]
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.measure import Measure, parse_measure
-from fusion_bench.measure.external import _parse  # hides the warnings of newer Pythons
-from tests.measure.cases import COMMON, all_measures
+from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures.ir_measures_backend import _parse  # hides the warnings of newer Pythons
+from tests.measures.cases import COMMON, all_measures
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_any_text_is_a_measure_or_a_clear_error(text: str) -> None:
 def test_names_of_the_engine_never_import_ir_measures() -> None:
     code = (
         "import sys\n"
-        "from fusion_bench.measure import parse_measure\n"
+        "from fusion_bench.measures import parse_measure\n"
         "parse_measure('nDCG@10')\n"
         "sys.exit('ir_measures' in sys.modules)\n"
     )

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.measure import Measure, evaluate, parse_measure
-from fusion_bench.measure.external import _parse  # hides the warnings of newer Pythons
-from tests.measure.cases import Built, Case, all_measures, build, cases
+from fusion_bench.measures import Measure, evaluate, parse_measure
+from fusion_bench.measures.ir_measures_backend import _parse  # hides the warnings of newer Pythons
+from tests.measures.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measure.engine import gains, ideal_dcg, log_discounts, ratio
-from fusion_bench.measure.names import Measure
-from fusion_bench.measure.ranking import BoolArray, counted, relevant_counts, seen_as_judged
+from fusion_bench.measures.compute import gains, ideal_dcg, log_discounts, ratio
+from fusion_bench.measures.names import Measure
+from fusion_bench.measures.ranking import BoolArray, counted, relevant_counts, seen_as_judged
 
 __all__ = ["TiedLists", "expectation", "tied_lists"]
 

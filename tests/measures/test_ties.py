@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.measure import evaluate, parse_measure, tie_sensitivity
-from tests.measure.cases import Case, all_measures, build, cases
+from fusion_bench.measures import evaluate, parse_measure, tie_sensitivity
+from tests.measures.cases import Case, all_measures, build, cases
 from tests.oracle.measures import measure_value, orders
 
 

@@ -20,9 +20,9 @@ from fusion_bench.data.grouped_rows import counting, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import DataError
-from fusion_bench.measure.external import from_ir_measures
-from fusion_bench.measure.names import Dcg, Measure
-from fusion_bench.measure.ranking import Ranking, counted, relevant_counts
+from fusion_bench.measures.ir_measures_backend import from_ir_measures
+from fusion_bench.measures.names import Dcg, Measure
+from fusion_bench.measures.ranking import Ranking, counted, relevant_counts
 
 __all__ = ["evaluate", "gains", "ideal_dcg", "log_discounts", "ratio"]
 

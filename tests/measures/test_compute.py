@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import DataError
-from fusion_bench.measure import evaluate, no_relevant, parse_measure
-from tests.measure.cases import COMMON, Case, all_measures, build, cases
+from fusion_bench.measures import evaluate, no_relevant, parse_measure
+from tests.measures.cases import COMMON, Case, all_measures, build, cases
 from tests.oracle.measures import measure_value
 
 

@@ -17,8 +17,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.measure.handover import judgements_table, ranked_table
-from fusion_bench.measure.ranking import seen_as_judged
+from fusion_bench.measures.ir_measures_input import judgements_table, ranked_table
+from fusion_bench.measures.ranking import seen_as_judged
 
 __all__ = ["canonical", "from_ir_measures", "judged_only_name"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import IntArray, positions, tie_firsts
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.measure import Measure, parse_measure
+from fusion_bench.measures import Measure, parse_measure
 
 COMMON: Final = (
     "nDCG@1",

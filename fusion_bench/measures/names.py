@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeGuard, cast
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.measure.external import canonical, judged_only_name
+from fusion_bench.measures.ir_measures_backend import canonical, judged_only_name
 
 __all__ = ["Dcg", "Kind", "Measure", "parse_measure"]
 
