@@ -19,7 +19,7 @@ from benchmarks.page import put
 from benchmarks.tuning import asked, splits
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.statistics import estimate
+from fusion_bench.stats.inference import estimate
 from fusion_bench.tune.choice import one_standard_error, sceptical_gains
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import values_of

@@ -24,7 +24,7 @@ from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.statistics import Estimate, estimate
+from fusion_bench.stats.inference import Estimate, estimate
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search

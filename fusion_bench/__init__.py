@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__
-    from fusion_bench.compare import Comparison
-    from fusion_bench.compare import compare as compare_systems
     from fusion_bench.data.aligned_runs import AlignedRuns
     from fusion_bench.data.aligned_runs import align as align_runs
     from fusion_bench.data.records import Qrels, Query, Reading, Run
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
     from fusion_bench.measures import Measure, parse_measure
     from fusion_bench.report import Report, read_report
     from fusion_bench.run import run as run_experiment
+    from fusion_bench.stats.comparison import Comparison
+    from fusion_bench.stats.comparison import compare as compare_systems
 
 __all__ = [
     "AlignedRuns",
@@ -68,7 +68,7 @@ __all__ = [
 
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
-    "Comparison": "compare",
+    "Comparison": "stats.comparison",
     "Dataset": "io",
     "Experiment": "experiment",
     "FusionBenchError": "errors",
@@ -82,7 +82,7 @@ _HOME = {
     "System": "evaluate",
     "__version__": "_version",
     "align_runs": "data.aligned_runs",
-    "compare_systems": "compare",
+    "compare_systems": "stats.comparison",
     "evaluate_systems": "evaluate",
     "load_dataset": "io",
     "load_qrels": "io",

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.compare import Comparison, compare
 from fusion_bench.config.models import Source, validated
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
@@ -20,6 +19,7 @@ from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report import Report
 from fusion_bench.report.model import Collection
 from fusion_bench.run import run_on
+from fusion_bench.stats.comparison import Comparison, compare
 
 __all__ = ["Contrast", "compare_files", "compare_reports"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.assess import Assessment, best_source_per_query, perfect_order
-from fusion_bench.compare import Comparison, compare, verdict
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Run, ScoreSpace
@@ -17,7 +16,8 @@ from fusion_bench.evaluate import System, described, evaluate
 from fusion_bench.io import Dataset
 from fusion_bench.list_check import check_list, findings
 from fusion_bench.report import model
-from fusion_bench.statistics import estimate
+from fusion_bench.stats.comparison import Comparison, compare, verdict
+from fusion_bench.stats.inference import estimate
 from fusion_bench.task import Task
 from fusion_bench.util.unmatched_query_ids import strangers
 

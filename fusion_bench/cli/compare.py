@@ -15,8 +15,8 @@ from fusion_bench.cli._say import say, say_table
 from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:
-    from fusion_bench.compare import Comparison
     from fusion_bench.contrast import Contrast
+    from fusion_bench.stats.comparison import Comparison
 
 __all__ = ["command", "compare"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fusion_bench._version import ENGINE
-from fusion_bench.compare import NOISE
 from fusion_bench.gate.baseline import Arm, Baseline
+from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import counted
 
 __all__ = ["differences", "irreproducible"]

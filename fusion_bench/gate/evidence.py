@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fusion_bench.compare import NOISE
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import ALPHA, FEW, Verdict, decide
-from fusion_bench.statistics import (
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import (
     default_resamples,
     estimate,
     exact_mean,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.compare import NOISE
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluate import Ranking
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.gate_policy import Golden, Guard
+from fusion_bench.stats.comparison import NOISE
 
 __all__ = ["golden_result", "guard_result", "place_of"]
 

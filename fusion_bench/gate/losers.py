@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from fusion_bench.compare import NOISE
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.evaluate import System
 from fusion_bench.explain import explain
 from fusion_bench.gate.arms import Arms
 from fusion_bench.gate.result import LostDocument, LostQuery
+from fusion_bench.stats.comparison import NOISE
 from fusion_bench.trace import Explanation, Trace
 
 __all__ = ["moved_by", "worst_queries"]

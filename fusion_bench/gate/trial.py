@@ -11,7 +11,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import FEW, Verdict, decide
-from fusion_bench.statistics import draw_groups, group_codes, holm, randomisation_p, t_quantile
+from fusion_bench.stats.inference import draw_groups, group_codes, holm, randomisation_p, t_quantile
 from fusion_bench.util.formatting import counted
 
 __all__ = [

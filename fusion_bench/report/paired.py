@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.report.model import Collection, Report
 from fusion_bench.report.tables import level
-from fusion_bench.statistics import Estimate, estimate
+from fusion_bench.stats.inference import Estimate, estimate
 
 __all__ = ["paired"]
 

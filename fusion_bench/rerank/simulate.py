@@ -22,7 +22,7 @@ from fusion_bench.rerank.settings import Settings
 from fusion_bench.rerank.simulation import Latency, Simulation
 from fusion_bench.rerank.studies import FIRST, FUSED, SECOND, Point, Quality, Study
 from fusion_bench.rerank.worth import deadline, notes
-from fusion_bench.statistics import estimate
+from fusion_bench.stats.inference import estimate
 
 __all__ = ["study"]
 

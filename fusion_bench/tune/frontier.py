@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.compare import NOISE
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import described
 from fusion_bench.report.tuning import model
-from fusion_bench.statistics import estimate
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import estimate
 from fusion_bench.tune.archive import Entry
 from fusion_bench.tune.effort import Taken, Toll
 from fusion_bench.tune.judge import Judge

@@ -17,7 +17,7 @@ from fusion_bench.evaluate import described
 from fusion_bench.io import Dataset
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
-from fusion_bench.statistics import Interval
+from fusion_bench.stats.inference import Interval
 from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.choice import plateau
 from fusion_bench.tune.folds import Nested

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.compare import NOISE
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.statistics import Estimate, Interval, estimate, randomisation_p
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import Estimate, Interval, estimate, randomisation_p
 
 __all__ = ["MIN_GAIN", "Gain", "TuningVerdict", "decide", "gain", "needed_queries"]
 

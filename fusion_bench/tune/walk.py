@@ -16,7 +16,7 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.model import Front
-from fusion_bench.statistics import Interval
+from fusion_bench.stats.inference import Interval
 from fusion_bench.task import ALL, prepare
 from fusion_bench.tune.front import FrontFinder
 from fusion_bench.tune.judge import Judge

@@ -15,7 +15,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.binomial import clopper_pearson
 from fusion_bench.gate.evidence import Contest, weigh
 from fusion_bench.gate.power import powers
-from fusion_bench.statistics import estimate, randomisation_p
+from fusion_bench.stats.inference import estimate, randomisation_p
 
 values = st.integers(-4, 4).map(lambda n: n / 4)
 

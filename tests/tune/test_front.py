@@ -12,7 +12,7 @@ import optuna
 import pytest
 
 from fusion_bench.report.tuning.model import Front, FrontPoint
-from fusion_bench.statistics import estimate
+from fusion_bench.stats.inference import estimate
 from fusion_bench.tune import trade
 from fusion_bench.tune.depths import at_depth
 from fusion_bench.tune.front import FrontFinder, pool

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fusion_bench.compare import Comparison, Verdict, compare, verdict
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.statistics import (
+from fusion_bench.stats.comparison import Comparison, Verdict, compare, verdict
+from fusion_bench.stats.inference import (
     estimate,
     holm,
     randomisation_p,
@@ -254,5 +254,5 @@ def test_verdict_uses_the_level_it_is_given() -> None:
 
 
 def test_importing_costs_no_scipy() -> None:
-    code = "import sys, fusion_bench.compare; sys.exit('scipy' in sys.modules)"
+    code = "import sys, fusion_bench.stats.comparison; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

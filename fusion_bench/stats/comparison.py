@@ -13,7 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.statistics import (
+from fusion_bench.stats.inference import (
     Interval,
     default_resamples,
     estimate,

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from fusion_bench import statistics
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.statistics import (
+from fusion_bench.stats import inference as statistics
+from fusion_bench.stats.inference import (
     Estimate,
     default_resamples,
     estimate,

@@ -1,0 +1,1 @@
+"""Intervals, tests, corrections and comparisons of per-query values."""
