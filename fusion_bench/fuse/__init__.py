@@ -1,8 +1,8 @@
 """Fusion methods: every one of the folder, by name."""
 
 from fusion_bench.fuse._base import Fusion, WeightedFusion, fusions
-from fusion_bench.fuse._compiled import Compiled, RankSum, WeightedMean, best_ranks
-from fusion_bench.fuse._parts import Parts
+from fusion_bench.fuse._engine_form import Compiled, RankSum, WeightedMean, best_ranks
+from fusion_bench.fuse._score_terms import Parts
 
 __all__ = [
     "Compiled",

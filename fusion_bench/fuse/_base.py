@@ -15,8 +15,8 @@ from fusion_bench.config.registry import Registry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse._compiled import Compiled
-from fusion_bench.fuse._parts import Parts
+from fusion_bench.fuse._engine_form import Compiled
+from fusion_bench.fuse._score_terms import Parts
 
 __all__ = ["Fusion", "Scales", "WeightedFusion", "fusions"]
 

@@ -12,8 +12,8 @@ from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
-from fusion_bench.fuse._compiled import RankSum
-from fusion_bench.fuse._parts import Parts
+from fusion_bench.fuse._engine_form import RankSum
+from fusion_bench.fuse._score_terms import Parts
 
 __all__ = ["RRF"]
 

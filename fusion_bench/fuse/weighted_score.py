@@ -13,8 +13,8 @@ from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
-from fusion_bench.fuse._compiled import WeightedMean
-from fusion_bench.fuse._parts import Parts
+from fusion_bench.fuse._engine_form import WeightedMean
+from fusion_bench.fuse._score_terms import Parts
 from fusion_bench.normalize import Normalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 

@@ -14,7 +14,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.fuse import Compiled, Fusion, RankSum, WeightedMean
-from fusion_bench.fuse._compiled import best_ranks
+from fusion_bench.fuse._engine_form import best_ranks
 from fusion_bench.tune.line import Lines
 
 __all__ = ["FusedLine", "fused_line"]
