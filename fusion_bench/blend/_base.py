@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fusion_bench.blend._compiled import Mixture
-from fusion_bench.blend._scores import on_unit_scale
+from fusion_bench.blend._engine_form import Mixture
+from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.config.registry import Registry

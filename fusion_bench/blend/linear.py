@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.blend._base import Fused, blends
-from fusion_bench.blend._compiled import Mixture
-from fusion_bench.blend._retrieval import RetrievalBlend
+from fusion_bench.blend._engine_form import Mixture
+from fusion_bench.blend._retrieval_term import RetrievalBlend
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import FloatArray
 

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
-from fusion_bench.blend._compiled import Mixture
-from fusion_bench.blend._retrieval import RetrievalBlend
+from fusion_bench.blend._engine_form import Mixture
+from fusion_bench.blend._retrieval_term import RetrievalBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray

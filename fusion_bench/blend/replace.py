@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.blend._base import Fused, Mix, RerankBlend, blends
-from fusion_bench.blend._compiled import Mixture
+from fusion_bench.blend._engine_form import Mixture
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from fusion_bench.blend._scores import on_unit_scale
+from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fusion_bench.blend import Mixture, RerankBlend, fixed_scale
-from fusion_bench.blend._scores import on_unit_scale
+from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray

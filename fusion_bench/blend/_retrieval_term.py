@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.blend._base import Fused, Mix, RerankBlend
-from fusion_bench.blend._scores import min_max_within
+from fusion_bench.blend._score_spaces import min_max_within
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
