@@ -30,6 +30,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
+from fusion_bench.experiment.tune_settings import Effort, Range, Tuning
 from fusion_bench.io import load_run
 from fusion_bench.report.tuning.model import FrontPoint
 from fusion_bench.tune.archive import Archive, Entry
@@ -44,7 +45,6 @@ from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.trade import trade
-from fusion_bench.tuning import Effort, Range, Tuning
 
 #: Budgets are up to so many candidates a query.
 MOST = 100.0

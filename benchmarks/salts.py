@@ -22,12 +22,12 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import hashed_split
-from fusion_bench.tuning import Tuning
 
 RESULTS = Path(__file__).parent / "salts.json"
 #: What an interval of 95 % promises: a gain where there is none in so many cases.

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.selftest import SelfTest, self_test
 from fusion_bench.gate.selftest_page import HEADINGS, headline, page, picture, rows

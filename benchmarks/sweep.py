@@ -20,13 +20,13 @@ from benchmarks.cases import SIZES, make
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System
+from fusion_bench.experiment.tune_settings import Range, Settings
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.steps import steps
 from fusion_bench.tune.through import line
-from fusion_bench.tuning import Range, Settings
 
 #: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.
 SPACES: dict[str, dict[str, Range]] = {

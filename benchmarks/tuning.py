@@ -24,12 +24,12 @@ from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.experiment.tune_settings import Choose, Range, Tuning
 from fusion_bench.stats.inference import Estimate, estimate
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.procedure import choose
 from fusion_bench.tune.search import search
 from fusion_bench.tune.splits import Split, hashed_split, own_split
-from fusion_bench.tuning import Choose, Range, Tuning
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.collections import COLLECTIONS
 from benchmarks.page import put
-from fusion_bench.tuning import Choose
+from fusion_bench.experiment.tune_settings import Choose
 
 __all__ = ["DEFAULT", "OURS", "RANX_ITSELF", "renew", "said", "table"]
 

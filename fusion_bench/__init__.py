@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluate import Scores, System
     from fusion_bench.evaluate import evaluate as evaluate_systems
-    from fusion_bench.experiment import Experiment, read_experiment
+    from fusion_bench.experiment.experiment import Experiment, read_experiment
     from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
     from fusion_bench.measures import Measure, parse_measure
     from fusion_bench.report import Report, read_report
@@ -70,7 +70,7 @@ _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
     "Dataset": "io",
-    "Experiment": "experiment",
+    "Experiment": "experiment.experiment",
     "FusionBenchError": "errors",
     "Measure": "measures",
     "Qrels": "data.records",
@@ -88,7 +88,7 @@ _HOME = {
     "load_qrels": "io",
     "load_run": "io",
     "parse_measure": "measures",
-    "read_experiment": "experiment",
+    "read_experiment": "experiment.experiment",
     "read_report": "report",
     "run_experiment": "run",
 }

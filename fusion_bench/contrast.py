@@ -13,7 +13,7 @@ from fusion_bench.config.models import Source, validated
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report import Report

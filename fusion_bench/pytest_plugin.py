@@ -76,7 +76,7 @@ class FusionGate:
         baseline: str | Path | None,
         datasets: Sequence[str | Path],
     ) -> GateResult:
-        from fusion_bench.experiment import read_experiment
+        from fusion_bench.experiment.experiment import read_experiment
         from fusion_bench.gate import baseline_path, judge
         from fusion_bench.util.env_flags import v2_enabled
 

@@ -15,7 +15,7 @@ from fusion_bench.assess import Assessment, assess
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import evaluate
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report import model

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.model import Collection, Report, read_report
 from fusion_bench.run import run
 from tests import tiny

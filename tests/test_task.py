@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io import load_dataset
 from fusion_bench.task import Task, prepare
 from tests import tiny

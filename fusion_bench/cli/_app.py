@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fusion_bench.config.models import Source
-    from fusion_bench.experiment import Experiment
+    from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.run import Progress
 
 __all__ = [
@@ -145,7 +145,7 @@ def opened(experiment: Path, datasets: list[Path] | None) -> Iterator[Work]:
         ConfigError: The file breaks a rule.
     """
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment import read_experiment
+    from fusion_bench.experiment.experiment import read_experiment
 
     parsed, source = read_experiment(experiment)
     folders, enabled = folders_for(datasets, experiment), v2_enabled()

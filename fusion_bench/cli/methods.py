@@ -17,7 +17,7 @@ command = command_app()
 )
 def methods(json: JsonFlag = False) -> None:
     """List fusion methods, blends and normalisers with their parameters and defaults."""
-    from fusion_bench.catalogue import catalogue
+    from fusion_bench.experiment.method_table import catalogue
 
     found = catalogue()
     if json:

@@ -21,10 +21,10 @@ from fusion_bench.cli._app import (
 
 if TYPE_CHECKING:
     from fusion_bench.config.models import Source
-    from fusion_bench.experiment import Experiment
+    from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.experiment.tune_settings import Tuning
     from fusion_bench.tune.problem import Problem
     from fusion_bench.tune.spread import Spread
-    from fusion_bench.tuning import Tuning
 
 __all__ = ["command", "tune"]
 
@@ -125,7 +125,7 @@ def tune(
     Tunes on some of the queries and judges on the others. A search that was cut short goes on
     where its record in the output folder ends.
     """
-    from fusion_bench.experiment import read_experiment
+    from fusion_bench.experiment.experiment import read_experiment
     from fusion_bench.report.tuning.terminal import render
 
     if cluster is not None:
@@ -246,7 +246,7 @@ def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # 
     """
     from fusion_bench.config.models import validated
     from fusion_bench.errors import ConfigError, UnknownNameError
-    from fusion_bench.tuning import Tuning
+    from fusion_bench.experiment.tune_settings import Tuning
 
     own = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
     said = own | {key: value for key, value in given.items() if value is not None}

@@ -12,7 +12,7 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System, evaluate
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate import baseline as model
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec

@@ -10,11 +10,11 @@ from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluate import System, rankings
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.arms import Arms
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.guards import golden_result, guard_result
 from fusion_bench.gate.result import GoldenResult, GuardResult
-from fusion_bench.gate_policy import GatePolicy
 
 __all__ = ["contests", "golden", "guards"]
 

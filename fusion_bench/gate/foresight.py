@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.arms import Progress, no_progress
 from fusion_bench.gate.evidence import weigh
 from fusion_bench.gate.result import CheckResult

@@ -8,8 +8,8 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluate import Ranking
+from fusion_bench.experiment.gate_settings import Golden, Guard
 from fusion_bench.gate.result import GoldenResult, GuardResult
-from fusion_bench.gate_policy import Golden, Guard
 from fusion_bench.stats.comparison import NOISE
 
 __all__ = ["golden_result", "guard_result", "place_of"]

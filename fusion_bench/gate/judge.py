@@ -10,7 +10,8 @@ from typing import Any
 
 from fusion_bench.config.models import Source, validated
 from fusion_bench.evaluate import System, described
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.arms import Arms, Progress, facts, load_arms, no_progress, record
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
@@ -20,7 +21,6 @@ from fusion_bench.gate.evidence import weigh
 from fusion_bench.gate.losers import worst_queries
 from fusion_bench.gate.result import Bound, CheckResult, GateResult
 from fusion_bench.gate.verdict import REFUSED, exit_code
-from fusion_bench.gate_policy import GatePolicy
 
 __all__ = ["judge"]
 

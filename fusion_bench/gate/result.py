@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.verdict import Verdict
-from fusion_bench.gate_policy import OnInconclusive
 from fusion_bench.util.formatting import counted
 
 __all__ = [

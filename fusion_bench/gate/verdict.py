@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, TypeAlias
 
-from fusion_bench.gate_policy import OnInconclusive
+from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.stats.comparison import NOISE
 
 __all__ = [

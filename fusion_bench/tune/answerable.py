@@ -11,13 +11,13 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System, rankings
+from fusion_bench.experiment.tune_settings import Crag
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.records import gain_record
 from fusion_bench.tune.splits import BoolArray, Split
 from fusion_bench.tune.thresholds import Thresholds, calibration, confusion, fit, utility
 from fusion_bench.tune.verdict import decide, gain
-from fusion_bench.tuning import Crag
 
 __all__ = ["best_scores", "judge_thresholds"]
 

@@ -19,13 +19,13 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Log
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import OnTrial, Study, drive, identity
 from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.walk import load, problem_on
-from fusion_bench.tuning import Settings
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -15,10 +15,10 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluate import System, plain_parts
+from fusion_bench.experiment.tune_settings import Declared, Effort
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.recorded import Bill, Clock, bill_of, clock_of, largest_call
-from fusion_bench.tuning import Declared, Effort
 
 __all__ = ["Taken", "Toll", "candidates", "taken", "tolls"]
 

@@ -14,6 +14,7 @@ from fusion_bench.assess import assess
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluate import described
+from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
@@ -31,7 +32,6 @@ from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
 from fusion_bench.tune.uniform import uniform
 from fusion_bench.tune.verdict import TuningVerdict, decide, gain, needed_queries
-from fusion_bench.tuning import Tuning
 
 __all__ = ["Judge"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.experiment.tune_settings import Choose, Tuning
 from fusion_bench.tune.choice import believed_at_most, one_standard_error, sceptical_gains
 from fusion_bench.tune.folds import Nested, deal, nested
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study
 from fusion_bench.tune.splits import BoolArray, Split
-from fusion_bench.tuning import Choose, Tuning
 
 __all__ = ["choose", "cross_validate", "fold_of", "values_of"]
 

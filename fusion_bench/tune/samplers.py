@@ -17,7 +17,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.tuning import Settings
+from fusion_bench.experiment.tune_settings import Settings
 
 if TYPE_CHECKING:
     import optuna

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import DIGITS, Params
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Log, Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.samplers import proposer
 from fusion_bench.tune.workers import Evaluate, evaluators
-from fusion_bench.tuning import Settings
 
 __all__ = ["Study", "canonical", "drive", "identity", "search"]
 

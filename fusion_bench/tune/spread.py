@@ -20,14 +20,14 @@ from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import System
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.tune_settings import Settings, Tuning
 from fusion_bench.tune.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import identity
 from fusion_bench.tune.splits import BoolArray
 from fusion_bench.tune.walk import load, problem_on
 from fusion_bench.tune.workers import Evaluate, dealt
-from fusion_bench.tuning import Settings, Tuning
 from fusion_bench.util.optional_imports import require
 
 if TYPE_CHECKING:

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.evaluate import described
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.samplers import around, neat, refuse, sampler, suggest
 from fusion_bench.tune.search import OnTrial, Study, canonical, identity
 from fusion_bench.tune.workers import Evaluate, evaluators
-from fusion_bench.tuning import Settings
 
 if TYPE_CHECKING:
     import optuna

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from fusion_bench.evaluate import described
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning import TuningReport
 
 __all__ = ["tuned_experiment"]

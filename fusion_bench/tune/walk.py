@@ -9,7 +9,8 @@ from pathlib import Path
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluate import System
-from fusion_bench.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.tune_settings import Range, Tuning
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec
 from fusion_bench.measures import parse_measure
@@ -29,7 +30,6 @@ from fusion_bench.tune.splits import BoolArray, split_queries
 from fusion_bench.tune.storage import export, shared_search
 from fusion_bench.tune.typed import tune_by_type
 from fusion_bench.tune.workers import Evaluate
-from fusion_bench.tuning import Range, Tuning
 
 __all__ = ["Progress", "Walk", "load", "problem_on"]
 

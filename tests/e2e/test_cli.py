@@ -14,7 +14,7 @@ import pytest
 
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.cache import FOLDER
 from fusion_bench.report import read_report
 from fusion_bench.run import run
@@ -552,7 +552,7 @@ def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regress
     def broken() -> object:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("fusion_bench.catalogue.catalogue", broken)
+    monkeypatch.setattr("fusion_bench.experiment.method_table.catalogue", broken)
     assert main(["methods"]) == 2
     shown = capsys.readouterr().err
     assert "RuntimeError: unforeseen" in shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.config.models import Source
-from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.gate import GateResult, baseline_path, judge, update
 
 #: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.

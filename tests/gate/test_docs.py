@@ -13,9 +13,9 @@ import yaml
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
 from fusion_bench.config.models import read_yaml, validated
-from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate import baseline_path, read_baseline
-from fusion_bench.gate_policy import GatePolicy
 from tests.gate import cases
 
 ROOT = Path(__file__).parent.parent.parent

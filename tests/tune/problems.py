@@ -7,10 +7,10 @@ from typing import Any
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluate import System
+from fusion_bench.experiment.tune_settings import Range
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.parameters import search_space
 from fusion_bench.tune.problem import Problem
-from fusion_bench.tuning import Range
 from tests.tune.cases import aligned
 
 __all__ = ["problem", "roles_of", "system"]

@@ -11,11 +11,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluate import rank
+from fusion_bench.experiment.tune_settings import Crag
 from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.splits import Split, hashed_split
 from fusion_bench.tune.thresholds import Thresholds, fit, utility
-from fusion_bench.tuning import Crag
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.evaluate import System, rank
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.canonical import free_weights
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.resets import reset, resets
 from fusion_bench.tune.search import search
 from fusion_bench.tune.storage import shared_search
 from fusion_bench.tune.uniform import uniform
-from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

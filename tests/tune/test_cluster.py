@@ -11,11 +11,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune import cluster
 from fusion_bench.tune.cluster import DatasetShard, Shards, sharded_search
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import search
-from fusion_bench.tuning import Settings
 from tests import tiny
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system

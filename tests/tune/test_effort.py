@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusion_bench.experiment.tune_settings import Declared, Effort
 from fusion_bench.tune.effort import candidates, taken, tolls
-from fusion_bench.tuning import Declared, Effort
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, system
 from tests.tune.test_recorded import meta

@@ -11,6 +11,7 @@ import numpy as np
 import optuna
 import pytest
 
+from fusion_bench.experiment.tune_settings import Declared, Effort, FrontSearch, Tuning
 from fusion_bench.report.tuning.model import Front, FrontPoint
 from fusion_bench.stats.inference import estimate
 from fusion_bench.tune import trade
@@ -20,7 +21,6 @@ from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import Split, hashed_split
-from fusion_bench.tuning import Declared, Effort, FrontSearch, Tuning
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 from tests.tune.test_recorded import meta

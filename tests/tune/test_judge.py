@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import Crag, Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
 from fusion_bench.report.model import Provenance
@@ -25,7 +26,6 @@ from fusion_bench.tune.procedure import choose, cross_validate, values_of
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, Split, hashed_split
 from fusion_bench.tune.verdict import gain
-from fusion_bench.tuning import Crag, Tuning
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 

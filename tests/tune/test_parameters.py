@@ -6,8 +6,8 @@ import pytest
 
 from fusion_bench.config.parameters import Parameter, choice, integer, real
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import Range
 from fusion_bench.tune.parameters import declared, search_space
-from fusion_bench.tuning import Range
 from tests.tune.problems import BLEND, problem, roles_of, system
 
 V2 = system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"})

@@ -8,12 +8,12 @@ import pytest
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluate import System
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.grid import MOST
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import search
-from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

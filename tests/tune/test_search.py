@@ -14,11 +14,11 @@ import pytest
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray
-from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

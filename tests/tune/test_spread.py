@@ -15,7 +15,8 @@ from distributed import Client, LocalCluster
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.experiment import read_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.run import provenance
 from fusion_bench.tune import spread
@@ -23,7 +24,6 @@ from fusion_bench.tune.cluster import Shards
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.spread import Part, Spread, connected
 from fusion_bench.tune.walk import Progress, Walk, load, problem_on
-from fusion_bench.tuning import Tuning
 from tests.tune import made
 
 

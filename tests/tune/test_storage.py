@@ -20,11 +20,11 @@ import pytest
 
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.evaluate import described
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.storage import export, shared_search
-from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluate import System, evaluate
+from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial
@@ -15,7 +16,6 @@ from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.search import Study, search
 from fusion_bench.tune.splits import BoolArray, hashed_split
 from fusion_bench.tune.typed import tune_by_type
-from fusion_bench.tuning import Tuning
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 

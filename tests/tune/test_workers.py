@@ -9,10 +9,10 @@ import pytest
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune import workers
 from fusion_bench.tune.search import search
 from fusion_bench.tune.workers import evaluators
-from fusion_bench.tuning import Settings
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from fusion_bench.blend import blends
-from fusion_bench.catalogue import catalogue
 from fusion_bench.config.registry import Registry
+from fusion_bench.experiment.method_table import catalogue
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 

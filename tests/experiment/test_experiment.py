@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.config.models import Source, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
 
 HERE = Path(__file__).parents[1]

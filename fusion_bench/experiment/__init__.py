@@ -1,0 +1,1 @@
+"""Systems, experiments and the settings of ``tune`` and ``gate``."""
