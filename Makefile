@@ -66,7 +66,7 @@ clean: ## Remove everything that these targets made
 
 # A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
 NATIVE := hatch_build.py fusion_bench/data/_buffers.h \
-	$(addsuffix /_native.c,fusion_bench/data fusion_bench/io fusion_bench/engine)
+	$(addsuffix /_native.c,fusion_bench/data fusion_bench/io fusion_bench/batch)
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 

@@ -14,7 +14,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: Each has a ``_native.c`` whose loops numpy does where it is not compiled.
 PACKAGE = Path("fusion_bench")
-FOLDERS = (PACKAGE / "data", PACKAGE / "io", PACKAGE / "engine")
+FOLDERS = (PACKAGE / "data", PACKAGE / "io", PACKAGE / "batch")
 #: No instruction may fuse a product with a sum: both loops round alike.
 FLAGS = ("-O3", "-fPIC", "-ffp-contract=off")
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
-from fusion_bench import engine
+from fusion_bench import batch as engine
 from fusion_bench import measures as measure
 from fusion_bench.blend import Blend, Fused, blends
 from fusion_bench.blend.none import NoBlend

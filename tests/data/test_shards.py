@@ -17,8 +17,8 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.io import aligned_runs_file as storage
 from fusion_bench.measures import parse_measure
+from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned
-from tests.engine.test_engine import MEASURES, SOURCES, configs, judged, views
 from tests.io.test_aligned_runs_file import assert_same
 
 BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}

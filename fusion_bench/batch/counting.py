@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch import native, pools
+from fusion_bench.batch.layout import Block
+from fusion_bench.batch.scoring import RankScorer, Rough, RoughArray
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engine import native, pools
-from fusion_bench.engine.layout import Block
-from fusion_bench.engine.scoring import RankScorer, Rough, RoughArray
 
 __all__ = ["Counter"]
 

@@ -16,13 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import engine
+from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.grouped_rows import to_offsets
-from fusion_bench.data.ordering import FloatArray, positions
-from fusion_bench.data.records import Qrels, Run
-from fusion_bench.engine import (
+from fusion_bench.batch import (
     Asked,
     Refusal,
     blends,
@@ -34,6 +30,10 @@ from fusion_bench.engine import (
     scoring,
     tops,
 )
+from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.grouped_rows import to_offsets
+from fusion_bench.data.ordering import FloatArray, positions
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluate import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.sorting import Block, Coarse, Keys, Lists, Which, coarse
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
-from fusion_bench.engine.lists import Block, Coarse, Keys, Lists, Which, coarse
 from fusion_bench.fuse import Compiled
 
 __all__ = ["Tops", "all_tops"]

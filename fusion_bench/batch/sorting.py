@@ -16,9 +16,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engine.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
 from fusion_bench.fuse import Compiled, RankSum, WeightedMean, best_ranks
 
 __all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "refusal"]

@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.layout import ByMember
+from fusion_bench.batch.scoring import RoughArray, Sums
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.engine.layout import ByMember
-from fusion_bench.engine.scoring import RoughArray, Sums
 
 try:
-    from fusion_bench.engine._native import count as counted
+    from fusion_bench.batch._native import count as counted
 except ImportError:
     counted = None  # type: ignore[assignment] # it was not compiled
 

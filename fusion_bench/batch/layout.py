@@ -17,10 +17,10 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.sorted_queries import Pool, pool_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.engine.pools import Pool, pool_of
 
 __all__ = ["Block", "Layout", "layout_of"]
 

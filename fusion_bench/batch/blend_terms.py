@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.top_k import Tops
 from fusion_bench.blend import Mixture, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engine.tops import Tops
 from fusion_bench.fuse import Compiled
 
 __all__ = ["Heads", "heads_of", "rerank_term", "retrieval_term"]

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.blend_counting import Blending, kept_places, lacks_scores, unscored_by_query
+from fusion_bench.batch.relevant_ranks import Refusal, values
+from fusion_bench.batch.sorting import Which, refusal
+from fusion_bench.batch.top_k import Tops, all_tops
 from fusion_bench.blend import Blend, Mixture, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engine.blending import Blending, kept_places, lacks_scores, unscored_by_query
-from fusion_bench.engine.lists import Which, refusal
-from fusion_bench.engine.placed import Refusal, values
-from fusion_bench.engine.tops import Tops, all_tops
 from fusion_bench.fuse import Compiled, Fusion
 from fusion_bench.measures import Measure
 
@@ -72,7 +72,7 @@ def evaluate_blends(
 ) -> tuple[Counted | Refusal, ...]:
     """Evaluate systems of one view whose measures can be counted; those of one fusion share lists.
 
-    Arguments and result as for :func:`fusion_bench.engine.evaluate`, which asks for them.
+    Arguments and result as for :func:`fusion_bench.batch.evaluate`, which asks for them.
     """
     found: list[Counted | Refusal] = [Refusal("")] * len(asked)
     groups: dict[tuple[Which, str], list[tuple[int, _Plan]]] = {}

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.layout import layout_of
+from fusion_bench.batch.sorted_queries import Pool
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys, sum_terms
-from fusion_bench.engine.layout import layout_of
-from fusion_bench.engine.pools import Pool
 from fusion_bench.fuse import RankSum, best_ranks
 
 __all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
@@ -153,7 +153,7 @@ class RankScorer:
         return np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
 
     def fine(self, trial: int, pool: Pool) -> FloatArray:
-        """Sums in float64, whose errors :data:`fusion_bench.engine.pools.STEP` covers."""
+        """Sums in float64, whose errors :data:`fusion_bench.batch.sorted_queries.STEP` covers."""
         tables = self.tables[trial]
         # What the smallest scores gain here is lost on all others, and none is 0.
         floor = tables.max(axis=1).sum() * FLOOR

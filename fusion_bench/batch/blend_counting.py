@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.blend_terms import Heads, heads_of, rerank_term, retrieval_term
+from fusion_bench.batch.scoring import KEY_STEP
+from fusion_bench.batch.top_k import Tops
 from fusion_bench.blend import Mixture, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engine.scoring import KEY_STEP
-from fusion_bench.engine.terms import Heads, heads_of, rerank_term, retrieval_term
-from fusion_bench.engine.tops import Tops
 from fusion_bench.fuse import Compiled
 
 __all__ = ["Blending", "kept_places", "lacks_scores", "unscored_by_query"]

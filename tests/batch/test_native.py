@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fusion_bench.engine import native
-from fusion_bench.engine.layout import ByMember
-from fusion_bench.engine.scoring import Sums
+from fusion_bench.batch import native
+from fusion_bench.batch.layout import ByMember
+from fusion_bench.batch.scoring import Sums
 
-compiled = pytest.importorskip("fusion_bench.engine._native", reason="it was not compiled here")
+compiled = pytest.importorskip("fusion_bench.batch._native", reason="it was not compiled here")
 
 
 def random_work(seed: int, lanes: int, tables: int) -> tuple[Sums, ByMember]:

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import engine
+from fusion_bench import batch as engine
 from fusion_bench import measures as measure
+from fusion_bench.batch import Asked, Counted, Refusal, blending, blends, lists, tops
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
-from fusion_bench.engine import Asked, Counted, Refusal, blending, blends, lists, tops
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluate import System, evaluate, rank, rankings
 from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measures import parse_measure
+from tests.batch.test_fused_systems import MEASURES, configs, judged, pair_of_lists, views
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
-from tests.engine.test_engine import MEASURES, configs, judged, pair_of_lists, views
 from tests.parity.collections import qrels_of, runs_of
 from tests.parity.data import parity_data
 

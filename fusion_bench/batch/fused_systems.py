@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from fusion_bench.batch.blended_systems import Asked, Counted, evaluate_blends
+from fusion_bench.batch.counting import Counter
+from fusion_bench.batch.relevant_ranks import Refusal, deepest, values, why_not
+from fusion_bench.batch.scoring import RankScorer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engine.blends import Asked, Counted, evaluate_blends
-from fusion_bench.engine.count import Counter
-from fusion_bench.engine.placed import Refusal, deepest, values, why_not
-from fusion_bench.engine.scoring import RankScorer
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
 
