@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.collections import ATTACK
 from benchmarks.page import put
+from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import Effort
 from fusion_bench.report.markdown import _table
@@ -21,7 +22,6 @@ from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.front_plot import draw
 from fusion_bench.report.tuning.fronts import findings, table
-from fusion_bench.run import provenance
 from fusion_bench.tune.walk import Walk, load, problem_on
 from fusion_bench.util.atomic_files import move_whole
 

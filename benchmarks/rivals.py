@@ -18,7 +18,7 @@ from benchmarks.collections import MEASURE, Collection
 from benchmarks.ranx_itself import rows_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.tune.splits import BoolArray
 
 __all__ = ["RANX", "RIVALS", "Rival"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.evidence import Contest
 from fusion_bench.gate.selftest import SelfTest, self_test

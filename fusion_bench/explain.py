@@ -12,7 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluate import Ranking, System, fused_list, rank
+from fusion_bench.evaluation.scores import Ranking, System, fused_list, rank
 from fusion_bench.fuse import Parts
 from fusion_bench.origins import rerank_from, retrieval_from
 from fusion_bench.trace import Explanation, Mixed, Term, Trace

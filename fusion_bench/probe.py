@@ -6,12 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.prepared_dataset import ALL, prepare
+from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.explain import explain, unknown_query
 from fusion_bench.io import find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.task import ALL, prepare
 from fusion_bench.trace import Explanation
 
 __all__ = ["explained"]

@@ -11,7 +11,7 @@ from fusion_bench.blend import Fused
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.explain import explain, why
 from fusion_bench.origins import rerank_from, retrieval_from
 from fusion_bench.trace import Explanation, Term, Trace

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fusion_bench.config.models import Source
+    from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.run import Progress
 
 __all__ = [
     "DEFAULT",

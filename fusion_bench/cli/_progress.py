@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fusion_bench.run import Progress
+from fusion_bench.evaluation.run_experiment import Progress
 
 __all__ = ["progress_bar"]
 

@@ -13,7 +13,7 @@ from fusion_bench.cli._progress import progress_bar
 from fusion_bench.cli._say import say_written
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluate import System
+    from fusion_bench.evaluation.scores import System
     from fusion_bench.rerank.config import RerankConfig
     from fusion_bench.rerank.studies import Study
 

@@ -15,7 +15,7 @@ from fusion_bench.cli._say import say, say_table
 from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:
-    from fusion_bench.contrast import Contrast
+    from fusion_bench.evaluation.compare_systems import Contrast
     from fusion_bench.stats.comparison import Comparison
 
 __all__ = ["command", "compare"]
@@ -75,8 +75,8 @@ def compare(
         _files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
         return
     _refuse("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
-    from fusion_bench.contrast import compare_reports
     from fusion_bench.errors import DataError
+    from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report import read_report
 
     if len(files) > 2:
@@ -111,7 +111,7 @@ def _refuse(what: str, given: dict[str, object]) -> None:
 def _files(
     qrels: Path, runs: list[Path], measures: list[str], binary_relevance: int, *, json: bool
 ) -> None:
-    from fusion_bench.contrast import compare_files
+    from fusion_bench.evaluation.compare_systems import compare_files
     from fusion_bench.report.terminal import render
 
     if len(runs) < 2:

@@ -63,7 +63,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
 @command.command(epilog=examples("fusion-bench dataset show attack"))
 def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """Show what a dataset holds: queries, judgements, lists and their roles."""
-    from fusion_bench.inspect import describe
+    from fusion_bench.evaluation.dataset_summary import describe
     from fusion_bench.io import find_dataset, load_dataset
 
     facts = describe(load_dataset(find_dataset(name, folders_for(datasets))))
@@ -76,7 +76,7 @@ def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) ->
 @command.command(epilog=examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
 def check(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
-    from fusion_bench.inspect import notices, summary
+    from fusion_bench.evaluation.dataset_summary import notices, summary
     from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import counted
 

@@ -69,9 +69,9 @@ def evaluate(
 
     Prints one table per dataset and writes report.json, report.md and plots.
     """
+    from fusion_bench.evaluation.run_experiment import run
     from fusion_bench.report.terminal import render
     from fusion_bench.report.write import write
-    from fusion_bench.run import run
 
     paths: list[tuple[str, Mapping[str, str]]] = []
     with opened(experiment, datasets) as (parsed, source, how):

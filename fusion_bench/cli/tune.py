@@ -172,9 +172,9 @@ def _walk(
 ) -> Any:  # noqa: ANN401 - the report and what was written
     """Tune on one dataset, and write what was found."""
     from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.evaluation.run_experiment import provenance
     from fusion_bench.io import find_dataset
     from fusion_bench.report.tuning.write import write
-    from fusion_bench.run import provenance
     from fusion_bench.tune.tuned import tuned_experiment
     from fusion_bench.tune.walk import Walk, load, problem_on
 

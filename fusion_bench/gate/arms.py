@@ -11,13 +11,13 @@ import numpy as np
 
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.prepared_dataset import Task, prepare
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate import baseline as model
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
-from fusion_bench.task import Task, prepare
 
 __all__ = [
     "Arms",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.arms import Arms, silent_lists

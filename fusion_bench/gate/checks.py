@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluate import System, rankings
+from fusion_bench.evaluation.scores import System, rankings
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.arms import Arms
 from fusion_bench.gate.evidence import Contest

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.evaluate import Ranking
+from fusion_bench.evaluation.scores import Ranking
 from fusion_bench.experiment.gate_settings import Golden, Guard
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import Source, validated
-from fusion_bench.evaluate import System, described
+from fusion_bench.evaluation.scores import System, described
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.arms import Arms, Progress, facts, load_arms, no_progress, record

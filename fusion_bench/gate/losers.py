@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.explain import explain
 from fusion_bench.gate.arms import Arms
 from fusion_bench.gate.result import LostDocument, LostQuery

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.arms import Progress, load_arms, no_progress, record
 from fusion_bench.gate.candidate import candidate_of, policy_of

@@ -13,7 +13,7 @@ import numpy as np
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.arms import Progress, load_arms, no_progress, record
 from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline

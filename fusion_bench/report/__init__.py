@@ -1,5 +1,5 @@
 """Reports: the versioned result file and everything rendered from it."""
 
-from fusion_bench.report.model import Report, read_report
+from fusion_bench.evaluation.report_records import Report, read_report
 
 __all__ = ["Report", "read_report"]

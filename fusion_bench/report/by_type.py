@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.report.model import Collection, Report, SystemResult
+from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
 from fusion_bench.stats.inference import estimate
 from fusion_bench.util.formatting import shown

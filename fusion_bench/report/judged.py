@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.model import Collection, ComparisonResult, Report
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import ranked
 from fusion_bench.stats.inference import Estimate

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusion_bench.data.grouped_rows import factorize
-from fusion_bench.report.model import Collection, Report
+from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.tables import level
 from fusion_bench.stats.inference import Estimate, estimate
 

@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.report.model import Collection, SystemResult
+from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.report.tables import ranked
 from fusion_bench.util.formatting import shown
 from fusion_bench.util.numbers import number

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from fusion_bench.report.model import (
+from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     MeasureResult,

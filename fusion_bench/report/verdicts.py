@@ -13,8 +13,13 @@ from typing import Literal
 
 import numpy as np
 
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    Report,
+    SystemResult,
+)
 from fusion_bench.report.doubts import doubts
-from fusion_bench.report.model import Collection, ComparisonResult, Report, SystemResult
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
 from fusion_bench.util.formatting import counted, shown

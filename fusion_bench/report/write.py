@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import markdown
 from fusion_bench.report.markdown import Picture
-from fusion_bench.report.model import Report
 from fusion_bench.report.tables import level
 from fusion_bench.util.atomic_files import move_whole
 

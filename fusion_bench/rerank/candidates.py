@@ -12,7 +12,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluate import Ranking, System, rankings
+from fusion_bench.evaluation.scores import Ranking, System, rankings
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.fuse import fusions
 from fusion_bench.io import Dataset, documents_of, load_dataset

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.tune.depths import deepest
 from fusion_bench.tune.effort import Taken, Toll, taken
 from fusion_bench.tune.log import Log, Trial

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.report.tuning import model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.inference import estimate

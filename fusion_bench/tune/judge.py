@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.assess import assess
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.assessment import assess
+from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.io import Dataset
-from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import model
 from fusion_bench.stats.inference import Interval
 from fusion_bench.tune.answerable import best_scores, judge_thresholds

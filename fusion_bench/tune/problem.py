@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, freeze
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.measures import Measure
 from fusion_bench.tune.canonical import canonical, free_weights, kind_of
 from fusion_bench.tune.parameters import suggestions

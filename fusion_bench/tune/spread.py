@@ -19,7 +19,7 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import Settings, Tuning
 from fusion_bench.tune.cluster import Shards, Sums, mean_of

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Origin, Trial
 from fusion_bench.tune.polish import polish

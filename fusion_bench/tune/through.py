@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.evaluate import System, by_type, rank
+from fusion_bench.evaluation.scores import System, by_type, rank
 from fusion_bench.tune.beside import beside
 from fusion_bench.tune.fused import fused_line
 from fusion_bench.tune.line import Line

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning import TuningReport
 

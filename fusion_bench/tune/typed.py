@@ -14,7 +14,7 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluate import System, Variant, described
+from fusion_bench.evaluation.scores import System, Variant, described
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial

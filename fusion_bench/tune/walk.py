@@ -8,17 +8,17 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.prepared_dataset import ALL, prepare
+from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.tune_settings import Range, Tuning
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.model import Front
 from fusion_bench.stats.inference import Interval
-from fusion_bench.task import ALL, prepare
 from fusion_bench.tune.front import FrontFinder
 from fusion_bench.tune.judge import Judge
 from fusion_bench.tune.log import Trial

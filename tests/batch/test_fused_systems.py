@@ -35,14 +35,14 @@ from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.fuse import Fusion, RankSum, fusions
 from fusion_bench.io import load_dataset
 from fusion_bench.measures import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
+from tests.evaluation.test_scores import Plain
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned
-from tests.test_evaluate import Plain
 
 NAMES = (
     *("nDCG@1", "nDCG@3", "nDCG", "nDCG(dcg='exp-log2')@5", "RR@2", "RR", "RR(rel=2)", "R@1"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluate import System, rank
+from fusion_bench.evaluation.scores import System, rank
 from fusion_bench.explain import explain, why
 from fusion_bench.trace import Trace
 from tests.contract.cases import (

@@ -14,12 +14,12 @@ import pytest
 
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
+from fusion_bench.evaluation.run_experiment import run
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.cache import FOLDER
 from fusion_bench.report import read_report
-from fusion_bench.run import run
 from tests import tiny
-from tests.test_run import second
+from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 BIN = [sys.executable, "-m", "fusion_bench"]
@@ -297,7 +297,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fusion_bench.run.run", interrupted)
+    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run", interrupted)
     assert main(["eval", EXPERIMENT]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
     assert not Path("reports").exists()
@@ -319,7 +319,7 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     def too_large(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("fusion_bench.run.run", too_large)
+    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run", too_large)
     assert main(["eval", EXPERIMENT]) == 2
     assert capsys.readouterr().err.startswith("error: not enough memory for this")
 

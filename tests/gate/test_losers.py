@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.explain import explain
 from fusion_bench.gate.losers import moved_by
 from fusion_bench.trace import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fusion_bench.report.model import (
+from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     MeasureResult,

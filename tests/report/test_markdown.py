@@ -11,9 +11,9 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import tables
 from fusion_bench.report.markdown import Picture, escape, render
-from fusion_bench.report.model import Report
 from fusion_bench.report.verdicts import sentences
 from tests.report import cases
 from tests.report.cases import HOSTILE, SECOND

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from fusion_bench.report.model import Collection
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.plots import DPI, MARKS, WIDTH, bars, differences, png
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND

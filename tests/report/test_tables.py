@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from fusion_bench.evaluation.report_records import TieResult
 from fusion_bench.report import tables
-from fusion_bench.report.model import TieResult
 from fusion_bench.util.numbers import interval, number, p_value, share
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND

@@ -9,8 +9,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import tables
-from fusion_bench.report.model import Report
 from fusion_bench.report.terminal import render
 from tests.report import cases
 from tests.report.cases import HOSTILE, PRIMARY, SECOND

@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fusion_bench.report.model import Collection, ComparisonResult, RunInfo, SystemResult
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    RunInfo,
+    SystemResult,
+)
 from fusion_bench.report.verdicts import sentences
 from tests.report import cases
 from tests.report.cases import (

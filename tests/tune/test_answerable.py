@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluate import rank
+from fusion_bench.evaluation.scores import rank
 from fusion_bench.experiment.tune_settings import Crag
 from fusion_bench.tune.answerable import best_scores, judge_thresholds
 from fusion_bench.tune.problem import Problem

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluate import System, rank
+from fusion_bench.evaluation.scores import System, rank
 from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.canonical import free_weights
 from fusion_bench.tune.problem import Problem

@@ -11,10 +11,10 @@ import pytest
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import Crag, Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
-from fusion_bench.report.model import Provenance
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune import procedure
 from fusion_bench.tune.choice import sceptical_gains

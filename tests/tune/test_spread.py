@@ -15,10 +15,10 @@ from distributed import Client, LocalCluster
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import TuningReport
-from fusion_bench.run import provenance
 from fusion_bench.tune import spread
 from fusion_bench.tune.cluster import Shards
 from fusion_bench.tune.problem import Problem

@@ -11,7 +11,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.scores import System
 from fusion_bench.tune.problem import Problem
 from fusion_bench.tune.steps import Steps, can_step, steps
 from fusion_bench.tune.through import line, spot

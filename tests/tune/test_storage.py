@@ -19,7 +19,7 @@ import optuna
 import pytest
 
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.evaluate import described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.log import Trial
 from fusion_bench.tune.problem import Problem

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.evaluate import System, evaluate
+from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import model
 from fusion_bench.tune.judge import Judge

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.errors import DataError
-from fusion_bench.report.model import Maybe, Provenance, Record
+from fusion_bench.evaluation.report_records import Maybe, Provenance, Record
 
 __all__ = [
     "FORMAT_VERSION",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.report.model import Provenance
+from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.report.tuning.model import (
     CalibrationBin,
     Choice,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.contrast import compare_files, compare_reports
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
-from fusion_bench.report.model import Collection, Report
+from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
+from fusion_bench.evaluation.report_records import Collection, Report
 from tests import tiny
-from tests.test_run import report
+from tests.evaluation.test_run_experiment import report
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 

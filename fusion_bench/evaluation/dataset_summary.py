@@ -9,9 +9,9 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Run
+from fusion_bench.evaluation.results import run_infos
 from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
-from fusion_bench.results import run_infos
 from fusion_bench.util.formatting import counted
 from fusion_bench.util.numbers import share as percent
 from fusion_bench.util.unmatched_query_ids import named

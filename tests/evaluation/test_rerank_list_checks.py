@@ -9,8 +9,8 @@ import pytest
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.evaluation.rerank_list_checks import ListCheck, check_list, findings
 from fusion_bench.io import load_qrels, load_run
-from fusion_bench.list_check import ListCheck, check_list, findings
 from tests.parity.data import parity_data
 
 QUERIES = [f"q{i}" for i in range(12)]

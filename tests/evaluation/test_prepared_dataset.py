@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.prepared_dataset import Task, prepare
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io import load_dataset
-from fusion_bench.task import Task, prepare
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.assess import Assessment, assess, best_source_per_query, perfect_order
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.evaluate import System
+from fusion_bench.evaluation.assessment import (
+    Assessment,
+    assess,
+    best_source_per_query,
+    perfect_order,
+)
+from fusion_bench.evaluation.scores import System
 from fusion_bench.measures import parse_measure
 
 QRELS = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d9": 1}, "q3": {"d5": 1}})

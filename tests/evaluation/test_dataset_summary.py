@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import AlignmentError
-from fusion_bench.inspect import describe, notices, summary
+from fusion_bench.evaluation.dataset_summary import describe, notices, summary
 from fusion_bench.io import load_dataset
 from tests import tiny
 from tests.io.test_provenance import beside

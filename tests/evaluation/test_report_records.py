@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
+from fusion_bench.evaluation.report_records import FORMAT_VERSION, TieResult
 from fusion_bench.report import Report, read_report
-from fusion_bench.report.model import FORMAT_VERSION, TieResult
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.report_records import Collection, Report, read_report
+from fusion_bench.evaluation.run_experiment import run
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.model import Collection, Report, read_report
-from fusion_bench.run import run
 from tests import tiny
 from tests.tiny import EXPERIMENT, FILES, edit
 

@@ -1,0 +1,1 @@
+"""A dataset prepared, systems assessed and compared, the records of a report."""
