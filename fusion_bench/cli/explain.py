@@ -25,7 +25,7 @@ from fusion_bench.util.formatting import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fusion_bench.trace import Explanation, Mixed, Trace
+    from fusion_bench.explain.score_trace import Explanation, Mixed, Trace
 
 __all__ = ["command", "explain"]
 
@@ -67,7 +67,7 @@ def explain(
     json: JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why one stands above another."""
-    from fusion_bench.probe import explained
+    from fusion_bench.explain.explain_query import explained
 
     if experiment == DEFAULT and not DEFAULT.exists():
         raise typer.BadParameter(f"there is no {DEFAULT}: name a file", param_hint="--experiment")
@@ -124,7 +124,7 @@ def _plain(trace: Trace) -> dict[str, object]:
 
 
 def _reasons(shown: Sequence[Trace], ties: str) -> None:
-    from fusion_bench.explain import why
+    from fusion_bench.explain.explanation import why
 
     for above, below in pairwise(shown):
         reason = why(above, below, ties)
@@ -189,7 +189,7 @@ def _words(label: str, value: float) -> str:
 
 
 def _where(term: object) -> str:
-    from fusion_bench.trace import Term
+    from fusion_bench.explain.score_trace import Term
 
     if not isinstance(term, Term) or term.source is None:
         return ""

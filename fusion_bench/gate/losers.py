@@ -9,11 +9,11 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.evaluation.scores import System
-from fusion_bench.explain import explain
+from fusion_bench.explain.explanation import explain
+from fusion_bench.explain.score_trace import Explanation, Trace
 from fusion_bench.gate.arms import Arms
 from fusion_bench.gate.result import LostDocument, LostQuery
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.trace import Explanation, Trace
 
 __all__ = ["moved_by", "worst_queries"]
 

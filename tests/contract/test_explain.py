@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluation.scores import System, rank
-from fusion_bench.explain import explain, why
-from fusion_bench.trace import Trace
+from fusion_bench.explain.explanation import explain, why
+from fusion_bench.explain.score_trace import Trace
 from tests.contract.cases import (
     DATASETS,
     QUERIES,

@@ -9,10 +9,10 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL, prepare
 from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.explain import explain, unknown_query
+from fusion_bench.explain.explanation import explain, unknown_query
+from fusion_bench.explain.score_trace import Explanation
 from fusion_bench.io import find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.trace import Explanation
 
 __all__ = ["explained"]
 

@@ -12,9 +12,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import System
-from fusion_bench.explain import explain, why
-from fusion_bench.origins import rerank_from, retrieval_from
-from fusion_bench.trace import Explanation, Term, Trace
+from fusion_bench.explain.explanation import explain, why
+from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
+from fusion_bench.explain.score_trace import Explanation, Term, Trace
 
 RUNS = {
     "bm25": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0}},

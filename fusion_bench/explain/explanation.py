@@ -13,9 +13,9 @@ from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import Ranking, System, fused_list, rank
+from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
+from fusion_bench.explain.score_trace import Explanation, Mixed, Term, Trace
 from fusion_bench.fuse import Parts
-from fusion_bench.origins import rerank_from, retrieval_from
-from fusion_bench.trace import Explanation, Mixed, Term, Trace
 from fusion_bench.util.formatting import did_you_mean
 
 __all__ = ["explain", "unknown_query", "why"]

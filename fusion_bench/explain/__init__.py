@@ -1,0 +1,1 @@
+"""Why a document has its score."""
