@@ -32,7 +32,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
 from fusion_bench.experiment.tune_settings import Effort, Range, Tuning
 from fusion_bench.io import load_run
-from fusion_bench.report.tuning.model import FrontPoint
+from fusion_bench.report.tuning.tuning_records import FrontPoint
 from fusion_bench.tune.archive import Archive, Entry
 from fusion_bench.tune.depths import depths, rerankers
 from fusion_bench.tune.effort import tolls

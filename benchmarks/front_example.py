@@ -20,8 +20,8 @@ from fusion_bench.experiment.tune_settings import Effort
 from fusion_bench.report.markdown import _table
 from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
-from fusion_bench.report.tuning.front_plot import draw
-from fusion_bench.report.tuning.fronts import findings, table
+from fusion_bench.report.tuning.pareto_plot import draw
+from fusion_bench.report.tuning.pareto_table import findings, table
 from fusion_bench.tune.walk import Walk, load, problem_on
 from fusion_bench.util.atomic_files import move_whole
 

@@ -63,7 +63,7 @@ def simulated(
 
 
 def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
-    from fusion_bench.report.degradation import degradation
+    from fusion_bench.report.degradation_plot import degradation
     from fusion_bench.report.plots import png
     from fusion_bench.util.atomic_files import write_whole
 

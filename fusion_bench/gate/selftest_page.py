@@ -95,7 +95,7 @@ def plain(found: SelfTest, systems: tuple[str, str]) -> str:
 def picture(found: SelfTest, max_drops: Mapping[str, float]) -> bytes:
     """The power curves as PNG; imports matplotlib."""
     from fusion_bench.report.plots import png
-    from fusion_bench.report.power import power_curves
+    from fusion_bench.report.power_plot import power_curves
 
     points = {
         name: [

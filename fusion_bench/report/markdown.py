@@ -11,8 +11,8 @@ import yaml
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report import tables
 from fusion_bench.report.by_type import by_type
+from fusion_bench.report.findings import sentences
 from fusion_bench.report.tables import Table
-from fusion_bench.report.verdicts import sentences
 from fusion_bench.util.formatting import counted, shown
 
 __all__ = ["Picture", "escape", "render"]

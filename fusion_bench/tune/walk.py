@@ -17,7 +17,7 @@ from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.report.tuning import TuningReport
-from fusion_bench.report.tuning.model import Front
+from fusion_bench.report.tuning.tuning_records import Front
 from fusion_bench.stats.inference import Interval
 from fusion_bench.tune.front import FrontFinder
 from fusion_bench.tune.judge import Judge

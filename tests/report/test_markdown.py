@@ -13,8 +13,8 @@ from markdown_it.token import Token
 
 from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import tables
+from fusion_bench.report.findings import sentences
 from fusion_bench.report.markdown import Picture, escape, render
-from fusion_bench.report.verdicts import sentences
 from tests.report import cases
 from tests.report.cases import HOSTILE, SECOND
 

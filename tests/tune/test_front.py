@@ -12,7 +12,7 @@ import optuna
 import pytest
 
 from fusion_bench.experiment.tune_settings import Declared, Effort, FrontSearch, Tuning
-from fusion_bench.report.tuning.model import Front, FrontPoint
+from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
 from fusion_bench.stats.inference import estimate
 from fusion_bench.tune import trade
 from fusion_bench.tune.depths import at_depth

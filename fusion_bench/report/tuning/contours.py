@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.plots import SOFT, WIDTH, _short, new_figure, plain, styled
-from fusion_bench.report.tuning.marks import (
+from fusion_bench.report.tuning.plot_style import (
     MARKS,
     by_importance,
     chosen_trial,
@@ -30,7 +30,7 @@ from fusion_bench.report.tuning.marks import (
     set_scale,
     worth,
 )
-from fusion_bench.report.tuning.model import ParameterInfo, Trial, TuningReport
+from fusion_bench.report.tuning.tuning_records import ParameterInfo, Trial, TuningReport
 
 __all__ = ["contours", "surface"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fusion_bench.report.markdown import _facts, _paragraph, _table, _yaml, escape
 from fusion_bench.report.tuning import tables
-from fusion_bench.report.tuning.model import TuningReport
-from fusion_bench.report.tuning.words import sentences
+from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.tuning.tuning_records import TuningReport
 
 __all__ = ["Picture", "render"]
 

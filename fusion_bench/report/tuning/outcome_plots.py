@@ -26,9 +26,14 @@ from fusion_bench.report.plots import (
     styled,
 )
 from fusion_bench.report.tables import number
-from fusion_bench.report.tuning.marks import MARKS, in_range
-from fusion_bench.report.tuning.model import ParameterInfo, ThresholdReport, TuningReport, Value
+from fusion_bench.report.tuning.plot_style import MARKS, in_range
 from fusion_bench.report.tuning.tables import setting
+from fusion_bench.report.tuning.tuning_records import (
+    ParameterInfo,
+    ThresholdReport,
+    TuningReport,
+    Value,
+)
 
 __all__ = ["calibration", "fold_spread", "held_out"]
 

@@ -22,7 +22,7 @@ from fusion_bench.report.plots import (
     plain,
     styled,
 )
-from fusion_bench.report.tuning.marks import (
+from fusion_bench.report.tuning.plot_style import (
     MARKS,
     by_importance,
     chosen_trial,
@@ -31,8 +31,8 @@ from fusion_bench.report.tuning.marks import (
     set_scale,
     worth,
 )
-from fusion_bench.report.tuning.model import ParameterInfo, TuningReport
 from fusion_bench.report.tuning.tables import lost_without
+from fusion_bench.report.tuning.tuning_records import ParameterInfo, TuningReport
 
 __all__ = ["history", "importance", "slices"]
 

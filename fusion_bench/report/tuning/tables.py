@@ -17,7 +17,7 @@ from fusion_bench.report.tables import (
 )
 from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import fronts
-from fusion_bench.report.tuning.model import (
+from fusion_bench.report.tuning.tuning_records import (
     Gain,
     ParameterInfo,
     ThresholdReport,

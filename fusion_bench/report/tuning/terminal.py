@@ -6,8 +6,8 @@ from rich.console import Console
 
 from fusion_bench.report.terminal import _say, print_table
 from fusion_bench.report.tuning import tables
-from fusion_bench.report.tuning.model import TuningReport
-from fusion_bench.report.tuning.words import sentences
+from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.tuning.tuning_records import TuningReport
 
 __all__ = ["render"]
 

@@ -8,7 +8,7 @@ import yaml
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.tuning import fronts, markdown
-from fusion_bench.report.tuning.model import Front, TuningReport
+from fusion_bench.report.tuning.tuning_records import Front, TuningReport
 from fusion_bench.util.atomic_files import move_whole
 
 __all__ = ["write"]
@@ -33,7 +33,7 @@ def write(tuning: TuningReport, folder: Path, *, tuned: str, plots: bool = True)
     """
     pictures: dict[markdown.Picture, bytes] = {}
     if plots:
-        from fusion_bench.report.tuning.pictures import drawn
+        from fusion_bench.report.tuning.figures import drawn
 
         pictures = drawn(tuning)
     contents = {

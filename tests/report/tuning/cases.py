@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.report.tuning.model import (
+from fusion_bench.report.tuning.tuning_records import (
     CalibrationBin,
     Choice,
     Fold,

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.axes import Axes
 
 from fusion_bench.report.tables import Table
-from fusion_bench.report.tuning.front_plot import draw
-from fusion_bench.report.tuning.fronts import best, cheap, findings, sources, table
-from fusion_bench.report.tuning.model import Difference, Front, RerankerEffort
-from fusion_bench.report.tuning.words import sentences
+from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.tuning.pareto_plot import draw
+from fusion_bench.report.tuning.pareto_table import best, cheap, findings, sources, table
+from fusion_bench.report.tuning.tuning_records import Difference, Front, RerankerEffort
 from tests.report.tuning.cases import front, record
 
 

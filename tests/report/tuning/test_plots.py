@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning.contours import PRIOR, WIDTH_OF_MEAN, contours, surface
-from fusion_bench.report.tuning.pictures import drawn
+from fusion_bench.report.tuning.figures import drawn
 from fusion_bench.report.tuning.write import write
 from tests.report.tuning.cases import front, gain, record, thresholds, trials
 

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.tuning import read_tuning
+from fusion_bench.report.tuning.findings import sentences
 from fusion_bench.report.tuning.markdown import Picture, render
 from fusion_bench.report.tuning.terminal import render as show
-from fusion_bench.report.tuning.words import sentences
 from fusion_bench.report.tuning.write import write
 from tests.report.tuning.cases import front, record, typed
 

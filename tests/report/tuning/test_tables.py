@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.report.tables import Table
-from fusion_bench.report.tuning.model import ParameterInfo, Value
 from fusion_bench.report.tuning.tables import (
     all_tables,
     by_type,
@@ -16,6 +15,7 @@ from fusion_bench.report.tuning.tables import (
     setting,
 )
 from fusion_bench.report.tuning.tables import typed as typed_table
+from fusion_bench.report.tuning.tuning_records import ParameterInfo, Value
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning.model import (
+from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.tuning.tuning_records import (
     Choice,
     Difference,
     FrontPoint,
@@ -15,7 +16,6 @@ from fusion_bench.report.tuning.model import (
     Polish,
     TuningReport,
 )
-from fusion_bench.report.tuning.words import sentences
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 #: No gain that anybody saw.

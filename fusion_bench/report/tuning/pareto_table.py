@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusion_bench.report.tables import Column, Row, Table, interval, known, number, shown
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning.model import (
+from fusion_bench.report.tuning.tuning_records import (
     Difference,
     Front,
     FrontPoint,

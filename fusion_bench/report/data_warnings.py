@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.report_records import Collection, Report, RunInfo
-from fusion_bench.report.judged import judged_alone
 from fusion_bench.report.tables import ranked
+from fusion_bench.report.unjudged_gain import judged_alone
 from fusion_bench.util.formatting import counted, shown
 from fusion_bench.util.numbers import share as percent
 from fusion_bench.util.unmatched_query_ids import named

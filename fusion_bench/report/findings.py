@@ -19,7 +19,7 @@ from fusion_bench.evaluation.report_records import (
     Report,
     SystemResult,
 )
-from fusion_bench.report.doubts import doubts
+from fusion_bench.report.data_warnings import doubts
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
 from fusion_bench.util.formatting import counted, shown

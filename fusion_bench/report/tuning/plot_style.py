@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.plots import GREEN, INK, ORANGE, SOFT, _short, plain
-from fusion_bench.report.tuning.model import ParameterInfo, Trial, TuningReport, Value
 from fusion_bench.report.tuning.tables import setting
+from fusion_bench.report.tuning.tuning_records import ParameterInfo, Trial, TuningReport, Value
 
 __all__ = [
     "MARKS",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusion_bench.report.findings import Sentence
 from fusion_bench.report.tables import interval, number, p_value, shown
 from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import fronts
-from fusion_bench.report.tuning.advice import advice, lever, nothing_found, unjudged_decide
-from fusion_bench.report.tuning.model import Gain, ParameterInfo, TuningReport
+from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
 from fusion_bench.report.tuning.tables import setting
-from fusion_bench.report.verdicts import Sentence
+from fusion_bench.report.tuning.tuning_records import Gain, ParameterInfo, TuningReport
 
 __all__ = ["sentences"]
 

@@ -13,7 +13,7 @@ from fusion_bench.evaluation.report_records import (
     RunInfo,
     SystemResult,
 )
-from fusion_bench.report.verdicts import sentences
+from fusion_bench.report.findings import sentences
 from tests.report import cases
 from tests.report.cases import (
     PRIMARY,

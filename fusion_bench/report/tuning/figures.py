@@ -12,8 +12,8 @@ from fusion_bench.report.tables import share as percent
 from fusion_bench.report.tuning import front_plot, fronts, outcome_plots, plots
 from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
-from fusion_bench.report.tuning.model import Front, ThresholdReport, TuningReport
 from fusion_bench.report.tuning.tables import apart, lost_without
+from fusion_bench.report.tuning.tuning_records import Front, ThresholdReport, TuningReport
 
 __all__ = ["drawn"]
 

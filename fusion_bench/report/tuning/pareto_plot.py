@@ -25,8 +25,8 @@ from fusion_bench.report.plots import (
     styled,
 )
 from fusion_bench.report.tables import known
-from fusion_bench.report.tuning.marks import MARKS
-from fusion_bench.report.tuning.model import Front, FrontPoint, TuningReport
+from fusion_bench.report.tuning.plot_style import MARKS
+from fusion_bench.report.tuning.tuning_records import Front, FrontPoint, TuningReport
 
 __all__ = ["draw"]
 
