@@ -15,7 +15,7 @@ from fusion_bench.cli._say import say_written
 if TYPE_CHECKING:
     from fusion_bench.evaluation.scores import System
     from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.studies import Study
+    from fusion_bench.rerank.simulation.simulation_result import Study
 
 __all__ = ["safe", "simulated"]
 
@@ -40,10 +40,10 @@ def simulated(
     from fusion_bench.cli._study import print_study
     from fusion_bench.config.models import validated
     from fusion_bench.rerank.config import overridden
-    from fusion_bench.rerank.quality import quality_of
     from fusion_bench.rerank.settings import Settings
-    from fusion_bench.rerank.simulate import study
-    from fusion_bench.rerank.simulation import Simulation
+    from fusion_bench.rerank.simulation.fault_model import Simulation
+    from fusion_bench.rerank.simulation.replay import study
+    from fusion_bench.rerank.simulation.simulation_input import quality_of
 
     name = f"simulate-{safe(f'{path.parent.name}-{system.name}')}"
     folder = require_folder(out or Path("reports/rerank") / name)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fusion_bench.rerank.candidates import Work
     from fusion_bench.rerank.clients import Provider
     from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.job import Result
+    from fusion_bench.rerank.scoring_run import Result
     from fusion_bench.rerank.store import Store
 
 __all__ = ["command", "rerank"]
@@ -145,9 +145,9 @@ def _score(
     as_json: bool,
 ) -> None:
     from fusion_bench.errors import ConfigError
-    from fusion_bench.rerank.job import run_name
     from fusion_bench.rerank.ledger import summary
     from fusion_bench.rerank.plan import plan
+    from fusion_bench.rerank.scoring_run import run_name
     from fusion_bench.rerank.store import Store
     from fusion_bench.rerank.write import check_place, write_list
 
@@ -184,7 +184,7 @@ def _run(
     work: Work, providers: list[Provider], config: RerankConfig, store: Store, limit: float | None
 ) -> Result:
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.rerank.job import score
+    from fusion_bench.rerank.scoring_run import score
 
     priced = any(p.price is not None and p.price != type(p.price)() for p in providers)
     with progress_bar() as progress:

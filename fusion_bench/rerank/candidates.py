@@ -17,7 +17,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.fuse import fusions
 from fusion_bench.io import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.rerank.pipeline import Candidate
+from fusion_bench.live.pipeline import Candidate
 
 __all__ = ["Question", "Work", "find_system", "prepare"]
 

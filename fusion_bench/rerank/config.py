@@ -13,7 +13,7 @@ from fusion_bench.config.models import StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, Settings
-from fusion_bench.rerank.simulation import Simulation
+from fusion_bench.rerank.simulation.fault_model import Simulation
 
 __all__ = ["RerankConfig", "chosen", "overridden", "read_config"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.rerank.candidates import Work
-from fusion_bench.rerank.job import Result
+from fusion_bench.rerank.scoring_run import Result
 from fusion_bench.util.atomic_files import move_whole
 
 __all__ = ["check_place", "entry", "write_list"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import Answer, Chain
-from fusion_bench.rerank.scales import on_unit_scale, places
+from fusion_bench.rerank.score_scales import on_unit_scale, places
 from fusion_bench.rerank.settings import Settings
 
 __all__ = ["Candidate", "Outcome", "rerank", "select"]

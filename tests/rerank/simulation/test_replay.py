@@ -12,11 +12,11 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import System
-from fusion_bench.rerank.quality import quality_of
 from fusion_bench.rerank.settings import Budget, Settings
-from fusion_bench.rerank.simulate import study
-from fusion_bench.rerank.simulation import Latency, Simulation
-from fusion_bench.rerank.studies import Point, Quality, Study
+from fusion_bench.rerank.simulation.fault_model import Latency, Simulation
+from fusion_bench.rerank.simulation.replay import study
+from fusion_bench.rerank.simulation.simulation_input import quality_of
+from fusion_bench.rerank.simulation.simulation_result import Point, Quality, Study
 from tests import tiny
 from tests.tiny import DATASET
 

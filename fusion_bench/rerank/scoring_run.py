@@ -16,7 +16,7 @@ from fusion_bench.rerank.chain import Answer, Chain
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.ledger import query_event
 from fusion_bench.rerank.limits import Pace, Spend
-from fusion_bench.rerank.scales import on_unit_scale
+from fusion_bench.rerank.score_scales import on_unit_scale
 from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Settings
 from fusion_bench.rerank.store import Store

@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.rerank.breaker import Breaker, BreakerRules
 from fusion_bench.rerank.settings import Settings
-from fusion_bench.rerank.simulation import Latency, Simulation
-from fusion_bench.rerank.studies import FIRST, FUSED, SECOND, Point, Quality, Study
-from fusion_bench.rerank.worth import deadline, notes
+from fusion_bench.rerank.simulation.fault_model import Latency, Simulation
+from fusion_bench.rerank.simulation.simulation_findings import deadline, notes
+from fusion_bench.rerank.simulation.simulation_result import (
+    FIRST,
+    FUSED,
+    SECOND,
+    Point,
+    Quality,
+    Study,
+)
 from fusion_bench.stats.inference import estimate
 
 __all__ = ["study"]

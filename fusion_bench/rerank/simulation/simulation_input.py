@@ -15,7 +15,7 @@ from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.io import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.rerank.studies import Quality
+from fusion_bench.rerank.simulation.simulation_result import Quality
 
 __all__ = ["quality_of"]
 

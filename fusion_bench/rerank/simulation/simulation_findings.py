@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.rerank.settings import Settings
-from fusion_bench.rerank.simulation import Simulation
-from fusion_bench.rerank.studies import Point, Quality
+from fusion_bench.rerank.simulation.fault_model import Simulation
+from fusion_bench.rerank.simulation.simulation_result import Point, Quality
 
 __all__ = ["deadline", "notes"]
 

@@ -1,0 +1,1 @@
+"""The live pipeline: the lists of one query fused, reranked and blended."""

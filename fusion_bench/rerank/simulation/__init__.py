@@ -1,0 +1,1 @@
+"""A stored rerank list replayed under failures, latency and deadlines."""
