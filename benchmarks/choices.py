@@ -21,11 +21,11 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.stats.inference import estimate
-from fusion_bench.tune.choice import one_standard_error, sceptical_gains
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import values_of
-from fusion_bench.tune.search import search
-from fusion_bench.tune.splits import BoolArray
+from fusion_bench.tune.search.search import search
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.cross_validation import values_of
+from fusion_bench.tune.validation.splits import BoolArray
+from fusion_bench.tune.validation.trial_selection import one_standard_error, sceptical_gains
 
 #: Collection → how many tuning queries are drawn.
 SIZES: Mapping[str, tuple[int, ...]] = {

@@ -18,8 +18,8 @@ from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
 from fusion_bench.evaluation.scores import System
 from fusion_bench.io import load_dataset, load_qrels, load_run
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.parameters import search_space
-from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.search_space import search_space
 
 __all__ = ["ATTACK", "COLLECTIONS", "Collection", "problem"]
 

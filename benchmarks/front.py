@@ -33,18 +33,18 @@ from fusion_bench.data.records import Reading, Run
 from fusion_bench.experiment.tune_settings import Effort, Range, Tuning
 from fusion_bench.io import load_run
 from fusion_bench.report.tuning.tuning_records import FrontPoint
-from fusion_bench.tune.archive import Archive, Entry
-from fusion_bench.tune.depths import depths, rerankers
-from fusion_bench.tune.effort import tolls
-from fusion_bench.tune.front import everywhere, pool, settled, with_depth
-from fusion_bench.tune.frontier import frontier
-from fusion_bench.tune.judge import Judge
-from fusion_bench.tune.log import Origin, Trial
-from fusion_bench.tune.pareto import efficient
-from fusion_bench.tune.polish import polish
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.search import Study, search
-from fusion_bench.tune.trade import trade
+from fusion_bench.tune.line_search.line_search import polish
+from fusion_bench.tune.pareto.dominance import efficient
+from fusion_bench.tune.pareto.evaluated_points import Archive, Entry
+from fusion_bench.tune.pareto.multi_objective import trade
+from fusion_bench.tune.pareto.pareto_report import frontier
+from fusion_bench.tune.pareto.pareto_search import everywhere, pool, settled, with_depth
+from fusion_bench.tune.pareto.rerank_cost import tolls
+from fusion_bench.tune.pareto.rerank_depths import depths, rerankers
+from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.trial_log import Origin, Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.held_out import Judge
 
 #: Budgets are up to so many candidates a query.
 MOST = 100.0

@@ -22,7 +22,7 @@ from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import findings, table
-from fusion_bench.tune.walk import Walk, load, problem_on
+from fusion_bench.tune.run import Walk, load, problem_on
 from fusion_bench.util.atomic_files import move_whole
 
 ROOT = Path(__file__).parent.parent

@@ -17,11 +17,11 @@ from benchmarks.collections import COLLECTIONS, problem
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.log import Origin, Trial
-from fusion_bench.tune.polish import polish
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.search import search
-from fusion_bench.tune.splits import hashed_split
+from fusion_bench.tune.line_search.line_search import polish
+from fusion_bench.tune.search.search import search
+from fusion_bench.tune.search.trial_log import Origin, Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.splits import hashed_split
 
 V2 = {"method": "rrf_v2", "weights": {"dense": 2}}
 RRF = {"method": "rrf"}

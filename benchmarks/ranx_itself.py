@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.collections import Collection
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Qrels
-from fusion_bench.tune.splits import BoolArray
+from fusion_bench.tune.validation.splits import BoolArray
 
 if TYPE_CHECKING:
     import ranx

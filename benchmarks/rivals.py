@@ -19,7 +19,7 @@ from benchmarks.ranx_itself import rows_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import System, evaluate
-from fusion_bench.tune.splits import BoolArray
+from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = ["RANX", "RIVALS", "Rival"]
 

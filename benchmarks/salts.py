@@ -23,11 +23,11 @@ from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.tune.judge import Judge
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import choose
-from fusion_bench.tune.search import search
-from fusion_bench.tune.splits import hashed_split
+from fusion_bench.tune.search.search import search
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.cross_validation import choose
+from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.splits import hashed_split
 
 RESULTS = Path(__file__).parent / "salts.json"
 #: What an interval of 95 % promises: a gain where there is none in so many cases.

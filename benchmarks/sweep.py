@@ -22,11 +22,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.tune_settings import Range, Settings
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.parameters import search_space
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.search import Study, search
-from fusion_bench.tune.steps import steps
-from fusion_bench.tune.through import line
+from fusion_bench.tune.line_search.linear_path import line
+from fusion_bench.tune.line_search.step_function import steps
+from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.search_space import search_space
 
 #: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.
 SPACES: dict[str, dict[str, Range]] = {

@@ -26,10 +26,10 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import Choose, Range, Tuning
 from fusion_bench.stats.inference import Estimate, estimate
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import choose
-from fusion_bench.tune.search import search
-from fusion_bench.tune.splits import Split, hashed_split, own_split
+from fusion_bench.tune.search.search import search
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.cross_validation import choose
+from fusion_bench.tune.validation.splits import Split, hashed_split, own_split
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}

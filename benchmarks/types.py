@@ -19,12 +19,12 @@ from benchmarks.page import put
 from benchmarks.salts import VERDICTS
 from fusion_bench.data.records import Query
 from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.tune.judge import Judge
-from fusion_bench.tune.problem import Problem
-from fusion_bench.tune.procedure import choose
-from fusion_bench.tune.search import search
-from fusion_bench.tune.splits import Split, hashed_split, own_split
-from fusion_bench.tune.typed import tune_by_type
+from fusion_bench.tune.search.search import search
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.cross_validation import choose
+from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.splits import Split, hashed_split, own_split
 
 
 def tactics() -> dict[str, str]:

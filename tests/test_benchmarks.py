@@ -20,7 +20,7 @@ from benchmarks.timing import Row, seconds
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import Scores
-from fusion_bench.tune.pareto import hypervolume
+from fusion_bench.tune.pareto.dominance import hypervolume
 from tests.io.test_aligned_runs_file import assert_same
 from tests.report.tuning.cases import front
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fusion_bench.config.models import Source
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.experiment.tune_settings import Tuning
-    from fusion_bench.tune.problem import Problem
-    from fusion_bench.tune.spread import Spread
+    from fusion_bench.tune.search.dask_tuning import Spread
+    from fusion_bench.tune.space.objective import Problem
 
 __all__ = ["command", "tune"]
 
@@ -175,8 +175,8 @@ def _walk(
     from fusion_bench.evaluation.run_experiment import provenance
     from fusion_bench.io import find_dataset
     from fusion_bench.report.tuning.write import write
-    from fusion_bench.tune.tuned import tuned_experiment
-    from fusion_bench.tune.walk import Walk, load, problem_on
+    from fusion_bench.tune.export_experiment import tuned_experiment
+    from fusion_bench.tune.run import Walk, load, problem_on
 
     enabled = v2_enabled()
     with progress_bar() as progress:
@@ -231,7 +231,7 @@ def _spread(
     if address is None:
         yield None
         return
-    from fusion_bench.tune.spread import Part, Spread, connected
+    from fusion_bench.tune.search.dask_tuning import Part, Spread, connected
 
     part = Part(experiment.resolve(), dataset.resolve(), tuning, v2_enabled, 0, 1)
     with connected(address) as client:

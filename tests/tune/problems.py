@@ -9,8 +9,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.tune_settings import Range
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.parameters import search_space
-from fusion_bench.tune.problem import Problem
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.search_space import search_space
 from tests.tune.cases import aligned
 
 __all__ = ["problem", "roles_of", "system"]

@@ -1,0 +1,1 @@
+"""Quality against rerank cost."""

@@ -1,0 +1,67 @@
+"""A search that trades quality for effort: Optuna's multi-objective samplers, asked in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fusion_bench.config.parameters import Parameter, Params
+from fusion_bench.tune.search.samplers import expected_warnings, suggest
+
+if TYPE_CHECKING:
+    import optuna
+
+__all__ = ["trade"]
+
+#: NSGA-II's parents. A front has a dozen points or two, and there are few trials.
+POPULATION = 32
+
+#: Settings → (value, effort) of each; None = could not be computed.
+Judged = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
+
+
+def trade(
+    parameters: Sequence[Parameter],
+    evaluate: Judged,
+    *,
+    method: str,
+    trials: int,
+    batch: int,
+    seed: int,
+) -> None:
+    """Ask for settings of great value and little effort, and tell what each was worth.
+
+    Args:
+        parameters: The space.
+        evaluate: What keeps the results, too.
+        method: ``tpe`` (Ozaki et al. 2022, "Multiobjective tree-structured Parzen estimator", JAIR
+            73) or ``nsga2`` (Deb et al. 2002, "A fast and elitist multiobjective genetic
+            algorithm: NSGA-II").
+        trials: How many.
+        batch: Asked for and evaluated together.
+        seed: Makes it exactly repeatable.
+    """
+    import optuna
+    from optuna.trial import TrialState
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with expected_warnings():
+        study = optuna.create_study(
+            directions=["maximize", "minimize"], sampler=_sampler(method, seed)
+        )
+        for start in range(0, trials, batch):
+            asked = [study.ask() for _ in range(min(batch, trials - start))]
+            found = evaluate([suggest(trial, parameters) for trial in asked])
+            for trial, pair in zip(asked, found, strict=True):
+                if pair is None:
+                    study.tell(trial, state=TrialState.FAIL)
+                else:
+                    study.tell(trial, pair)
+
+
+def _sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
+    from optuna import samplers
+
+    if method == "nsga2":
+        return samplers.NSGAIISampler(seed=seed, population_size=POPULATION)
+    return samplers.TPESampler(seed=seed, multivariate=True, group=True)

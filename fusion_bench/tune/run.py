@@ -1,0 +1,252 @@
+"""The whole of ``tune`` on one dataset: split, search, cross-validate, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fusion_bench.config.models import Source
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.prepared_dataset import ALL, prepare
+from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.tune_settings import Range, Tuning
+from fusion_bench.io import Dataset, load_dataset
+from fusion_bench.io.dataset import read_spec
+from fusion_bench.measures import parse_measure
+from fusion_bench.report.tuning import TuningReport
+from fusion_bench.report.tuning.tuning_records import Front
+from fusion_bench.stats.inference import Interval
+from fusion_bench.tune.pareto.pareto_search import FrontFinder
+from fusion_bench.tune.search.processes import Evaluate
+from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.shared_study import export, shared_search
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.search_space import search_space
+from fusion_bench.tune.validation.cross_validation import cross_validate
+from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.splits import BoolArray, split_queries
+
+__all__ = ["Progress", "Walk", "load", "problem_on"]
+
+#: Called with what is being done, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+#: The record of the search on all tuning queries, and of each fold's.
+LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
+
+
+def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> Dataset:
+    """Check a dataset against what is tuned, and read only the lists that it needs.
+
+    Raises:
+        FusionBenchError: The system does not fit the dataset, or a file breaks a rule.
+    """
+    system = experiment.systems[tuning.system]
+    spec, _ = read_spec(path)
+    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+    for location, problem in system.problems(roles, tuple(spec.rerank)):
+        where = source.where(("systems", system.name, *location))
+        raise ConfigError(f"{where}: {problem}")
+    chosen = _chosen_rerankers(tuning)
+    priced = [(name, ("effort", "rerankers")) for name in tuning.effort.rerankers]
+    for name, place in (*chosen, *priced):
+        if name not in spec.rerank:
+            at = source.where(("tune", *place))
+            raise UnknownNameError("reranker", name, spec.rerank, where=at)
+    rerankers = system.rerankers | {name for name, _ in chosen}
+    dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
+    for name in dataset.rerankers if tuning.degraded == "refuse" else ():
+        if (reason := dataset.degradation(name)) is not None:
+            raise DataError(f"{path}: {reason}")
+    return dataset
+
+
+def _chosen_rerankers(tuning: Tuning) -> list[tuple[str, tuple[str, ...]]]:
+    """The rerank lists that a search may choose, each with the place that says so."""
+    return [
+        (str(name), ("parameters", path))
+        for path, one in (tuning.parameters or {}).items()
+        if path.endswith("blend.reranker") and isinstance(one, Range)
+        for name in one.choices
+    ]
+
+
+def problem_on(
+    experiment: Experiment,
+    source: Source,
+    tuning: Tuning,
+    dataset: Dataset,
+    *,
+    v2_enabled: bool = True,
+) -> Problem:
+    """What is tuned, on every judged query of a dataset.
+
+    Raises:
+        ConfigError: A path or range that does not fit; says where it stands.
+    """
+    system: System = experiment.systems[tuning.system]
+    if system.by_query_type is not None and tuning.by_query_type:
+        raise ConfigError(
+            f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
+            "plain system, and say 'by_query_type: true' under tune for numbers by type"
+        )
+    system = system if v2_enabled else system.without_v2()
+    task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
+    measure = task.measures[0]
+    if tuning.measure is not None:
+        measure = parse_measure(
+            tuning.measure,
+            binary_relevance=dataset.spec.binary_relevance,
+            where=source.where(("tune", "measure")),
+        )
+    rows = task.runs.rows(system.runs)
+    roles = {name: task.runs.roles[i] for name, i in zip(system.runs, rows, strict=True)}
+    try:
+        parameters = search_space(system, tuning.parameters, roles)
+    except ConfigError as error:
+        raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
+    return Problem(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """One dataset's way from its problem to a verdict.
+
+    Attributes:
+        problem: What is tuned.
+        dataset: On what.
+        tuning: As the experiment and the command line say.
+        folder: Where the records of the searches are kept.
+        alpha: Level of intervals and tests.
+        interval: ``t`` or ``bootstrap``.
+        workers: Processes that evaluate.
+        storage: A database through which other machines take part; None = this one alone.
+        export: A database that the finished search is copied to.
+        spread: Makes another way to the values of a problem's queries where a mask is true, such
+            as a cluster's; None = this machine's.
+        progress: Called as the work goes on.
+    """
+
+    problem: Problem
+    dataset: Dataset
+    tuning: Tuning
+    folder: Path
+    alpha: float = 0.05
+    interval: Interval = "t"
+    workers: int = 1
+    storage: str | None = None
+    export: str | None = None
+    spread: Callable[[Problem, BoolArray], Evaluate] | None = None
+    progress: Progress = field(default=lambda _stage, _done, _total: None)
+
+    def __call__(self, name: str, provenance: Provenance) -> TuningReport:
+        """Search, cross-validate, judge.
+
+        Args:
+            name: Of the experiment.
+            provenance: Of the run.
+        """
+        tuning = self.tuning
+        split = split_queries(
+            self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
+        )
+        judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
+        judge.check()
+        study = self._search(split.tune, 0)
+        if self.export is not None:
+            export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
+        chosen = judge.choose(study)
+        cross = typed = front = None
+        try:
+            _go_on_from(study)
+            folds = iter(range(1, tuning.folds + 1))
+            cross = cross_validate(
+                self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
+            )
+            if tuning.by_query_type:
+                typed = tune_by_type(judge, chosen, self._search_type)
+            front = self._front(judge, study, chosen)
+        except _StoppedError:
+            study = replace(study, interrupted=True)
+        if front is not None and front.interrupted:
+            study = replace(study, interrupted=True)
+        self.progress(f"{self.dataset.name}: judging", 1, 1)
+        return judge.report(
+            study,
+            chosen,
+            cross,
+            name=name,
+            dataset=self.dataset,
+            provenance=provenance,
+            typed=typed,
+            front=front,
+        )
+
+    def _front(self, judge: Judge, study: Study, chosen: Trial) -> Front | None:
+        """Quality against rerank effort."""
+        name = self.dataset.name
+        find = FrontFinder(
+            judge,
+            self.dataset.provenance,
+            self.folder / FRONT_LOG,
+            lambda done, total: self.progress(f"{name}: quality against effort", done, total),
+        )
+        return find(study, chosen)
+
+    def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
+        """Search on the queries of one type."""
+        self.progress(f"{self.dataset.name}: type {name}", 0, 1)
+        settings, evaluate = self.tuning.settings(), self._evaluate(problem, keep)
+        study = search(problem, keep, settings, workers=self.workers, evaluate=evaluate)
+        return _go_on_from(study)
+
+    def _evaluate(self, problem: Problem, keep: BoolArray) -> Evaluate | None:
+        return None if self.spread is None else self.spread(problem, keep)
+
+    def _search(self, keep: BoolArray, fold: int) -> Study:
+        """Search on these queries; fold 0 = all tuning queries."""
+        # Its own seed: with the same first trials, folds would seem to agree more than they do.
+        seed = self.tuning.seed + fold
+        settings = self.tuning.settings().model_copy(update={"seed": seed})
+        where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
+        total = settings.trials
+
+        def show(trial: Trial, best: Trial) -> None:
+            text = f"{self.dataset.name}: {where}best {best.value:.4f}"
+            self.progress(text, trial.number + 1, max(total, trial.number + 1))
+
+        if self.storage is not None:
+            study = shared_search(
+                self.problem, keep, settings, self.storage, on_trial=show, workers=self.workers
+            )
+        else:
+            log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
+            study = search(
+                self.problem,
+                keep,
+                settings,
+                on_trial=show,
+                log=log,
+                workers=self.workers,
+                evaluate=self._evaluate(self.problem, keep),
+            )
+        return _go_on_from(study) if fold else study
+
+
+class _StoppedError(Exception):
+    """Somebody pressed Ctrl-C in a search that others would follow."""
+
+
+def _go_on_from(study: Study) -> Study:
+    """The study, unless it was stopped: then nothing more is searched.
+
+    Raises:
+        _StoppedError: It was.
+    """
+    if study.interrupted:
+        raise _StoppedError
+    return study

@@ -1,0 +1,1 @@
+"""The search: samplers, trial log, processes."""

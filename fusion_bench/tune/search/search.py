@@ -1,0 +1,223 @@
+"""The search itself: default and seeds first, then a sampler in batches, then exact line searches.
+
+Everything that decides is a function of the problem, the settings and the seed. The clock decides
+only when to stop, and a resumed search goes through the same trials again, looking up their values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.config.parameters import DIGITS, Params
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.tune.line_search.line_search import polish
+from fusion_bench.tune.search.processes import Evaluate, evaluators
+from fusion_bench.tune.search.samplers import proposer
+from fusion_bench.tune.search.trial_log import Log, Origin, Trial
+from fusion_bench.tune.space.objective import Problem
+
+__all__ = ["Study", "canonical", "drive", "identity", "search"]
+
+#: What can change without making it another search: when it ends, not where it goes.
+FREE: Final = {"trials", "timeout", "polish"}
+#: Of a weight that a line leads to, after division: the best stretch may be a millionth wide.
+FINE_DIGITS: Final = 7
+
+OnTrial = Callable[[Trial, Trial], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a search found.
+
+    Attributes:
+        trials: In the order in which they were asked for; the default is the first.
+        interrupted: Somebody stopped it before it was done.
+        seconds: Wall time of this run of it.
+    """
+
+    trials: tuple[Trial, ...]
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    @property
+    def default(self) -> Trial:
+        """The system as it was."""
+        return self.trials[0]
+
+    @property
+    def best(self) -> Trial:
+        """The best; of equally good ones the first, so that nothing changes without a gain."""
+        return max((t for t in self.trials if not t.failed), key=lambda trial: trial.value)
+
+
+def search(
+    problem: Problem,
+    keep: NDArray[np.bool_],
+    settings: Settings,
+    *,
+    on_trial: OnTrial | None = None,
+    log: Path | None = None,
+    workers: int = 1,
+    evaluate: Evaluate | None = None,
+) -> Study:
+    """Search a space on some of the queries.
+
+    Args:
+        problem: What is tuned.
+        keep: Shape (Q,): the queries that may be looked at; the others are not even loaded.
+        settings: How.
+        on_trial: Called after each trial with it and the best so far.
+        log: Where finished trials are written, and looked up when the search was cut short.
+        workers: Processes that evaluate; the result does not depend on it.
+        evaluate: Instead of all that, another way to the values of these queries.
+
+    Raises:
+        ConfigError: The default itself cannot be computed, the sampler cannot search this space,
+            or the log belongs to another search.
+    """
+    part = problem.restricted(keep)
+    if (reason := part.problem_with(part.default)) is not None:
+        raise ConfigError(f"tune: the default cannot be computed: {reason}")
+    record = Log(log, identity(part, settings)) if log is not None else None
+    with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
+        return drive(part, settings, found, log=record, on_trial=on_trial)
+
+
+def drive(
+    problem: Problem,
+    settings: Settings,
+    evaluate: Evaluate,
+    *,
+    log: Log | None = None,
+    on_trial: OnTrial | None = None,
+) -> Study:
+    """Go through a search, wherever its trials are evaluated.
+
+    Args:
+        problem: Its space; and its queries, where ``settings.polish`` asks for lines.
+        settings: How.
+        evaluate: Trials → (T, Q) values, of which the mean counts.
+        log: Where finished trials are written and looked up.
+        on_trial: Called after each trial with it and the best so far.
+    """
+    run = _Run(problem, evaluate, log, on_trial)
+    interrupted = False
+    started = time.monotonic()
+    try:
+        _go(run, problem, settings, started)
+    except KeyboardInterrupt:
+        if not run.trials:
+            raise
+        interrupted = True
+    return Study(tuple(run.trials), interrupted, time.monotonic() - started)
+
+
+def identity(problem: Problem, settings: Settings) -> str:
+    """What two searches have in common that go the same way: a SHA-256."""
+    runs = problem.runs
+    digest = hashlib.sha256()
+    rules = settings.model_dump(mode="json", exclude=FREE)
+    for text in (
+        problem.system.model_dump_json(),
+        problem.measure.name,
+        problem.parameters,
+        sorted(rules.items()),
+        runs.queries,
+        runs.ties,
+        sorted(problem.spaces.items()),
+    ):
+        digest.update(repr(text).encode())
+    for array in (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None:
+    seeds = [params for params in problem.suggestions if params != problem.default]
+    run.finish([problem.default], "default")
+    run.finish(seeds[: settings.trials - 1], "seed")
+    ask = proposer(problem.parameters, settings, problem.canonical)
+    ask.learn([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
+
+    def in_time() -> bool:
+        return settings.timeout is None or time.monotonic() - started < settings.timeout
+
+    while in_time() and len(run.trials) < settings.trials:
+        proposed = ask.ask(min(settings.batch, settings.trials - len(run.trials)))
+        if not proposed:
+            break
+        ask.tell([trial.value for trial in run.finish(proposed, "sampler")])
+    if settings.polish:
+        polish(
+            problem,
+            run.best,
+            lambda params, origin: run.finish([params], origin)[0],
+            in_time,
+            values=run.evaluate,
+            others=settings.polish == "all",
+        )
+
+
+def canonical(problem: Problem, proposed: Sequence[Params], origin: Origin) -> list[Params]:
+    """Proposals in one form; what a line led to with the digits that its place may need."""
+    digits = FINE_DIGITS if origin in {"polish", "searched"} else DIGITS
+    return [problem.canonical(params, digits) for params in proposed]
+
+
+class _Run:
+    """The trials so far, and what happens to each batch."""
+
+    def __init__(
+        self, problem: Problem, evaluate: Evaluate, log: Log | None, on_trial: OnTrial | None
+    ) -> None:
+        self.trials: list[Trial] = []
+        self.evaluate = evaluate
+        self._problem = problem
+        self._log = log
+        self._on_trial = on_trial
+        self._best: Trial | None = None
+
+    @property
+    def best(self) -> Trial:
+        """The best so far; the default is computed before anything else."""
+        return self._best or self.trials[0]
+
+    def finish(self, proposed: Sequence[Params], origin: Origin) -> list[Trial]:
+        """Evaluate what no log knows, write it down, and hand it on.
+
+        All in one form where only the ratio of weights counts, but for the default: it stays as the
+        user wrote it.
+        """
+        batch = proposed if origin == "default" else canonical(self._problem, proposed, origin)
+        known = [None if self._log is None else self._log.value(params) for params in batch]
+        new = [params for params, value in zip(batch, known, strict=True) if value is None]
+        found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())
+        values = [next(found) if value is None else value for value in known]
+        first = len(self.trials)
+        done = [
+            Trial(first + i, dict(params), value, origin)
+            for i, (params, value) in enumerate(zip(batch, values, strict=True))
+        ]
+        self.trials += done  # before the log, so that Ctrl-C between the two loses nothing
+        if self._log is not None:
+            self._log.add(done)
+        for trial in done:
+            self._announce(trial)
+        return done
+
+    def _announce(self, trial: Trial) -> None:
+        if self._best is None or trial.value > self._best.value:
+            self._best = trial
+        if self._on_trial is not None:
+            self._on_trial(trial, self._best)

@@ -1,0 +1,1 @@
+"""The search space of a system and the objective on it."""

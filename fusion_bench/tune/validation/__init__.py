@@ -1,0 +1,1 @@
+"""Splits, cross-validation, selection and the verdict on held-out queries."""

@@ -1,0 +1,118 @@
+"""A system's lists as scores for the classifiers of ``tune.thresholds``, judged held out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from fusion_bench.blend._score_spaces import on_unit_scale
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.scores import System, rankings
+from fusion_bench.experiment.tune_settings import Crag
+from fusion_bench.report.tuning import model
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.crag import Thresholds, calibration, confusion, fit, utility
+from fusion_bench.tune.validation.result_records import gain_record
+from fusion_bench.tune.validation.splits import BoolArray, Split
+from fusion_bench.tune.validation.verdict import decide, gain
+
+__all__ = ["best_scores", "judge_thresholds"]
+
+#: Score spaces in which a score means the same for every query.
+ABSOLUTE = ("unit", "logit", "log_prob")
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Scores and truth of the queries where ``mask`` is true."""
+
+    scores: FloatArray
+    relevant: BoolArray
+
+    def rule(self, thresholds: Thresholds, credit: float) -> model.ThresholdRule:
+        """A rule and how it fares."""
+        worth = utility(self.scores, self.relevant, thresholds, credit)
+        return model.ThresholdRule(
+            **asdict(thresholds),
+            utility=float(worth.mean()),
+            **asdict(confusion(self.scores, self.relevant, thresholds)),
+        )
+
+
+def best_scores(
+    system: System, problem: Problem, top: int, grade: int = 1
+) -> tuple[FloatArray, BoolArray]:
+    """Best rerank score and whether anything is relevant, in the top of each query's list.
+
+    Args:
+        system: With a blend that reads a rerank list.
+        problem: What was tuned, on Q queries.
+        top: How many documents count.
+        grade: From which one is relevant.
+
+    Returns:
+        (Q,) scores on the unit scale, NaN = nothing scored; (Q,) truth.
+
+    Raises:
+        ConfigError: No rerank list, or one whose scores mean something within a query only.
+    """
+    name = system.blend.reranker_name
+    space = problem.spaces.get(name or "")
+    if name is None or space not in ABSOLUTE:
+        raise ConfigError(
+            f"crag: needs a system with a rerank list of score space {', '.join(ABSOLUTE)}, in "
+            f"which a score means the same for every query; {system.name!r} has "
+            f"{'no rerank list' if name is None else f'{name!r} of space {space!r}'}"
+        )
+    queries = len(problem.runs.queries)
+    scores, relevant = np.full(queries, np.nan), np.zeros(queries, dtype=bool)
+    for index, ranking in rankings(system, problem.runs, problem.spaces):
+        view = ranking.runs
+        inside = (ranking.positions >= 1) & (ranking.positions <= top)
+        unit = on_unit_scale(view, view.rerankers.index(name), inside, space)
+        best = np.full(len(view.queries), -np.inf)
+        np.fmax.at(best, view.query_index[inside], unit[inside])
+        scores[index] = np.where(np.isinf(best), np.nan, best)
+        good = view.query_index[inside & (view.grades >= grade)]
+        relevant[index] = np.bincount(good, minlength=len(view.queries)) > 0
+    return scores, relevant
+
+
+def judge_thresholds(
+    system: System, problem: Problem, split: Split, crag: Crag, *, seed: int = 0
+) -> model.ThresholdReport:
+    """Fit thresholds on the tuning queries, and judge them and the default's held out.
+
+    Args:
+        system: Whose lists.
+        problem: What was tuned.
+        split: Which queries they are fitted on, and which decide.
+        crag: As the experiment says.
+        seed: Of the randomisation test.
+
+    Raises:
+        ConfigError: The system's rerank scores cannot be compared across queries.
+    """
+    scores, relevant = best_scores(system, problem, crag.top, crag.grade)
+    tune, held = (_Seen(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out))
+    default = Thresholds(crag.upper, crag.lower)
+    tuned = fit(tune.scores, tune.relevant, credit=crag.credit)
+    minimum = fit(tune.scores, tune.relevant, credit=0.5)
+    new, old = (utility(held.scores, held.relevant, one, crag.credit) for one in (tuned, default))
+    groups = factorize(problem.runs.groups)[0][split.held_out]
+    found = gain(new, old, groups, seed=seed)
+    return model.ThresholdReport(
+        top=crag.top,
+        credit=crag.credit,
+        default=held.rule(default, crag.credit),
+        tuned=held.rule(tuned, crag.credit),
+        min_score=held.rule(minimum, 0.5),
+        gain=gain_record(found, float(old.mean()), float(new.mean())),
+        verdict=decide(found.low, found.high),
+        calibration=tuple(
+            model.CalibrationBin(**asdict(one)) for one in calibration(held.scores, held.relevant)
+        ),
+    )

@@ -1,0 +1,283 @@
+"""What a search is worth: everything that is known of it, judged on queries it never saw.
+
+The held-out queries are looked at once, after everything has been chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.evaluation.assessment import assess
+from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.scores import described
+from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.io import Dataset
+from fusion_bench.report.tuning import model
+from fusion_bench.stats.inference import Interval
+from fusion_bench.tune.search.search import Study
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.ablation import resets
+from fusion_bench.tune.validation.crag_scores import best_scores, judge_thresholds
+from fusion_bench.tune.validation.cross_validation import choose, fold_of, values_of
+from fusion_bench.tune.validation.importance import importances
+from fusion_bench.tune.validation.nested_cv import Nested
+from fusion_bench.tune.validation.random_sample import uniform
+from fusion_bench.tune.validation.result_records import gain_record, parameter_record, trial_record
+from fusion_bench.tune.validation.splits import BoolArray, Split
+from fusion_bench.tune.validation.trial_selection import plateau
+from fusion_bench.tune.validation.verdict import TuningVerdict, decide, gain, needed_queries
+
+__all__ = ["Judge"]
+
+#: Settings drawn for the plateau.
+SAMPLE = 100
+#: What a line search finds, exact or on a grid.
+LINES = frozenset({"polish", "searched"})
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What is needed to judge a search: the problem, its split, and the rules.
+
+    Attributes:
+        problem: What was tuned, on all queries.
+        split: Which queries it was tuned on, and which decide.
+        tuning: What the experiment's ``tune:`` says.
+        alpha: Level of intervals and tests.
+        interval: ``t`` or ``bootstrap``.
+    """
+
+    problem: Problem
+    split: Split
+    tuning: Tuning
+    alpha: float = 0.05
+    interval: Interval = "t"
+
+    @property
+    def groups(self) -> IntArray:
+        """(Q,): codes of the groups."""
+        return factorize(self.problem.runs.groups)[0]
+
+    def gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
+        """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
+        found = gain(
+            tuned[mask],
+            default[mask],
+            self.groups[mask],
+            alpha=self.alpha,
+            interval=self.interval,
+            seed=self.tuning.seed,
+        )
+        means = float(default[mask].mean()), float(tuned[mask].mean())
+        return gain_record(found, *means)
+
+    def check(self) -> None:
+        """Refuse before the search what could not be judged after it.
+
+        Raises:
+            ConfigError: More folds than groups to tune on, or thresholds asked for without rerank
+                scores that mean the same for every query.
+        """
+        if self.tuning.crag is not None:
+            best_scores(self.problem.system, self.problem, self.tuning.crag.top)
+        if self.tuning.folds:
+            fold_of(self.problem, self.split, self.tuning)
+
+    def verdict(self, held_out: model.Gain) -> TuningVerdict:
+        """What the held-out interval allows to be said."""
+        return decide(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
+
+    def choose(self, study: Study) -> Trial:
+        """The trial to take of the search on all tuning queries, by the experiment's rule."""
+        return choose(self.problem, study, self.split.tune, self.tuning.choose)
+
+    def report(
+        self,
+        study: Study,
+        chosen: Trial,
+        cross: Nested[Trial] | None,
+        *,
+        name: str,
+        dataset: Dataset,
+        provenance: Provenance,
+        typed: model.Typed | None = None,
+        front: model.Front | None = None,
+    ) -> model.TuningReport:
+        """Everything that is known of a search, judged.
+
+        Args:
+            study: The search on all tuning queries.
+            chosen: What :meth:`choose` takes of it.
+            cross: What :func:`cross_validate` found; None = not asked for.
+            name: Of the experiment.
+            dataset: Where the queries come from.
+            provenance: Of the run.
+            typed: What ``typed.tune_by_type`` found; None = not asked for.
+            front: What ``front.FrontFinder`` found; None = nothing.
+        """
+        problem, split = self.problem, self.split
+        default, tuned = problem.values([problem.default, chosen.params])
+        held_out = self.gain(tuned, default, split.held_out)
+        estimate = None
+        if cross is not None:
+            estimate = self.gain(cross.values, default, cross.fold >= 0)
+        return model.TuningReport(
+            name=name,
+            dataset=dataset.name,
+            fingerprint=dataset.fingerprint,
+            system=problem.system.name,
+            measure=problem.measure.name,
+            split=split.origin,
+            salt=split.salt,
+            settings=self._settings(),
+            parameters=self._parameters(chosen),
+            default=described(problem.system),
+            choice=model.Choice(
+                rule=self.tuning.choose,
+                trial=chosen.number,
+                params=dict(chosen.params),
+                config=described(problem.build(chosen.params)),
+            ),
+            tune=self.gain(tuned, default, split.tune),
+            nested=estimate,
+            held_out=held_out,
+            verdict=self.verdict(held_out),
+            needed=needed_queries(_number(held_out.sd), self.tuning.min_gain),
+            judged_only=self._judged_only(chosen, dataset),
+            folds=() if cross is None else self._folds(cross, default),
+            plateau=self._plateau(tuned),
+            polish=self._polish(study, chosen, tuned),
+            importances=self._importances(study),
+            by_type=self._by_type(tuned, default),
+            front=front,
+            thresholds=self._thresholds(chosen),
+            typed=typed,
+            trials=tuple(trial_record(one) for one in study.trials),
+            held_out_queries=tuple(
+                problem.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
+            ),
+            held_out_values=tuple(
+                zip(default[split.held_out].tolist(), tuned[split.held_out].tolist(), strict=True)
+            ),
+            interrupted=study.interrupted,
+            provenance=provenance,
+        )
+
+    def _parameters(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
+        """The space, and what each number of the choice is worth on the tuning queries."""
+        free = self.problem.free_weights(chosen.params)
+        worth = resets(self.problem.restricted(self.split.tune), chosen.params)
+        return tuple(
+            parameter_record(
+                one,
+                self.problem.default,
+                ratio=one.path in free,
+                reset=worth.get(one.path, math.nan),
+            )
+            for one in self.problem.parameters
+        )
+
+    def _settings(self) -> dict[str, object]:
+        rules = self.tuning.model_dump(
+            mode="json", exclude={"parameters", "system", "salt", "effort", "crag", "front"}
+        )
+        return {**rules, "alpha": self.alpha, "interval": self.interval}
+
+    def _folds(self, cross: Nested[Trial], default: FloatArray) -> tuple[model.Fold, ...]:
+        found = []
+        for k, choice in enumerate(cross.choices):
+            unseen = cross.fold == k
+            seen = (cross.fold >= 0) & ~unseen
+            own = self.problem.values([choice.params])[0]
+            found.append(
+                model.Fold(
+                    # A fold that kept a default of 2 : 2 agrees with one that found 1 : 1.
+                    params=dict(self.problem.canonical(choice.params)),
+                    difference=float((own - default)[seen].mean()),
+                    unseen=float((cross.values - default)[unseen].mean()),
+                    queries=int(unseen.sum()),
+                )
+            )
+        return tuple(found)
+
+    def _plateau(self, tuned: FloatArray) -> model.Plateau | None:
+        """Of settings that could be computed, how many are level with the chosen one."""
+        problem, keep = self.problem.restricted(self.split.tune), self.split.tune
+        sample = uniform(problem.parameters, SAMPLE, seed=self.tuning.seed)
+        found = values_of(problem, sample)
+        found = found[np.isfinite(found).all(axis=1)]
+        if not len(found):
+            return None
+        share = plateau(found, tuned[keep], self.groups[keep])
+        return model.Plateau(share=share, sample=len(found))
+
+    def _polish(self, study: Study, chosen: Trial, tuned: FloatArray) -> model.Polish | None:
+        before = [t for t in study.trials if t.origin not in LINES and not t.failed]
+        best = max(before, key=lambda trial: trial.value)
+        if chosen.origin not in LINES or not chosen.value > best.value:
+            return None
+        values = self.problem.values([best.params])[0]
+        found = self.gain(tuned, values, self.split.held_out)
+        return model.Polish(tune=chosen.value - best.value, held_out=found)
+
+    def _importances(self, study: Study) -> tuple[model.Importance, ...]:
+        found = importances(
+            self.problem.parameters,
+            [trial.params for trial in study.trials],
+            [trial.value for trial in study.trials],
+        )
+        ordered = sorted(found.items(), key=lambda item: -item[1])
+        return tuple(model.Importance(path=path, share=share) for path, share in ordered)
+
+    def _by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
+        types = self.problem.runs.types
+        found = sorted({types[q] for q in np.flatnonzero(self.split.held_out)}, key=_type_order)
+        if len(found) < 2:
+            return ()
+        masks = {
+            name: self.split.held_out & np.array([own == name for own in types]) for name in found
+        }
+        return tuple(
+            model.TypeGain(type=name, gain=self.gain(tuned, default, mask))
+            for name, mask in masks.items()
+        )
+
+    def _thresholds(self, chosen: Trial) -> model.ThresholdReport | None:
+        crag = self.tuning.crag
+        if crag is None:
+            return None
+        system = self.problem.build(chosen.params)
+        if system.blend.reranker_name is None:  # the search switched it off; the scores are there
+            system = system.model_copy(update={"blend": self.problem.system.blend})
+        return judge_thresholds(system, self.problem, self.split, crag, seed=self.tuning.seed)
+
+    def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
+        """The held-out difference over judged documents; None where all that is judged is good."""
+        held_out = self.problem.runs.subset(self.split.held_out)
+        if not (held_out.judged & (held_out.grades <= 0)).any():
+            return None
+        values = [
+            assess(
+                system,
+                held_out,
+                [self.problem.measure],
+                spaces=self.problem.spaces,
+                qrels=dataset.qrels,
+            ).judged_only
+            for system in (self.problem.build(chosen.params), self.problem.system)
+        ]
+        return float((values[0] - values[1]).mean())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _type_order(name: str | None) -> tuple[bool, str]:
+    return name is None, name or ""

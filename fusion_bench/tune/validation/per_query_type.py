@@ -1,0 +1,122 @@
+"""Numbers for each query type: are they worth it, against one set of numbers for all?
+
+Each type with queries enough is searched by itself, from the numbers for all; the rest keeps them.
+The held-out queries say whether that beats the numbers for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fusion_bench.config.parameters import Params
+from fusion_bench.config.query_types import UNSURE, type_of
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.scores import System, Variant, described
+from fusion_bench.report.tuning import model
+from fusion_bench.tune.search.search import Study
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.cross_validation import choose
+from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.splits import BoolArray
+
+__all__ = ["LEAST_GROUPS", "tune_by_type"]
+
+#: A type with fewer tuning groups keeps the numbers for all.
+LEAST_GROUPS = 5
+#: Only what stands here can differ by type.
+PARTS = ("fusion", "blend")
+
+#: A type, its problem and a mask of the queries that may be looked at → what a search finds.
+Search = Callable[[str, Problem, BoolArray], Study]
+
+
+def tune_by_type(judge: Judge, chosen: Trial, search: Search) -> model.Typed | None:
+    """Search each query type by itself, and judge all of them together.
+
+    Args:
+        judge: The problem, its split and the rules.
+        chosen: The numbers for all queries.
+        search: Runs one search.
+
+    Returns:
+        None where no type has queries enough, or nothing that is tuned can differ by type.
+    """
+    base = _from(judge.problem, chosen.params)
+    masks = _masks(base)
+    enough = {name: mask for name, mask in masks.items() if _enough(judge, mask)}
+    if not enough or not base.parameters or len(masks) < 2:
+        return None
+    found: dict[str, Params] = {}
+    for name, mask in enough.items():
+        keep = judge.split.tune & mask
+        study = search(name, base, keep)
+        found[name] = choose(base, study, keep, judge.tuning.choose).params
+    return _judged(judge, base, masks, found)
+
+
+def _from(problem: Problem, params: Params) -> Problem:
+    """The problem whose default is the numbers for all, over what can differ by type."""
+    space = tuple(one for one in problem.parameters if one.path.split(".")[0] in PARTS)
+    known = {one.path for one in space}
+    # A condition on what is fixed now: the parameter takes part, or it does not.
+    kept = tuple(
+        one
+        for one in space
+        if all(path in known or params.get(path) in allowed for path, allowed in one.when)
+    )
+    kept = tuple(
+        replace(one, when=tuple((path, allowed) for path, allowed in one.when if path in known))
+        for one in kept
+    )
+    return replace(problem, system=problem.build(params), parameters=kept)
+
+
+def _masks(problem: Problem) -> Mapping[str, BoolArray]:
+    """(Q,) by type: the queries that a system by type would answer with that type's numbers."""
+    runs = problem.runs
+    known = {name for name in runs.types if name is not None} | {UNSURE}
+    own = [
+        type_of(query_type, confidence, known)
+        for query_type, confidence in zip(runs.types, runs.confidences, strict=True)
+    ]
+    return {name: np.array([one == name for one in own]) for name in sorted(set(own))}
+
+
+def _enough(judge: Judge, mask: BoolArray) -> bool:
+    groups = judge.groups[mask & judge.split.tune]
+    return len(np.unique(groups)) >= LEAST_GROUPS and bool((mask & judge.split.held_out).any())
+
+
+def _judged(
+    judge: Judge, base: Problem, masks: Mapping[str, BoolArray], found: Mapping[str, Params]
+) -> model.Typed:
+    """All types together on the held-out queries, against the default and the numbers for all."""
+    default = judge.problem.values([judge.problem.default])[0]
+    overall = base.values([base.default])[0]
+    typed: FloatArray = overall.copy()
+    for name, params in found.items():
+        typed[masks[name]] = base.values([params])[0][masks[name]]
+    over = judge.gain(typed, overall, judge.split.held_out)
+    return model.Typed(
+        params={name: dict(params) for name, params in found.items()},
+        config=described(together(base, found)),
+        gain=judge.gain(typed, default, judge.split.held_out),
+        over_global=over,
+        verdict=judge.verdict(over),
+    )
+
+
+def together(base: Problem, found: Mapping[str, Params]) -> System:
+    """One system that answers each type with its own numbers, and the rest with those for all."""
+    systems = {UNSURE: base.system} | {name: base.build(params) for name, params in found.items()}
+    variants = {
+        name: Variant(fusion=system.fusion, blend=system.blend)
+        for name, system in sorted(systems.items())
+    }
+    own = systems[UNSURE]
+    changed = {"fusion": own.fusion, "blend": own.blend, "by_query_type": variants}
+    return base.system.model_copy(update=changed)

@@ -1,0 +1,123 @@
+"""Price and latency from the record of a run: what the calls that candidates need would take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.io.provenance import ListMeta
+from fusion_bench.tune.pareto.cost_model import Clock, bill_of, clock_of, largest_call
+
+
+def meta(depth: int = 50, provider: dict[str, Any] | None = None, **ledger: Any) -> ListMeta:  # noqa: ANN401
+    """A list of 100 queries, 50 candidates each, one call a query."""
+    known: dict[str, Any] = {"calls": 100, "queries_answered": 100, "documents": 5000}
+    return ListMeta(
+        list_sha256="",
+        created="",
+        dataset="d",
+        system="s",
+        depth=depth,
+        score_space="unit",
+        asked="p/m",
+        providers={},
+        settings={"providers": [{"batch": 100, "concurrency": 4, **(provider or {})}]},
+        ledger=known | ledger,
+    )
+
+
+def test_a_search_unit_is_billed_whole() -> None:
+    bill = bill_of(meta(searches=100, cost=0.2))
+    assert bill is not None
+    assert [bill(n) for n in (0, 1, 50)] == pytest.approx([0.0, 0.002, 0.002])
+    assert bill(51) == pytest.approx(0.004), "that more fit into one was never seen"
+
+
+def test_calls_that_take_several_units_share_their_price_out() -> None:
+    two = bill_of(meta(100, searches=200, cost=0.4, documents=10_000, largest_call=100))
+    assert two is not None
+    assert [two(n) for n in (50, 51, 100)] == pytest.approx([0.002, 0.004, 0.004])
+    few = bill_of(meta(searches=104, cost=0.208, largest_call=50))
+    assert few is not None
+    assert few(50) == pytest.approx(0.00208), "a few long documents: the mean price of a call"
+
+
+def test_tokens_are_billed_by_the_candidate() -> None:
+    bill = bill_of(meta(tokens=500_000, cost=0.5))
+    assert bill is not None
+    assert [bill(n) for n in (0, 10, 50)] == pytest.approx([0.0, 0.001, 0.005])
+
+
+def test_units_and_tokens_together() -> None:
+    price = {"price": {"per_1000_searches": 2.0, "per_million_tokens": 1.0}}
+    bill = bill_of(meta(provider=price, searches=100, tokens=500_000, cost=0.7))
+    assert bill is not None
+    assert bill(10) == pytest.approx(0.002 + 0.001)
+    assert bill(50) * 100 == pytest.approx(0.7), "the recorded price at the recorded depth"
+
+
+def test_no_price_is_not_a_price_of_nothing() -> None:
+    assert bill_of(meta(cost=0.0)) is None
+    own = bill_of(meta(cost=0.0, provider={"price": {}}))
+    assert own is not None
+    assert own(50) == 0.0
+    assert bill_of(meta(documents=0, cost=1.0)) is None
+
+
+def test_a_call_takes_what_calls_of_its_size_took_and_never_less_than_the_smallest() -> None:
+    rows = [{"documents": 10, "p50": 40, "p95": 80}, {"documents": 30, "p50": 80, "p95": 160}]
+    clock = clock_of(meta(by_documents=rows))
+    assert clock is not None
+    assert [clock(n) for n in (0, 1, 10, 20, 30)] == pytest.approx([0, 0.04, 0.04, 0.06, 0.08])
+    assert clock(60) == pytest.approx(0.16), "beyond what was measured in proportion"
+    assert clock(10, 0.95) == pytest.approx(0.08)
+
+
+def test_a_record_without_sizes_gives_one_time_for_every_call() -> None:
+    clock = clock_of(meta(call_ms={"p50": 60, "p95": 120}))
+    assert clock is not None
+    assert [clock(n) for n in (1, 50)] == [0.06, 0.06]
+
+
+@pytest.mark.parametrize("rows", [{}, {"calls": 0}, {"call_ms": {"p50": None, "p95": None}}])
+def test_a_record_without_calls_tells_no_time(rows: dict[str, Any]) -> None:
+    assert clock_of(meta(**rows)) is None
+
+
+def test_what_is_damaged_is_not_believed() -> None:
+    odd = meta(calls="many", documents=math.nan, cost=True, by_documents=[{"documents": 5}])
+    odd = odd.model_copy(update={"settings": {"providers": ["x"]}})
+    assert bill_of(odd) is None
+    assert clock_of(odd) is None
+    assert largest_call(odd) == 50
+    assert largest_call(meta(200)) == 100
+
+
+def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
+    """The slowest of some log-normal calls, against drawing them."""
+    clock = clock_of(
+        meta(
+            100,
+            calls=400,
+            largest_call=32,
+            documents=10_000,
+            by_documents=[{"documents": 32, "p50": 50, "p95": 100}],
+        )
+    )
+    assert clock is not None
+    assert (clock.batch, clock.beside) == (32, 4)
+    rng = np.random.default_rng(0)
+    sigma = math.log(2) / 1.6448536269514722
+    drawn = rng.lognormal(math.log(0.05), sigma, (200_000, 4)).max(axis=1)
+    assert clock(100) == pytest.approx(np.median(drawn), rel=0.01)
+    assert clock(100, 0.95) == pytest.approx(np.quantile(drawn, 0.95), rel=0.01)
+    assert clock(33) < clock(100) < 4 * clock(32)
+    assert clock(129) > clock(128), "a fifth call waits for a place"
+
+
+def test_a_latency_that_shrinks_with_size_is_noise() -> None:
+    clock = Clock((10.0, 20.0), (0.05, 0.04), (0.1, 0.08), math.inf, 1)
+    assert clock(20) == 0.05

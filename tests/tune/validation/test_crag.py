@@ -1,0 +1,113 @@
+"""CRAG's thresholds: exact against every pair, and what they say of a query."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.tune.validation.crag import (
+    Confusion,
+    Thresholds,
+    calibration,
+    confusion,
+    fit,
+    utility,
+)
+
+SCORES = np.array([0.9, 0.7, 0.5, 0.3, 0.1, math.nan])
+TRUTH = np.array([True, True, False, True, False, False])
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict"),
+    [
+        (0.7, "correct"),
+        (0.69, "ambiguous"),
+        (0.3, "ambiguous"),
+        (0.29, "incorrect"),
+        (math.nan, "incorrect"),
+    ],
+)
+def test_the_published_thresholds(score: float, verdict: str) -> None:
+    assert Thresholds().verdict(score) == verdict
+
+
+def test_verdicts_against_the_truth() -> None:
+    assert confusion(SCORES, TRUTH, Thresholds()) == Confusion((2, 0), (1, 1), (0, 2))
+    worth = utility(SCORES, TRUTH, Thresholds(), 0.75)
+    assert worth.tolist() == [1, 1, 0.75, 0.75, 1, 1]
+    assert utility(SCORES, TRUTH, Thresholds(0.6, 0.4), 0.75)[3] == 0, "relevant, called incorrect"
+    assert utility(SCORES, ~TRUTH, Thresholds(), 0.75)[0] == 0, "not relevant, called correct"
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=14),
+    credit=st.sampled_from([0.5, 0.6, 0.75, 0.9]),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_pair_of_thresholds_is_better(rows: list[tuple[int, bool]], credit: float) -> None:
+    scores = np.array([score / 8 for score, _ in rows])
+    truth = np.array([relevant for _, relevant in rows])
+    found = utility(scores, truth, fit(scores, truth, credit=credit), credit).sum()
+    places = [-0.1, *(np.arange(9) / 8 + 1e-3), 1.1]
+    every = [
+        utility(scores, truth, Thresholds(upper, lower), credit).sum()
+        for lower, upper in itertools.combinations_with_replacement(places, 2)
+    ]
+    assert found == pytest.approx(max(every))
+
+
+def test_without_credit_for_doubt_there_is_one_threshold() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random(300)
+    truth = rng.random(300) < scores
+    one = fit(scores, truth, credit=0.5)
+    assert one.upper == one.lower
+    assert abs(one.upper - 0.5) < 0.15
+
+
+def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.random(20_000)
+    truth = rng.random(20_000) < scores  # calibrated
+    found = fit(scores, truth, credit=0.8)
+    assert abs(found.upper - 0.8) < 0.05
+    assert abs(found.lower - 0.2) < 0.05
+
+
+@pytest.mark.parametrize(("truth", "verdict"), [(True, "correct"), (False, "incorrect")])
+def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) -> None:
+    scores = np.array([0.2, 0.4, 0.6])
+    found = fit(scores, np.array([truth] * 3))
+    assert {found.verdict(score) for score in scores} == {verdict}
+
+
+def test_no_score_at_all() -> None:
+    nothing = np.array([math.nan, math.nan])
+    assert fit(nothing, np.array([True, False])) == Thresholds(0.0, 0.0)
+    assert calibration(nothing, np.array([True, False])) == ()
+
+
+def test_calibration_bins_hold_equally_many() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random(1003)
+    truth = rng.random(1003) < scores
+    bins = calibration(scores, truth)
+    assert sum(one.queries for one in bins) == 1003
+    assert max(one.queries for one in bins) - min(one.queries for one in bins) <= 1
+    assert [one.score for one in bins] == sorted(one.score for one in bins)
+    assert max(abs(one.score - one.share) for one in bins) < 0.15
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ConfigError, match="lower must not be above upper"):
+        Thresholds(0.3, 0.7)
+    for credit in (0.4, 1.0, math.nan):
+        with pytest.raises(ConfigError, match="credit: must be from"):
+            fit(SCORES, TRUTH, credit=credit)

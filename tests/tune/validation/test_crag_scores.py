@@ -1,0 +1,98 @@
+"""Best scores of lists, and thresholds judged held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.scores import rank
+from fusion_bench.experiment.tune_settings import Crag
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.crag import Thresholds, fit, utility
+from fusion_bench.tune.validation.crag_scores import best_scores, judge_thresholds
+from fusion_bench.tune.validation.splits import Split, hashed_split
+from tests.tune.cases import aligned
+from tests.tune.problems import BLEND, problem, system
+
+RERANKED = system(blend=BLEND)
+
+
+@pytest.fixture(scope="module")
+def base() -> Problem:
+    """Logits that tell relevant documents; half the queries have none."""
+    runs = aligned(200)
+    empty = np.arange(200) % 2 == 0
+    grades = np.where(empty[runs.query_index], 0, runs.grades)
+    rng = np.random.default_rng(0)
+    logits: FloatArray = 4.0 * (grades > 0) - 3.0 + rng.normal(size=len(grades))
+    runs = replace(runs, grades=grades, rerank=logits[None], _memo={})
+    return replace(problem(RERANKED, runs=runs), spaces={"sharp": "logit"})
+
+
+@pytest.fixture(scope="module")
+def split(base: Problem) -> Split:
+    return hashed_split(base.runs.groups, base.runs.types, salt="s")
+
+
+def test_scores_and_truth_by_the_slow_obvious_way(base: Problem) -> None:
+    scores, relevant = best_scores(RERANKED, base, top=3)
+    ranking = rank(RERANKED, base.runs, base.spaces)
+    for q in range(0, 200, 17):
+        rows = [
+            n
+            for n in range(ranking.runs.offsets[q], ranking.runs.offsets[q + 1])
+            if 1 <= ranking.positions[n] <= 3
+        ]
+        assert len(rows) == 3
+        best = max(1 / (1 + np.exp(-ranking.runs.rerank[0, n])) for n in rows)
+        assert scores[q] == pytest.approx(best)
+        assert relevant[q] == any(ranking.runs.grades[n] > 0 for n in rows)
+
+
+def test_the_grade_says_what_is_relevant(base: Problem) -> None:
+    assert best_scores(RERANKED, base, 3)[1].any()
+    assert not best_scores(RERANKED, base, 3, grade=2)[1].any()
+
+
+def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
+    base: Problem, split: Split
+) -> None:
+    crag = Crag(upper=0.95, lower=0.9)
+    found = judge_thresholds(RERANKED, base, split, crag)
+    scores, relevant = best_scores(RERANKED, base, 10)
+    fitted = fit(scores[split.tune], relevant[split.tune], credit=0.75)
+    assert (found.tuned.upper, found.tuned.lower) == (fitted.upper, fitted.lower)
+    held = split.held_out
+    for rule, at in ((found.tuned, fitted), (found.default, Thresholds(0.95, 0.9))):
+        worth = utility(scores[held], relevant[held], at, 0.75)
+        assert rule.utility == pytest.approx(worth.mean())
+        counted = (*rule.correct, *rule.ambiguous, *rule.incorrect)
+        assert sum(counted) == held.sum()
+    assert found.gain.difference == pytest.approx(found.tuned.utility - found.default.utility)
+    assert found.verdict == "ship", "0.95 and 0.9 are far off these scores"
+    assert found.min_score.upper == found.min_score.lower
+    assert sum(one.queries for one in found.calibration) == held.sum()
+
+
+@pytest.mark.parametrize("space", ["unbounded", "order"])
+def test_scores_that_mean_something_within_a_query_only_are_refused(
+    base: Problem, space: ScoreSpace
+) -> None:
+    wrong = replace(base, spaces={"sharp": space})
+    with pytest.raises(ConfigError, match=f"has 'sharp' of space '{space}'"):
+        best_scores(RERANKED, wrong, 10)
+
+
+def test_without_a_rerank_list_there_are_no_scores(base: Problem) -> None:
+    with pytest.raises(ConfigError, match="has no rerank list"):
+        best_scores(system(), base, 10)
+
+
+def test_crossed_thresholds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"lower 0\.9 is above upper 0\.1"):
+        Crag(upper=0.1, lower=0.9)

@@ -1,0 +1,60 @@
+"""Folds: whole groups, no fold empty; the procedure never sees what it is judged on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.tune.validation.nested_cv import deal, nested
+from fusion_bench.tune.validation.splits import BoolArray
+
+
+@given(
+    groups=st.lists(st.sampled_from("abcdefghij"), min_size=8, max_size=40),
+    folds=st.integers(2, 5),
+    salt=st.text(max_size=3),
+)
+@settings(max_examples=40, deadline=None)
+def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
+    if len(set(groups)) < folds:
+        with pytest.raises(ConfigError, match="at most the number of groups to tune on"):
+            deal(groups, [None] * len(groups), folds=folds, salt=salt)
+        return
+    fold = deal(groups, [None] * len(groups), folds=folds, salt=salt)
+    assert set(fold.tolist()) == set(range(folds))
+    assert len(set(zip(groups, fold.tolist(), strict=True))) == len(set(groups))
+
+
+def test_every_type_is_dealt_to_every_fold() -> None:
+    names = [f"q{i}" for i in range(30)]
+    types = ["ab"[i % 2] for i in range(30)]
+    fold = deal(names, types, folds=5, salt="s")
+    for name in "ab":
+        counts = np.bincount(fold[[t == name for t in types]], minlength=5)
+        assert counts.tolist() == [3] * 5
+    assert (fold != deal(names, types, folds=5, salt="t")).any()
+
+
+def test_one_fold_is_refused() -> None:
+    with pytest.raises(ConfigError, match="folds: must be at least 2"):
+        deal(["a", "b"], [None, None], folds=1, salt="s")
+
+
+def test_each_query_is_valued_by_a_choice_that_did_not_see_it() -> None:
+    fold = np.array([0, 1, 2, -1, 0, 1])
+    seen: list[frozenset[int]] = []
+
+    def choose(mask: BoolArray) -> frozenset[int]:
+        seen.append(frozenset(np.flatnonzero(mask).tolist()))
+        return seen[-1]
+
+    def values(choice: frozenset[int]) -> np.ndarray:
+        return np.array([float(q in choice) for q in range(6)])
+
+    found = nested(choose, values, fold)
+    assert [set(c) for c in found.choices] == [{1, 2, 5}, {0, 2, 4}, {0, 1, 4, 5}]
+    assert found.values[[0, 1, 2, 4, 5]].tolist() == [0.0] * 5
+    assert np.isnan(found.values[3])

@@ -1,0 +1,112 @@
+"""Numbers by query type: found where types differ, and judged against one set for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.report.tuning import model
+from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.per_query_type import tune_by_type
+from fusion_bench.tune.validation.splits import BoolArray, hashed_split
+from tests.tune.cases import aligned
+from tests.tune.problems import problem
+
+TUNING = Tuning(system="tuned", trials=20, sampler="random", polish=False)
+QUERIES = 160
+
+
+def opposed() -> Problem:
+    """Type ``a`` is answered by one source alone, type ``b`` by the other."""
+    runs = aligned(QUERIES, types=["ab"[q % 2] for q in range(QUERIES)])
+    swap = np.array([t == "b" for t in runs.types])[runs.query_index]
+    return problem(
+        runs=replace(
+            runs,
+            ranks=np.where(swap, runs.ranks[::-1], runs.ranks),
+            scores=np.where(swap, runs.scores[::-1], runs.scores),
+            _memo={},
+        )
+    )
+
+
+def run(base: Problem) -> tuple[Judge, Trial, model.Typed | None, list[tuple[str, BoolArray]]]:
+    judge = Judge(base, hashed_split(base.runs.groups, base.runs.types, salt="s"), TUNING)
+    chosen = search(base, judge.split.tune, TUNING.settings()).best
+    asked: list[tuple[str, BoolArray]] = []
+
+    def by_itself(name: str, part: Problem, keep: BoolArray) -> Study:
+        asked.append((name, keep))
+        return search(part, keep, TUNING.settings())
+
+    return judge, chosen, tune_by_type(judge, chosen, by_itself), asked
+
+
+def test_types_that_differ_are_worth_their_own_numbers() -> None:
+    judge, _, found, asked = run(opposed())
+    assert found is not None
+    assert found.verdict == "ship"
+    assert set(found.params) == {"a", "b"}
+    good = {name: params["fusion.weights.good"] for name, params in found.params.items()}
+    bad = {name: params["fusion.weights.bad"] for name, params in found.params.items()}
+    assert float(good["a"] or 0) > float(bad["a"] or 0)
+    assert float(good["b"] or 0) < float(bad["b"] or 0)
+    for name, keep in asked:
+        assert {judge.problem.runs.types[q] for q in np.flatnonzero(keep)} == {name}
+        assert not (keep & judge.split.held_out).any()
+
+
+def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
+    judge, chosen, found, _ = run(opposed())
+    assert found is not None
+    base = judge.problem
+    system = System.model_validate({"name": "typed", **found.config})
+    assert system.types == ("a", "b", "hybrid")
+    values = evaluate([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
+    overall = base.values([chosen.params])[0]
+    mask = judge.split.held_out
+    assert (values - overall)[mask].mean() == pytest.approx(found.over_global.difference)
+    default = base.values([base.default])[0]
+    assert (values - default)[mask].mean() == pytest.approx(found.gain.difference)
+
+
+def test_types_that_do_not_differ_are_not_worth_it() -> None:
+    base = problem(runs=aligned(QUERIES, types=["ab"[q % 2] for q in range(QUERIES)]))
+    _, _, found, _ = run(base)
+    assert found is not None
+    assert found.verdict != "ship"
+
+
+def test_a_type_with_too_few_queries_keeps_the_numbers_for_all() -> None:
+    types = ["a" if q < 156 else "b" for q in range(QUERIES)]
+    judge, chosen, found, asked = run(problem(runs=aligned(QUERIES, types=types)))
+    assert found is not None
+    assert [name for name, _ in asked] == ["a"]
+    system = System.model_validate({"name": "typed", **found.config})
+    assert system.of_type("hybrid").fusion == judge.problem.build(chosen.params).fusion
+
+
+@pytest.mark.parametrize("types", [None, ["a"] * QUERIES])
+def test_without_types_there_is_nothing_to_tune_by(types: list[str] | None) -> None:
+    _, _, found, asked = run(problem(runs=aligned(QUERIES, types=types)))
+    assert found is None
+    assert asked == []
+
+
+def test_what_cannot_differ_by_type_stays_as_it_was_chosen() -> None:
+    base = opposed()
+    ranges = {"depth.good": {"low": 1, "high": 8, "int": True}, "fusion.weights": "own"}
+    wider = problem(base.system, ranges, runs=base.runs)
+    _, chosen, found, _ = run(wider)
+    assert found is not None
+    assert all(
+        set(one) == {"fusion.weights.good", "fusion.weights.bad"} for one in found.params.values()
+    )
+    assert found.config["depth"]["good"] == chosen.params["depth.good"]
