@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.evidence import Contest, Evidence, weigh
+from fusion_bench.gate.check_statistics import Contest, Evidence, weigh
 
 RESULTS = Path(__file__).parent / "gate.json"
 QUERIES, MEASURES, COLLECTIONS, RESAMPLES = 10_000, 5, 3, 10_000

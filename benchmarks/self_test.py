@@ -13,10 +13,10 @@ import numpy as np
 
 from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.gate.evidence import Contest
-from fusion_bench.gate.selftest import SelfTest, self_test
-from fusion_bench.gate.selftest_page import HEADINGS, headline, page, picture, rows
-from fusion_bench.gate.tryout import tryout
+from fusion_bench.gate.check_statistics import Contest
+from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
+from fusion_bench.gate.self_test.page import HEADINGS, headline, page, picture, rows
+from fusion_bench.gate.self_test.run import tryout
 from fusion_bench.measures import parse_measure
 from fusion_bench.util.atomic_files import write_whole
 

@@ -61,7 +61,7 @@ class FusionGate:
             result = self._judged(experiment, baseline, datasets)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
-        from fusion_bench.gate.render import text
+        from fusion_bench.gate.report import text
 
         if result.exit_code:
             pytest.fail(text(result), pytrace=False)

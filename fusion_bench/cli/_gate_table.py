@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusion_bench.gate.render import bound, check_row, headings, losses, name_of, sentence, wishes
-from fusion_bench.gate.selftest_page import HEADINGS, headline, rows
+from fusion_bench.gate.report import bound, check_row, headings, losses, name_of, sentence, wishes
+from fusion_bench.gate.self_test.page import HEADINGS, headline, rows
 from fusion_bench.report.tables import Column, Row, Table, Tone
 from fusion_bench.report.terminal import print_table
 from fusion_bench.util.formatting import shown
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fusion_bench.gate.result import GateResult
-    from fusion_bench.gate.selftest import SelfTest
+    from fusion_bench.gate.self_test.error_rates import SelfTest
 
 __all__ = ["render", "render_self_test"]
 

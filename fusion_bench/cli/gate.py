@@ -166,7 +166,7 @@ def _update(
     json: bool,
 ) -> None:
     from fusion_bench.gate import baseline_path, update
-    from fusion_bench.gate.foresight import foresee
+    from fusion_bench.gate.power_check import foresee
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
@@ -197,9 +197,9 @@ def _self_test(
     json: bool,
 ) -> None:
     from fusion_bench.cli._gate_table import render_self_test
-    from fusion_bench.gate.selftest_page import page, picture, plain
-    from fusion_bench.gate.trial import name_of
-    from fusion_bench.gate.tryout import tryout
+    from fusion_bench.gate.self_test.page import page, picture, plain
+    from fusion_bench.gate.self_test.run import tryout
+    from fusion_bench.gate.self_test.simulate import name_of
     from fusion_bench.util.atomic_files import write_whole
 
     with opened(experiment, datasets) as (parsed, source, how):

@@ -9,7 +9,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.arms import Arms, silent_lists
+from fusion_bench.gate.loaded_collections import Arms, silent_lists
 
 __all__ = ["candidate_of", "policy_of", "unsound"]
 

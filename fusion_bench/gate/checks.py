@@ -11,9 +11,9 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import System, rankings
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate.arms import Arms
-from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.guards import golden_result, guard_result
+from fusion_bench.gate.loaded_collections import Arms
 from fusion_bench.gate.result import GoldenResult, GuardResult
 
 __all__ = ["contests", "golden", "guards"]

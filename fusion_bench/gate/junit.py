@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.render import bound, golden_words, guard_words, name_of, sentence
+from fusion_bench.gate.report import bound, golden_words, guard_words, name_of, sentence
 from fusion_bench.gate.result import CheckResult, GateResult
 from fusion_bench.util.formatting import shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.self_test import pairs
-from fusion_bench.gate.selftest import self_test
+from fusion_bench.gate.self_test.error_rates import self_test
 
 pytestmark = pytest.mark.parity
 

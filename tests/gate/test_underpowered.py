@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.gate.evidence import Contest, weigh
-from fusion_bench.gate.foresight import foresee
+from fusion_bench.gate.check_statistics import Contest, weigh
+from fusion_bench.gate.power_check import foresee
 from fusion_bench.gate.result import CheckResult
-from fusion_bench.gate.wish import wish
+from fusion_bench.gate.underpowered import wish
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, read
 from tests.tiny import edit

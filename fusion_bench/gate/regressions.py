@@ -11,7 +11,7 @@ from fusion_bench.data.records import Qrels
 from fusion_bench.evaluation.scores import System
 from fusion_bench.explain.explanation import explain
 from fusion_bench.explain.score_trace import Explanation, Trace
-from fusion_bench.gate.arms import Arms
+from fusion_bench.gate.loaded_collections import Arms
 from fusion_bench.gate.result import LostDocument, LostQuery
 from fusion_bench.stats.comparison import NOISE
 

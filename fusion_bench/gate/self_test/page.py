@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from fusion_bench.gate.selftest import Finding, SelfTest
+from fusion_bench.gate.self_test.error_rates import Finding, SelfTest
 from fusion_bench.report.markdown import escape
 from fusion_bench.util.numbers import number
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from fusion_bench.config.models import Source
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.gate.arms import Progress, no_progress
-from fusion_bench.gate.evidence import weigh
+from fusion_bench.gate.check_statistics import weigh
+from fusion_bench.gate.loaded_collections import Progress, no_progress
 from fusion_bench.gate.result import CheckResult
-from fusion_bench.gate.trial import name_of
-from fusion_bench.gate.tryout import duel
-from fusion_bench.gate.wish import wish
+from fusion_bench.gate.self_test.run import duel
+from fusion_bench.gate.self_test.simulate import name_of
+from fusion_bench.gate.underpowered import wish
 
 __all__ = ["foresee"]
 

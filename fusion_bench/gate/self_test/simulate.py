@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import FEW, Verdict, decide
 from fusion_bench.stats.inference import draw_groups, group_codes, holm, randomisation_p, t_quantile

@@ -11,7 +11,7 @@ from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import System
 from fusion_bench.explain.explanation import explain
 from fusion_bench.explain.score_trace import Explanation
-from fusion_bench.gate.losers import moved_by
+from fusion_bench.gate.regressions import moved_by
 
 LISTS = {
     "a": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0, "d4": 6.0}},

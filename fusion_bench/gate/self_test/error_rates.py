@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.binomial import clopper_pearson
-from fusion_bench.gate.evidence import Contest
+from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.power import Powers
-from fusion_bench.gate.trial import (
+from fusion_bench.gate.self_test.binomial import clopper_pearson
+from fusion_bench.gate.self_test.simulate import (
     Trial,
     holm_rows,
     judged,

@@ -13,7 +13,7 @@ from fusion_bench.gate.result import (
     LostDocument,
     LostQuery,
 )
-from fusion_bench.gate.wish import needed, wish
+from fusion_bench.gate.underpowered import needed, wish
 from fusion_bench.report.markdown import escape
 from fusion_bench.util.formatting import counted, shown
 from fusion_bench.util.numbers import number

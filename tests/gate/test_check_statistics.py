@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.binomial import clopper_pearson
-from fusion_bench.gate.evidence import Contest, weigh
+from fusion_bench.gate.check_statistics import Contest, weigh
 from fusion_bench.gate.power import powers
+from fusion_bench.gate.self_test.binomial import clopper_pearson
 from fusion_bench.stats.inference import estimate, randomisation_p
 
 values = st.integers(-4, 4).map(lambda n: n / 4)

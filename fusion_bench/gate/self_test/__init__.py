@@ -1,0 +1,1 @@
+"""The gate run where the truth is known."""
