@@ -26,12 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    from fusion_bench.cli._say import complain
+    from fusion_bench.cli._console import complain
     from fusion_bench.errors import FusionBenchError
 
     _tolerate_narrow_encodings()
     try:
-        from fusion_bench.cli._app import app
+        from fusion_bench.cli._base import app
 
         app(args=None if arguments is None else list(arguments), prog_name="fusion-bench")
     except SystemExit as stop:
@@ -58,7 +58,7 @@ def _code(stop: SystemExit) -> int:
     if isinstance(stop.__context__, BrokenPipeError):
         return PIPE_CLOSED  # whoever read has gone; Typer says 1, which here means a regression
     if stop.code == INTERRUPTED:
-        from fusion_bench.cli._say import complain
+        from fusion_bench.cli._console import complain
 
         complain("interrupted")
     return stop.code if isinstance(stop.code, int) else FAILED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fusion_bench.cli._say import say, say_table
+from fusion_bench.cli._console import say, say_table
 
 if TYPE_CHECKING:
     from fusion_bench.io.provenance import ListMeta

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._app import JsonFlag, command_app, console, examples
-from fusion_bench.cli._say import say, say_table
+from fusion_bench.cli._base import JsonFlag, command_app, console, examples
+from fusion_bench.cli._console import say, say_table
 from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:

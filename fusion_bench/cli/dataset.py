@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
     examples,
     folders_for,
 )
-from fusion_bench.cli._say import say, say_table
+from fusion_bench.cli._console import say, say_table
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec

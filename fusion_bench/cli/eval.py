@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DEFAULT,
     DatasetFolders,
     ExperimentFile,
@@ -20,7 +20,7 @@ from fusion_bench.cli._app import (
     opened,
     out_folder,
 )
-from fusion_bench.cli._say import say, say_written
+from fusion_bench.cli._console import say, say_written
 
 __all__ = ["command", "evaluate"]
 

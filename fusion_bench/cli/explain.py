@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DEFAULT,
     DatasetFolders,
     JsonFlag,
@@ -19,7 +19,7 @@ from fusion_bench.cli._app import (
     folders_for,
     v2_enabled,
 )
-from fusion_bench.cli._say import say, say_table
+from fusion_bench.cli._console import say, say_table
 from fusion_bench.util.formatting import counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DEFAULT,
     DatasetFolders,
     ExperimentFile,
@@ -19,7 +19,7 @@ from fusion_bench.cli._app import (
     opened,
     out_folder,
 )
-from fusion_bench.cli._say import complain, say, say_written
+from fusion_bench.cli._console import complain, say, say_written
 
 if TYPE_CHECKING:
     from fusion_bench.gate import GateResult
@@ -117,7 +117,7 @@ def _gate(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.cli._gate_table import render
+    from fusion_bench.cli._gate_output import render
     from fusion_bench.gate import baseline_path, judge
 
     out, markdown, junit = places
@@ -196,7 +196,7 @@ def _self_test(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.cli._gate_table import render_self_test
+    from fusion_bench.cli._gate_output import render_self_test
     from fusion_bench.gate.self_test.page import page, picture, plain
     from fusion_bench.gate.self_test.run import tryout
     from fusion_bench.gate.self_test.simulate import name_of

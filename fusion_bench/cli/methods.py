@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from fusion_bench.cli._app import JsonFlag, command_app, console, examples
+from fusion_bench.cli._base import JsonFlag, command_app, console, examples
 
 __all__ = ["command", "methods"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
@@ -17,7 +17,7 @@ from fusion_bench.cli._app import (
     folders_for,
 )
 from fusion_bench.cli._rerank_output import print_plan, print_result
-from fusion_bench.cli._simulate import safe, simulated
+from fusion_bench.cli._rerank_simulation import safe, simulated
 
 if TYPE_CHECKING:
     from fusion_bench.rerank.candidates import Work

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fusion_bench.cli._app import (
+from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,

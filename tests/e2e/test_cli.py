@@ -309,7 +309,7 @@ def test_ctrl_c_while_the_command_line_is_loaded(
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fusion_bench.cli._app.app", interrupted)
+    monkeypatch.setattr("fusion_bench.cli._base.app", interrupted)
     assert main(["methods"]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.cli._app import console
-from fusion_bench.cli._gate_table import render
+from fusion_bench.cli._base import console
+from fusion_bench.cli._gate_output import render
 from fusion_bench.gate.junit import junit
 from fusion_bench.gate.report import check_row, headings, losses, markdown, sentence, text
 from fusion_bench.gate.result import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 import typer
 
-from fusion_bench.cli._lazy import LazyGroup
+from fusion_bench.cli._lazy_group import LazyGroup
 from fusion_bench.util.env_flags import v2_enabled
 
 if TYPE_CHECKING:

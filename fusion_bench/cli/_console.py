@@ -38,7 +38,7 @@ def say_table(
     """Print a table, none of whose cells is read as markup."""
     from rich.table import Table
 
-    from fusion_bench.cli._app import console
+    from fusion_bench.cli._base import console
 
     table = Table(title=title, title_justify="left")
     for heading in headings:

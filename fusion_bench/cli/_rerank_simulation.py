@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fusion_bench.cli._app import require_folder
+from fusion_bench.cli._base import require_folder
+from fusion_bench.cli._console import say_written
 from fusion_bench.cli._progress import progress_bar
-from fusion_bench.cli._say import say_written
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.scores import System
@@ -37,7 +37,7 @@ def simulated(
     json: bool,
 ) -> None:
     """Say what failures and deadlines would do to a stored list, and write it down."""
-    from fusion_bench.cli._study import print_study
+    from fusion_bench.cli._simulation_output import print_study
     from fusion_bench.config.models import validated
     from fusion_bench.rerank.config import overridden
     from fusion_bench.rerank.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusion_bench.cli._say import say, say_table
+from fusion_bench.cli._console import say, say_table
 from fusion_bench.rerank.simulation.simulation_result import Point, Study
 
 __all__ = ["print_study"]
