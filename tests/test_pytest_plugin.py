@@ -12,7 +12,7 @@ import pytest
 from fusion_bench.pytest_plugin import FusionGate, GateWarning
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, written
-from tests.gate.test_run_gate import noisy
+from tests.gate.test_run import noisy
 from tests.tiny import edit
 
 TEST = f'''

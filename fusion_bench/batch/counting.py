@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch import native, pools
+from fusion_bench.batch import native
+from fusion_bench.batch import sorted_queries as pools
 from fusion_bench.batch.layout import Block
 from fusion_bench.batch.scoring import RankScorer, Rough, RoughArray
 from fusion_bench.data.ordering import FloatArray, IntArray

@@ -136,7 +136,7 @@ def _gate(
 
 def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | None) -> bool:
     """Write every form of the decision; whether Markdown took the place of the table."""
-    from fusion_bench.gate import render
+    from fusion_bench.gate import report as render
     from fusion_bench.gate.junit import junit as as_junit
     from fusion_bench.util.atomic_files import write_whole
 

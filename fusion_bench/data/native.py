@@ -49,7 +49,7 @@ def usable() -> bool:
 def settled(
     scores: FloatArray, documents: IntArray, offsets: IntArray, *, by_document: bool
 ) -> NDArray[np.bool_] | None:
-    """As :func:`fusion_bench.data.ordering.settled`; among equals the greater document stands first.
+    """As :func:`~fusion_bench.data.ordering.settled`; of equals the greater document stands first.
 
     Args:
         scores: Shape (N,).

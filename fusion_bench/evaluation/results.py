@@ -11,12 +11,12 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, best_source_per_query, perfect_order
 from fusion_bench.evaluation.prepared_dataset import Task
 from fusion_bench.evaluation.rerank_list_checks import check_list, findings
 from fusion_bench.evaluation.scores import System, described, evaluate
 from fusion_bench.io import Dataset
-from fusion_bench.report import model
 from fusion_bench.stats.comparison import Comparison, compare, verdict
 from fusion_bench.stats.inference import estimate
 from fusion_bench.util.unmatched_query_ids import strangers

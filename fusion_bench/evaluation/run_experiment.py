@@ -13,6 +13,7 @@ from fusion_bench import measures as measure
 from fusion_bench._version import __version__
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, assess
 from fusion_bench.evaluation.prepared_dataset import Task, prepare
 from fusion_bench.evaluation.results import bounds, comparisons, run_infos, system_result
@@ -20,7 +21,6 @@ from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.report import model
 
 __all__ = ["Paths", "Progress", "provenance", "run", "run_on"]
 

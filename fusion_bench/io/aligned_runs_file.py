@@ -1,7 +1,7 @@
 """Aligned runs as one file, mapped into memory when it is read back.
 
-The file is of the cache's kind (see :mod:`fusion_bench.io.array_file`), but complete: it needs no dataset
-beside it. Whatever does not agree with its header is refused, never believed.
+The file is of the cache's kind (see :mod:`fusion_bench.io.array_file`), but complete: it needs no
+dataset beside it. Whatever does not agree with its header is refused, never believed.
 """
 
 from __future__ import annotations

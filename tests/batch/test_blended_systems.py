@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import Asked, Counted, Refusal, blending, blends, lists, tops
+from fusion_bench.batch import Asked, Counted, Refusal
+from fusion_bench.batch import blend_counting as blending
+from fusion_bench.batch import blended_systems as blends
+from fusion_bench.batch import sorting as lists
+from fusion_bench.batch import top_k as tops
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray

@@ -18,18 +18,12 @@ from hypothesis import strategies as st
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import (
-    Asked,
-    Refusal,
-    blends,
-    count,
-    layout,
-    lists,
-    native,
-    pools,
-    scoring,
-    tops,
-)
+from fusion_bench.batch import Asked, Refusal, layout, native, scoring
+from fusion_bench.batch import blended_systems as blends
+from fusion_bench.batch import counting as count
+from fusion_bench.batch import sorted_queries as pools
+from fusion_bench.batch import sorting as lists
+from fusion_bench.batch import top_k as tops
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions

@@ -12,7 +12,8 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import DataError
-from fusion_bench.io import Dataset, cache, load_dataset, seals
+from fusion_bench.io import Dataset, cache, load_dataset
+from fusion_bench.io import file_stamps as seals
 from fusion_bench.io._raw_table import Kind
 from fusion_bench.io.array_file import open_stored, put
 from fusion_bench.io.cache import FOLDER, Cache

@@ -81,7 +81,8 @@ def test_without_pictures(tmp_path: Path) -> None:
 
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from fusion_bench.evaluation.report_records import Report; "
+        "import sys; from pathlib import Path; "
+        "from fusion_bench.evaluation.report_records import Report; "
         "from fusion_bench.report.write import write; "
         "report = Report.model_validate_json(sys.stdin.read()); "
         "write(report, Path(sys.argv[1]), plots=sys.argv[2] == 'True'); "

@@ -14,7 +14,7 @@ import optuna
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.tune import walk
+from fusion_bench.tune import run as walk
 from fusion_bench.tune.search.search import Study, search
 from tests import tiny
 

@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 from fusion_bench.report.plots import png
 from fusion_bench.report.tables import interval, number, shown
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning import front_plot, fronts, outcome_plots, plots
+from fusion_bench.report.tuning import outcome_plots, plots
+from fusion_bench.report.tuning import pareto_plot as front_plot
+from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.contours import contours
 from fusion_bench.report.tuning.markdown import Picture
 from fusion_bench.report.tuning.tables import apart, lost_without

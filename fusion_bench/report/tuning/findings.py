@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fusion_bench.report.findings import Sentence
 from fusion_bench.report.tables import interval, number, p_value, shown
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning import fronts
+from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
 from fusion_bench.report.tuning.tables import setting
 from fusion_bench.report.tuning.tuning_records import Gain, ParameterInfo, TuningReport

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusion_bench.report.tables import interval, number
-from fusion_bench.report.tuning import fronts
+from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import FrontPoint, TuningReport
 
 __all__ = ["advice", "biggest_lever", "lever", "nothing_found", "unjudged_decide"]

@@ -16,7 +16,7 @@ from fusion_bench.report.tables import (
     shown,
 )
 from fusion_bench.report.tables import share as percent
-from fusion_bench.report.tuning import fronts
+from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import (
     Gain,
     ParameterInfo,

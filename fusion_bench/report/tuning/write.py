@@ -7,7 +7,8 @@ from pathlib import Path
 import yaml
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.report.tuning import fronts, markdown
+from fusion_bench.report.tuning import markdown
+from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import Front, TuningReport
 from fusion_bench.util.atomic_files import move_whole
 

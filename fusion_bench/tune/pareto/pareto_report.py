@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import described
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.inference import estimate
 from fusion_bench.tune.pareto.dominance import efficient

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fusion_bench.config.parameters import Parameter, Params, integer
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.pareto.evaluated_points import Archive
 from fusion_bench.tune.pareto.multi_objective import trade
 from fusion_bench.tune.pareto.pareto_report import Axis, axes_of, effort_on, frontier

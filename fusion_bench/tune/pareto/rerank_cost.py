@@ -17,7 +17,7 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.scores import System, plain_parts
 from fusion_bench.experiment.tune_settings import Declared, Effort
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.pareto.cost_model import Bill, Clock, bill_of, clock_of, largest_call
 
 __all__ = ["Taken", "Toll", "candidates", "taken", "tolls"]

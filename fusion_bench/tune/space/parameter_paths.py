@@ -1,8 +1,8 @@
 """Where a parameter's value stands in a system: read there, and put there.
 
-Paths are those of the YAML, with what :mod:`fusion_bench.config.parameters` adds for tables. Weights are read
-and set by source name, whatever roles the system's own weights go by, so that no name and role can
-fit one source twice. Weights by query type add up to 1 after they are set.
+Paths are those of the YAML, with what :mod:`fusion_bench.config.parameters` adds for tables.
+Weights are read and set by source name, whatever roles the system's own weights go by, so that no
+name and role can fit one source twice. Weights by query type add up to 1 after they are set.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import System, rankings
 from fusion_bench.experiment.tune_settings import Crag
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.validation.crag import Thresholds, calibration, confusion, fit, utility
 from fusion_bench.tune.validation.result_records import gain_record

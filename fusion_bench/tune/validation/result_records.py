@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fusion_bench.config.parameters import Parameter, Params
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.validation.verdict import Gain
 

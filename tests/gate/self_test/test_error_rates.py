@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate import trial as trial_module
 from fusion_bench.gate.check_statistics import Contest
+from fusion_bench.gate.self_test import simulate as trial_module
 from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
 from fusion_bench.gate.self_test.page import headline, page, picture, plain
 from fusion_bench.stats.inference import randomisation_p, t_quantile

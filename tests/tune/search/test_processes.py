@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune import workers
+from fusion_bench.tune.search import processes as workers
 from fusion_bench.tune.search.processes import evaluators
 from fusion_bench.tune.search.search import search
 from tests.tune.cases import aligned

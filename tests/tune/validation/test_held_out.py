@@ -16,10 +16,10 @@ from fusion_bench.experiment.tune_settings import Crag, Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
 from fusion_bench.report.tuning import TuningReport
-from fusion_bench.tune import procedure
 from fusion_bench.tune.search.search import Study, search
 from fusion_bench.tune.search.trial_log import Origin, Trial
 from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.validation import cross_validation as procedure
 from fusion_bench.tune.validation.cross_validation import choose, cross_validate, values_of
 from fusion_bench.tune.validation.held_out import Judge
 from fusion_bench.tune.validation.nested_cv import Nested

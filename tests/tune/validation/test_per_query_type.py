@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.evaluation.scores import System, evaluate
 from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.report.tuning import model
+from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.search import Study, search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import Problem

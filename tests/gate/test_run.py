@@ -10,8 +10,8 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.gate import arms as arms_module
 from fusion_bench.gate import judge, read_baseline
+from fusion_bench.gate import loaded_collections as arms_module
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
