@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -40,11 +40,14 @@ pictures: eval ## Renew the README's picture from the default experiment
 
 test: check ## Set up and run everything that CI runs
 
-check: lint types tests ## Lint, types, tests, layers: what CI runs
+check: lint layers types tests ## Lint, types, tests, layers: what CI runs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

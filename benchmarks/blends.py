@@ -16,7 +16,8 @@ from benchmarks.cases import SIZES, Case, make
 from benchmarks.engine import BATCH, MEASURES, theirs
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
 __all__ = ["TITLE", "rows"]

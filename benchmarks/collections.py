@@ -15,7 +15,7 @@ from typing import Any
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import Problem

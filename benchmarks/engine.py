@@ -8,7 +8,8 @@ from functools import partial
 from benchmarks.cases import SIZES, Case, make
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
 __all__ = ["TITLE", "rows", "systems", "theirs"]

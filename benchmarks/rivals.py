@@ -18,7 +18,8 @@ from benchmarks.collections import MEASURE, Collection
 from benchmarks.ranx_itself import rows_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = ["RANX", "RIVALS", "Rival"]

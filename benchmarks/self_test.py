@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
 from fusion_bench.gate.self_test.page import HEADINGS, headline, page, picture, rows

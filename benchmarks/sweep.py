@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.cases import SIZES, make
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Range, Settings
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.line_search.linear_path import line

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from fusion_bench.data.aligned_runs import align as align_runs
     from fusion_bench.data.records import Qrels, Query, Reading, Run
     from fusion_bench.errors import FusionBenchError
+    from fusion_bench.evaluation.report_records import Report, read_report
     from fusion_bench.evaluation.run_experiment import run as run_experiment
-    from fusion_bench.evaluation.scores import Scores, System
+    from fusion_bench.evaluation.scores import Scores
     from fusion_bench.evaluation.scores import evaluate as evaluate_systems
     from fusion_bench.experiment.experiment import Experiment, read_experiment
+    from fusion_bench.experiment.system import System
     from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
     from fusion_bench.measures import Measure, parse_measure
-    from fusion_bench.report import Report, read_report
     from fusion_bench.stats.comparison import Comparison
     from fusion_bench.stats.comparison import compare as compare_systems
 
@@ -76,10 +77,10 @@ _HOME = {
     "Qrels": "data.records",
     "Query": "data.records",
     "Reading": "data.records",
-    "Report": "report",
+    "Report": "evaluation.report_records",
     "Run": "data.records",
     "Scores": "evaluation.scores",
-    "System": "evaluation.scores",
+    "System": "experiment.system",
     "__version__": "_version",
     "align_runs": "data.aligned_runs",
     "compare_systems": "stats.comparison",
@@ -89,7 +90,7 @@ _HOME = {
     "load_run": "io",
     "parse_measure": "measures",
     "read_experiment": "experiment.experiment",
-    "read_report": "report",
+    "read_report": "evaluation.report_records",
     "run_experiment": "evaluation.run_experiment",
 }
 #: A function named as its module is public under a longer name: the module would hide it.

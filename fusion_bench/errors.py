@@ -28,6 +28,7 @@ __all__ = [
     "MissingExtraError",
     "ProviderError",
     "UnknownNameError",
+    "did_you_mean",
 ]
 
 
@@ -66,10 +67,6 @@ class UnknownNameError(ConfigError):
     def __init__(
         self, kind: str, name: str, known: Iterable[str], *, where: str = "", remedy: str = ""
     ) -> None:
-        from fusion_bench.util.formatting import (
-            did_you_mean,  # not needed until something goes wrong
-        )
-
         names = sorted(known)
         listed = ", ".join(names) if names else "none"
         prefix = f"{where}: " if where else ""
@@ -132,3 +129,14 @@ class ProviderError(FusionBenchError):
         super().__init__(message)
         self.kind: FailureKind = kind
         self.retry_after = retry_after
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?``, or with a second name that is about as near; empty = none is."""
+    import difflib  # not needed until something goes wrong
+
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=2)
+    near = [difflib.SequenceMatcher(None, other, name).ratio() for other in close]
+    kept = [repr(other) for other, ratio in zip(close, near, strict=True) if ratio > near[0] - 0.1]
+    return f"; did you mean {' or '.join(kept)}?" if kept else ""

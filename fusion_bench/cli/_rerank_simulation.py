@@ -13,7 +13,7 @@ from fusion_bench.cli._console import say_written
 from fusion_bench.cli._progress import progress_bar
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.scores import System
+    from fusion_bench.experiment.system import System
     from fusion_bench.rerank.config import RerankConfig
     from fusion_bench.rerank.simulation.simulation_result import Study
 

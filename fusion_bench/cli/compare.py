@@ -77,7 +77,7 @@ def compare(
     _refuse("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
     from fusion_bench.evaluation.compare_systems import compare_reports
-    from fusion_bench.report import read_report
+    from fusion_bench.evaluation.report_records import read_report
 
     if len(files) > 2:
         raise typer.BadParameter("one or two reports; run files need --qrels", param_hint="FILE")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fusion_bench.config.models import Source
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.experiment.tune_settings import Tuning
-    from fusion_bench.tune.search.dask_tuning import Spread
+    from fusion_bench.tune.distributed.dask_tuning import Spread
     from fusion_bench.tune.space.objective import Problem
 
 __all__ = ["command", "tune"]
@@ -231,7 +231,7 @@ def _spread(
     if address is None:
         yield None
         return
-    from fusion_bench.tune.search.dask_tuning import Part, Spread, connected
+    from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
 
     part = Part(experiment.resolve(), dataset.resolve(), tuning, v2_enabled, 0, 1)
     with connected(address) as client:

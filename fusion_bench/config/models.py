@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.yaml_errors import line_of, plain_words
-from fusion_bench.errors import ConfigError
-from fusion_bench.util.formatting import did_you_mean, is_text
+from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.util.formatting import is_text
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 

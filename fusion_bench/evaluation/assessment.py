@@ -11,7 +11,8 @@ from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.evaluation.scores import System, rankings
+from fusion_bench.evaluation.scores import rankings
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 
 __all__ = ["Assessment", "assess", "best_source_per_query", "perfect_order"]

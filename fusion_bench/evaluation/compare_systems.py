@@ -13,12 +13,11 @@ from fusion_bench.config.models import Source, validated
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.evaluation.run_experiment import run_on
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.report import Report
 from fusion_bench.stats.comparison import Comparison, compare
 
 __all__ = ["Contrast", "compare_files", "compare_reports"]

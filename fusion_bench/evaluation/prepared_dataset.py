@@ -12,8 +12,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import factorize, slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.measures import Measure
 

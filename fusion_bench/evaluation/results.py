@@ -15,7 +15,8 @@ from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, best_source_per_query, perfect_order
 from fusion_bench.evaluation.prepared_dataset import Task
 from fusion_bench.evaluation.rerank_list_checks import check_list, findings
-from fusion_bench.evaluation.scores import System, described, evaluate
+from fusion_bench.evaluation.scores import described, evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.stats.comparison import Comparison, compare, verdict
 from fusion_bench.stats.inference import estimate

@@ -6,31 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.blend import Blend, Fused, blends
+from fusion_bench.blend import Fused
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.models import StrictModel
-from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type, type_of
+from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions, tie_firsts
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.data.shards import over_shards
-from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.fuse import Fusion, fusions
-from fusion_bench.fuse.rrf import RRF
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.experiment.system import System
+from fusion_bench.fuse import Fusion
 from fusion_bench.measures import Measure
 
 __all__ = [
     "Ranking",
     "Scores",
-    "System",
-    "Variant",
     "by_type",
     "evaluate",
     "fused_list",
@@ -41,161 +37,6 @@ __all__ = [
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
-
-Depth = Annotated[int, Field(ge=1)]
-Location = tuple[str | int, ...]
-
-
-AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validator())]
-AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validator())]
-
-
-class Variant(StrictModel):
-    """What answers the queries of one type."""
-
-    fusion: AnyFusion = RRF()
-    blend: AnyBlend = NoBlend()
-
-
-class System(StrictModel):
-    """What is compared: which runs, how they are fused, how a reranker is blended in.
-
-    Attributes:
-        name: Its name in tables.
-        runs: Names of the sources, in the order that ``first_seen`` ties go by.
-        fusion: How they become one list; ``rrf`` where a single run needs none.
-        blend: How a rerank list changes that list.
-        depth: Cut each source (or the named ones) at this rank before fusion; all by default.
-        weights_by_type: Weights by query type, instead of the fusion's own.
-        by_query_type: Fusion and blend by query type. Wherever a number of theirs stands, YAML may
-            say ``{by_query_type: {local: 0.3, hybrid: 0.5}}`` instead, which becomes this.
-        min_relevance: Drop documents whose final score is below this (BR-007).
-        top_k: Cut the final list at this rank, last of all.
-    """
-
-    name: str
-    runs: Annotated[tuple[str, ...], Field(min_length=1)]
-    fusion: AnyFusion = RRF()
-    blend: AnyBlend = NoBlend()
-    depth: Depth | dict[str, Depth] | None = None
-    weights_by_type: TypeWeights | None = None
-    by_query_type: dict[str, Variant] | None = None
-    min_relevance: float | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        return split_by_type(data, ("fusion", "blend"))
-
-    @field_validator("by_query_type")
-    @classmethod
-    def _for_unsure(cls, value: dict[str, Variant] | None) -> dict[str, Variant] | None:
-        if value is not None and UNSURE not in value:
-            raise ValueError(f"type {UNSURE!r} is required: unsure queries use it")
-        return value
-
-    @model_validator(mode="after")
-    def _one_way(self) -> System:
-        if self.weights_by_type is not None and self.by_query_type is not None:
-            raise ValueError("weights_by_type and by_query_type are two answers: keep one")
-        return self
-
-    @property
-    def types(self) -> tuple[str, ...] | None:
-        """The query types that have an answer of their own; None = all are answered alike."""
-        if self.by_query_type is not None:
-            return tuple(self.by_query_type)
-        return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
-
-    @property
-    def rerankers(self) -> frozenset[str]:
-        """The rerank lists that some query needs."""
-        blends = [self.blend, *(one.blend for one in (self.by_query_type or {}).values())]
-        return frozenset(one.reranker_name for one in blends if one.reranker_name is not None)
-
-    @field_validator("runs")
-    @classmethod
-    def _no_repeats(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if value.count(name) > 1:
-                raise ValueError(f"run {name!r} is listed twice: keep one")
-        return value
-
-    def problems(
-        self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
-    ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit a dataset, each with the path of the offending value.
-
-        Args:
-            roles: Roles by name of every run of the dataset.
-            rerankers: Names of its rerank lists.
-        """
-        unknown = [(i, name) for i, name in enumerate(self.runs) if name not in roles]
-        for i, name in unknown:
-            yield ("runs", i), UnknownNameError("run", name, roles)
-        if isinstance(self.depth, dict):
-            for name in self.depth:
-                if name not in self.runs:
-                    yield ("depth", name), UnknownNameError("run", name, self.runs)
-        for reranker in sorted(self.rerankers.difference(rerankers)):
-            yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
-        if not unknown:
-            yield from self._weight_problems([roles[name] for name in self.runs])
-
-    def _weight_problems(
-        self, roles: Sequence[frozenset[str]]
-    ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit in the weights of the fusion, or of each query type."""
-        places: list[tuple[Location, str]] = [(("fusion",), "")]
-        if self.weights_by_type is not None:
-            places = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
-        if self.by_query_type is not None:
-            places = [(("by_query_type", name), name) for name in self.by_query_type]
-        for location, query_type in places:
-            try:
-                self.of_type(query_type).fusion.source_weights(self.runs, roles)
-            except ConfigError as error:
-                yield location, error
-
-    def of_type(self, query_type: str) -> System:
-        """The plain system that queries of this type are answered by."""
-        if self.by_query_type is not None:
-            own = self.by_query_type[query_type]
-            changed = {"fusion": own.fusion, "blend": own.blend, "by_query_type": None}
-            return self.model_copy(update=changed)
-        if self.weights_by_type is None:
-            return self
-        if "weights" not in type(self.fusion).model_fields:
-            raise ConfigError(
-                f"system {self.name!r}: weights_by_type needs a fusion with weights, "
-                f"and {self.fusion.method!r} has none"
-            )
-        weights = self.weights_by_type.root[query_type]
-        fusion = self.fusion.model_copy(update={"weights": weights})
-        return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
-
-    def without_v2(self) -> System:
-        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
-        changed: dict[str, Any] = {
-            "fusion": self.fusion.without_v2(),
-            "blend": self.blend.without_v2(),
-        }
-        if self.by_query_type is not None:
-            changed["by_query_type"] = {
-                name: Variant(fusion=one.fusion.without_v2(), blend=one.blend.without_v2())
-                for name, one in self.by_query_type.items()
-            }
-        return self.model_copy(update=changed)
-
-    def view(self, runs: AlignedRuns) -> AlignedRuns:
-        """The sources that take part, each cut at its depth."""
-        weights = self.fusion.source_weights(
-            self.runs, [runs.roles[i] for i in runs.rows(self.runs)]
-        )
-        active = [name for name, weight in zip(self.runs, weights, strict=True) if weight > 0]
-        depth = self.depth if isinstance(self.depth, dict) else dict.fromkeys(active, self.depth)
-        return runs.restrict(active, depth)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.measures import Measure, parse_measure
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL, prepare
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain, unknown_query
 from fusion_bench.explain.score_trace import Explanation
 from fusion_bench.io import find_dataset, load_dataset

@@ -11,12 +11,12 @@ from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import Ranking, System, fused_list, rank
+from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.evaluation.scores import Ranking, fused_list, rank
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
 from fusion_bench.explain.score_trace import Explanation, Mixed, Term, Trace
 from fusion_bench.fuse import Parts
-from fusion_bench.util.formatting import did_you_mean
 
 __all__ = ["explain", "unknown_query", "why"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.loaded_collections import Arms, silent_lists
 
 __all__ = ["candidate_of", "policy_of", "unsound"]

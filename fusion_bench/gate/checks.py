@@ -9,8 +9,9 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import System, rankings
+from fusion_bench.evaluation.scores import rankings
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.guards import golden_result, guard_result
 from fusion_bench.gate.loaded_collections import Arms

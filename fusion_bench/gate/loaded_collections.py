@@ -12,8 +12,9 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import Task, prepare
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.gate import baseline as model
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec

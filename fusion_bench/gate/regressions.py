@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain
 from fusion_bench.explain.score_trace import Explanation, Trace
 from fusion_bench.gate.loaded_collections import Arms

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import Source, validated
-from fusion_bench.evaluation.scores import System, described
+from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
 from fusion_bench.gate.check_statistics import weigh

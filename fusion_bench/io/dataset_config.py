@@ -11,8 +11,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
 from fusion_bench.data.records import Reading, ScoreSpace
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.util.formatting import did_you_mean
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 
 __all__ = [
     "DatasetSpec",

@@ -13,21 +13,13 @@ from dataclasses import dataclass
 
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.protocol import Candidate
 from fusion_bench.rerank.score_scales import on_unit_scale, places
 from fusion_bench.rerank.settings import Settings
 
-__all__ = ["Candidate", "Outcome", "rerank", "select"]
+__all__ = ["Outcome", "rerank", "select"]
 
 log = logging.getLogger("fusion_bench.rerank")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One fused document, with its text."""
-
-    id: str
-    text: str
-    score: float
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,1 @@
-"""Reports: the versioned result file and everything rendered from it."""
-
-from fusion_bench.evaluation.report_records import Report, read_report
-
-__all__ = ["Report", "read_report"]
+"""Reports: tables, findings and figures, for the terminal and as Markdown."""

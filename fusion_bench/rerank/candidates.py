@@ -12,12 +12,13 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.scores import Ranking, System, rankings
+from fusion_bench.evaluation.scores import Ranking, rankings
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.live.pipeline import Candidate
+from fusion_bench.rerank.protocol import Candidate
 
 __all__ = ["Question", "Work", "find_system", "prepare"]
 

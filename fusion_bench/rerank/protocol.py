@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ProviderError
 
-__all__ = ["Identity", "Reply", "Reranker", "Usage", "checked", "rows_to_scores"]
+__all__ = ["Candidate", "Identity", "Reply", "Reranker", "Usage", "checked", "rows_to_scores"]
 
 #: A score this far outside [0, 1] is rounding of the server's, not another scale.
 ROUNDING = 1e-6
@@ -178,3 +178,12 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
 
 def _malformed(problem: str) -> ProviderError:
     return ProviderError(f"malformed answer: {problem}", kind="malformed")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One fused document, with its text."""
+
+    id: str
+    text: str
+    score: float

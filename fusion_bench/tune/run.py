@@ -10,8 +10,8 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL, prepare
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Range, Tuning
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-__all__ = ["counted", "did_you_mean", "is_text", "shown"]
+__all__ = ["counted", "is_text", "shown"]
 
 
 def is_text(value: str) -> bool:
@@ -22,14 +20,3 @@ def counted(count: int, noun: str) -> str:
     if count != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun}"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?``, or with a second name that is about as near; empty = none is."""
-    import difflib  # not needed until something goes wrong
-
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=2)
-    near = [difflib.SequenceMatcher(None, other, name).ratio() for other in close]
-    kept = [repr(other) for other, ratio in zip(close, near, strict=True) if ratio > near[0] - 0.1]
-    return f"; did you mean {' or '.join(kept)}?" if kept else ""

@@ -24,7 +24,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import System, evaluate, rank, rankings
+from fusion_bench.evaluation.scores import evaluate, rank, rankings
+from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import MEASURES, configs, judged, pair_of_lists, views

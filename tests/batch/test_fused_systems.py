@@ -29,7 +29,8 @@ from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, RankSum, fusions
 from fusion_bench.io import load_dataset
 from fusion_bench.measures import parse_measure

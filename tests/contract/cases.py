@@ -14,7 +14,8 @@ from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
-from fusion_bench.evaluation.scores import Ranking, System, rank
+from fusion_bench.evaluation.scores import Ranking, rank
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import normalizers
 

@@ -10,7 +10,8 @@ import pytest
 
 from fusion_bench.blend import blends
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System, rank
+from fusion_bench.evaluation.scores import rank
+from fusion_bench.experiment.system import System
 from tests.contract.cases import (
     DATASETS,
     ORDERS,

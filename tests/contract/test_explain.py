@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.scores import System, rank
+from fusion_bench.evaluation.scores import rank
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain, why
 from fusion_bench.explain.score_trace import Trace
 from tests.contract.cases import (

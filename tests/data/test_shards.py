@@ -14,7 +14,8 @@ from fusion_bench.data import shards
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.io import aligned_runs_file as storage
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views

@@ -14,10 +14,10 @@ import pytest
 
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
+from fusion_bench.evaluation.report_records import read_report
 from fusion_bench.evaluation.run_experiment import run
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.cache import FOLDER
-from fusion_bench.report import read_report
 from tests import tiny
 from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit

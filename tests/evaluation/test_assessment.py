@@ -13,7 +13,7 @@ from fusion_bench.evaluation.assessment import (
     best_source_per_query,
     perfect_order,
 )
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
 QRELS = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d9": 1}, "q3": {"d5": 1}})

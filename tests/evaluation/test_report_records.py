@@ -11,8 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.report_records import FORMAT_VERSION, TieResult
-from fusion_bench.report import Report, read_report
+from fusion_bench.evaluation.report_records import FORMAT_VERSION, Report, TieResult, read_report
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 

@@ -10,7 +10,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import System, described, evaluate, rank, rankings
+from fusion_bench.evaluation.scores import described, evaluate, rank, rankings
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 from fusion_bench.measures import parse_measure
 

@@ -11,7 +11,7 @@ from fusion_bench.blend import Fused
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain, why
 from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
 from fusion_bench.explain.score_trace import Explanation, Term, Trace

@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain
 from fusion_bench.explain.score_trace import Explanation
 from fusion_bench.gate.regressions import moved_by

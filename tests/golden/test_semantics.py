@@ -14,7 +14,8 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import score_keys, sum_terms
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System, rank, rankings
+from fusion_bench.evaluation.scores import rank, rankings
+from fusion_bench.experiment.system import System
 
 Lists = Mapping[str, Mapping[str, float]]  # source → document → score, all for one query
 ROLES = {

@@ -13,9 +13,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.live.pipeline import Candidate, Outcome, rerank
+from fusion_bench.live.pipeline import Outcome, rerank
 from fusion_bench.rerank.chain import Chain
-from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.rerank.protocol import Candidate, Identity, Reply
 from fusion_bench.rerank.score_scales import on_unit_scale
 from fusion_bench.rerank.session import Session
 from fusion_bench.rerank.settings import Budget, Settings

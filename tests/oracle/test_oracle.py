@@ -20,7 +20,8 @@ from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.evaluation.scores import System, rank
+from fusion_bench.evaluation.scores import rank
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 from tests.oracle import ranking as oracle

@@ -14,7 +14,8 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Reading, ScoreSpace
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.io import load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from tests.parity.data import parity_data

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.report_records import Collection, Report
-from fusion_bench.report import read_report
+from fusion_bench.evaluation.report_records import Collection, Report, read_report
 from fusion_bench.report.write import write
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.report_records import read_report
 from fusion_bench.io import load_dataset
-from fusion_bench.report import read_report
 from fusion_bench.report.tables import prices
 from tests.parity.data import parity_data
 from tests.rerank.maxsim import maxsim

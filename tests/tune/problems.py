@@ -6,7 +6,7 @@ from typing import Any
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Range
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import Problem

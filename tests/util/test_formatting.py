@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fusion_bench.util.formatting import counted, did_you_mean, is_text, shown
+from fusion_bench.errors import did_you_mean
+from fusion_bench.util.formatting import counted, is_text, shown
 
 
 def test_names_are_shown_without_control_characters() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.candidate import candidate_of, policy_of
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.checks import contests

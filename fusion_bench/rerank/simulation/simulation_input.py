@@ -11,7 +11,8 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure

@@ -17,7 +17,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
 from fusion_bench.tune.line_search.fused_line import FusedLine, straight

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.evaluation.scores import System, by_type, rank
+from fusion_bench.evaluation.scores import by_type, rank
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.line_search.blended_line import beside
 from fusion_bench.tune.line_search.fused_line import fused_line
 from fusion_bench.tune.line_search.score_lines import Line

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.pareto.rerank_cost import Taken, Toll, taken
 from fusion_bench.tune.pareto.rerank_depths import deepest
 from fusion_bench.tune.search.trial_log import Log, Trial

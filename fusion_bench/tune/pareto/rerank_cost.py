@@ -14,7 +14,8 @@ import numpy as np
 from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.evaluation.scores import System, plain_parts
+from fusion_bench.evaluation.scores import plain_parts
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Declared, Effort
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning import tuning_records as model

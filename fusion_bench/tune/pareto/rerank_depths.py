@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.space.parameter_paths import CONDITION
 

@@ -14,7 +14,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, freeze
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.tune.space.parameter_paths import ABSENT, Roles, placed, value_at
 from fusion_bench.tune.space.search_space import suggestions

@@ -16,7 +16,7 @@ from fusion_bench.config.models import validated
 from fusion_bench.config.parameters import Params, Value
 from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 
 __all__ = ["ABSENT", "Roles", "placed", "value_at", "with_blend", "with_fusion"]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fusion_bench.config.parameters import Parameter, Params, Value, merged, real
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import OWN, Range
 from fusion_bench.tune.space.parameter_paths import Roles, placed, with_blend, with_fusion
 

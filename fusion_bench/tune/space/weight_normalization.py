@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import DIGITS, Parameter, Params, Value
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.parameter_paths import CONDITION, TYPE_WEIGHT, TYPED, WEIGHT, Roles
 
 __all__ = ["canonical", "free_weights", "kind_of"]

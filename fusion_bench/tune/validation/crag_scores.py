@@ -10,7 +10,8 @@ from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System, rankings
+from fusion_bench.evaluation.scores import rankings
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Crag
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.space.objective import Problem

@@ -14,7 +14,8 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import System, Variant, described
+from fusion_bench.evaluation.scores import described
+from fusion_bench.experiment.system import System, Variant
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.search import Study
 from fusion_bench.tune.search.trial_log import Trial

@@ -11,7 +11,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.rerank.settings import Budget, Settings
 from fusion_bench.rerank.simulation.fault_model import Latency, Simulation
 from fusion_bench.rerank.simulation.replay import study

@@ -7,7 +7,7 @@ import pytest
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.line_search.grid import MOST
 from fusion_bench.tune.line_search.line_search import polish

@@ -11,7 +11,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.line_search.linear_path import line, spot
 from fusion_bench.tune.line_search.step_function import Steps, can_step, steps
 from fusion_bench.tune.space.objective import Problem

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System
+from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.parameter_paths import ABSENT, placed, value_at
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, roles_of, system

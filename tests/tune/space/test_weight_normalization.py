@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluation.scores import System, rank
+from fusion_bench.evaluation.scores import rank
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Settings
 from fusion_bench.tune.search.search import search
 from fusion_bench.tune.search.shared_study import shared_search

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.scores import System, evaluate
+from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.search import Study, search

@@ -12,8 +12,8 @@ from distributed import Client, LocalCluster
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.search import cluster
-from fusion_bench.tune.search.cluster import DatasetShard, Shards, sharded_search
+from fusion_bench.tune.distributed import cluster
+from fusion_bench.tune.distributed.cluster import DatasetShard, Shards, sharded_search
 from fusion_bench.tune.search.search import search
 from fusion_bench.tune.space.objective import Problem
 from tests import tiny

@@ -19,11 +19,11 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import System
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Settings, Tuning
+from fusion_bench.tune.distributed.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.run import load, problem_on
-from fusion_bench.tune.search.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.search.processes import Evaluate, dealt
 from fusion_bench.tune.search.search import identity
 from fusion_bench.tune.space.objective import Problem

@@ -19,10 +19,10 @@ from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.report.tuning import TuningReport
+from fusion_bench.tune.distributed import dask_tuning as spread
+from fusion_bench.tune.distributed.cluster import Shards
+from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
 from fusion_bench.tune.run import Progress, Walk, load, problem_on
-from fusion_bench.tune.search import dask_tuning as spread
-from fusion_bench.tune.search.cluster import Shards
-from fusion_bench.tune.search.dask_tuning import Part, Spread, connected
 from fusion_bench.tune.space.objective import Problem
 from tests.tune import made
 
