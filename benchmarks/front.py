@@ -33,16 +33,14 @@ from fusion_bench.data.records import Reading, Run
 from fusion_bench.experiment.tune_settings import Effort, Range, Tuning
 from fusion_bench.io import load_run
 from fusion_bench.report.tuning.tuning_records import FrontPoint
-from fusion_bench.tune.line_search.line_search import polish
 from fusion_bench.tune.pareto.dominance import efficient
-from fusion_bench.tune.pareto.evaluated_points import Archive, Entry
+from fusion_bench.tune.pareto.evaluated_points import Archive
 from fusion_bench.tune.pareto.multi_objective import trade
 from fusion_bench.tune.pareto.pareto_report import frontier
 from fusion_bench.tune.pareto.pareto_search import everywhere, pool, settled, with_depth
 from fusion_bench.tune.pareto.rerank_cost import tolls
 from fusion_bench.tune.pareto.rerank_depths import depths, rerankers
 from fusion_bench.tune.search.search import Study, search
-from fusion_bench.tune.search.trial_log import Origin, Trial
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.validation.held_out import Judge
 
@@ -99,23 +97,6 @@ def spread(case: Case, archive: Archive, budget: int) -> None:
     archive.evaluate(case.at(case.good[::step], case.ladder)[:budget])
 
 
-def lines(case: Case, archive: Archive, _budget: int) -> None:
-    """The pool at all depths, then exact line searches from the best of each."""
-    archive.evaluate(case.at(pool(case.part, case.study, case.study.best), case.ladder))
-    best: dict[tuple[str, int], Entry] = {}
-    for one in archive.entries:
-        if one.place not in best or one.value > best[one.place].value:
-            best[one.place] = one
-
-    def evaluated(params: Params, origin: Origin) -> Trial:
-        found = archive.evaluate([params])[0]
-        return Trial(0, params, np.nan if found is None else found.value, origin)
-
-    for one in best.values():
-        start = Trial(0, one.params, one.value, "sampler")
-        polish(case.part, start, evaluated, lambda: True)
-
-
 def sampled(method: str, *, after: bool) -> Callable[[Case, Archive, int], None]:
     """A multi-objective sampler, alone or after the pool at all depths."""
 
@@ -138,7 +119,6 @@ WAYS: Mapping[str, Callable[[Case, Archive, int], None]] = {
     "best 8 at 8 depths": eight,
     "best at all depths": many,
     "spread at all depths": spread,
-    "pool at all depths, exact lines": lines,
     "NSGA-II": sampled("nsga2", after=False),
     "multi-objective TPE": sampled("tpe", after=False),
     "pool at all depths, NSGA-II": sampled("nsga2", after=True),

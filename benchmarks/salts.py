@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only collections whose name contains this")
     parser.add_argument("--write", action="store_true", help="renew salts.json and docs/tuning.md")
     asked = parser.parse_args()
-    tuning = Tuning(system="default", trials=asked.trials, polish=False)
+    tuning = Tuning(system="default", trials=asked.trials)
     rows = []
     for control in (False, True):
         for name, make in cases().items():

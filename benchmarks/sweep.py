@@ -8,7 +8,6 @@ same reason; wall time is printed beside it.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,8 +21,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Range, Settings
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.line_search.linear_path import line
-from fusion_bench.tune.line_search.step_function import steps
 from fusion_bench.tune.search.search import Study, search
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.space.search_space import search_space
@@ -87,22 +84,6 @@ def sweep(one: Problem, settings: Settings) -> tuple[float, ...]:
     return cpu, wall, bare_cpu, bare_wall, evaluate.cpu
 
 
-def exact_line(one: Problem) -> tuple[float, float]:
-    """CPU seconds of one exact line, and of one evaluation by itself."""
-    parameter = next(p for p in one.parameters if p.path.startswith("fusion.weights"))
-    lines, single = [], []
-    for turn in range(6):
-        started = time.process_time()
-        along = line(one, one.default, parameter)
-        if along is not None:
-            steps(along, *parameter.bounds, one.measure)
-        between = time.process_time()
-        one.values([{**one.default, parameter.path: 0.5 + 0.1 * turn}])
-        lines.append(between - started)
-        single.append(time.process_time() - between)
-    return statistics.median(lines[1:]), statistics.median(single[1:])
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -118,20 +99,13 @@ def main() -> None:
     for space in SPACES:
         one = problem(options.size, space)
         for sampler in options.samplers:
-            settings = Settings(
-                trials=options.trials, sampler=sampler, batch=options.batch, polish=False
-            )
+            settings = Settings(trials=options.trials, sampler=sampler, batch=options.batch)
             cpu, wall, bare_cpu, bare_wall, evaluating = sweep(one, settings)
             print(
                 f"{space:14} {sampler:8} {cpu:9.2f}s {wall:7.2f}s {bare_cpu:8.2f}s "
                 f"{bare_wall:7.2f}s {1 - bare_cpu / cpu:6.1%} {cpu / bare_cpu:7.2f} "
                 f"{1000 * evaluating / options.trials:9.2f}"
             )
-    along, single = exact_line(problem(options.size, "weights"))
-    print(
-        f"one exact line {1000 * along:.0f} ms, one evaluation {1000 * single:.1f} ms: "
-        f"{along / single:.0f} evaluations a line"
-    )
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
     asked = parser.parse_args()
-    tuning = Tuning(system="default", trials=asked.trials, polish=False)
+    tuning = Tuning(system="default", trials=asked.trials)
     lines = [
         "| collection | types tuned | splits | one set − default | by type − default | "
         "by type − one set | ship | too few | keep | worse |",

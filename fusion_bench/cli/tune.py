@@ -81,12 +81,6 @@ def tune(
         int | None,
         typer.Option(help="Of the nested cross-validation; 0 = none.", show_default=False),
     ] = None,
-    polish: Annotated[
-        bool | None,
-        typer.Option(
-            "--polish/--no-polish", help="End with exact line searches.", show_default=False
-        ),
-    ] = None,
     workers: Annotated[
         int, typer.Option(help="Processes that evaluate; the result is the same.", min=1)
     ] = 1,
@@ -140,7 +134,6 @@ def tune(
         sampler=sampler,
         seed=seed,
         folds=folds,
-        polish=polish,
     )
     folder = out or Path("reports") / experiment.stem / "tuning"
     interrupted = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -39,8 +39,13 @@ NEEDED = {
 
 
 class StrictModel(BaseModel):
-    """A frozen model that refuses keys it does not know, by name."""
+    """A frozen model that refuses keys it does not know, by name.
 
+    Attributes:
+        old_keys: Key of an earlier version → what to write now, or to delete it.
+    """
+
+    old_keys: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -55,7 +60,9 @@ class StrictModel(BaseModel):
         return data
 
 
-def _unknown(key: object, model: type[BaseModel]) -> str:
+def _unknown(key: object, model: type[StrictModel]) -> str:
+    if isinstance(key, str) and key in model.old_keys:
+        return model.old_keys[key]
     known = list(model.model_fields)
     hint = did_you_mean(str(key), known)
     if isinstance(key, bool):

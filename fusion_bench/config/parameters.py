@@ -24,7 +24,6 @@ __all__ = [
     "integer",
     "merged",
     "real",
-    "roundest",
     "table",
 ]
 
@@ -34,8 +33,6 @@ Params: TypeAlias = Mapping[str, Value]
 Kind: TypeAlias = Literal["float", "int", "choice"]
 #: Significant digits of a number that a search proposes: more would claim a care that it has not.
 DIGITS: Final = 4
-#: Share of a stretch at either end where :func:`roundest` takes nothing.
-MARGIN: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,12 @@ class Parameter:
         steps = 0.0 if step is None else (value - low) / step
         return low <= value <= high and abs(steps - round(steps)) < 1e-9
 
-    def neat(self, value: Value, digits: int = DIGITS) -> Value:
+    def neat(self, value: Value) -> Value:
         """A real number without steps, with few significant digits; others as is."""
         if self.kind != "float" or self.step is not None or not isinstance(value, float):
             return value
         low, high = self.bounds
-        return min(max(float(f"{value:.{digits}g}"), low), high)
+        return min(max(float(f"{value:.{DIGITS}g}"), low), high)
 
     def unit(self, value: Value) -> float:
         """The value's place in [0, 1]: by the logarithm under ``log``, choices evenly spread.
@@ -174,21 +171,6 @@ def table(path: str, entries: int, greatest: float, deepest: int) -> tuple[Param
         found.append(real(f"{path}.{i}.value", 0.0, greatest))
         found.append(integer(f"{path}.{i}.ranks", 1, deepest))
     return tuple(found)
-
-
-def roundest(low: float, high: float) -> float:
-    """The number with the fewest decimals well inside a stretch; of several the most central.
-
-    Args:
-        low: Where the stretch begins; finite.
-        high: Where it ends, above ``low``.
-    """
-    middle, room = (low + high) / 2, (0.5 - MARGIN) * (high - low)
-    for decimals in range(-math.ceil(math.log10(high - low)) - 1, 17):
-        found = round(middle, decimals)
-        if abs(found - middle) <= room:
-            return found
-    return middle
 
 
 def merged(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -86,18 +87,16 @@ class Settings(StrictModel):
             every space; ``grid`` and ``brute_force`` go through all points.
         batch: Trials that are asked for and evaluated together.
         points: Values that ``grid`` takes from a range without steps.
-        polish: End with line searches: exact ones along weights, bonuses and shares of a blend
-            wherever final scores go along lines, and at most 40 evaluations along a weight where
-            they do not; ``all`` = so along every other number too.
         seed: Makes a run exactly repeatable.
     """
+
+    old_keys: ClassVar[Mapping[str, str]] = {"polish": "line searches are gone: delete this key"}
 
     trials: Annotated[int, Field(ge=1)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
     sampler: Sampler = "tpe"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
     points: Annotated[int, Field(ge=2)] = 5
-    polish: bool | Literal["all"] = True
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 

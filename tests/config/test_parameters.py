@@ -4,17 +4,13 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import (
-    MARGIN,
     Parameter,
     choice,
     integer,
     merged,
     real,
-    roundest,
     table,
 )
 from fusion_bench.errors import ConfigError
@@ -98,28 +94,3 @@ def test_neat_numbers_stay_inside_and_on_their_steps() -> None:
     assert real("w", 0, 1, step=0.25).neat(0.25) == 0.25
     assert integer("k", 1, 20_000).neat(12_345) == 12_345
     assert choice("m", "a", None).neat(None) is None
-
-
-@settings(max_examples=300)
-@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-9, 1e6), st.integers(0, 6))
-def test_the_roundest_number_is_inside_and_no_shorter_one_is(
-    low: float, width: float, finer: int
-) -> None:
-    high = low + width
-    assume(high - low > 1e-6 * max(1.0, abs(low)))
-    found = roundest(low, high)
-    room = (0.5 - MARGIN) * (high - low)
-    middle = (low + high) / 2
-    assert low < found < high
-    decimals = -math.ceil(math.log10(high - low)) + finer
-    shorter = round(middle, decimals)
-    if abs(shorter - middle) <= room:  # then nothing with more decimals was taken
-        assert found == round(found, decimals)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0, 1, 0.5), (0.46, 0.58, 0.5), (1.4142, 1.4145, 1.4143), (7, 93, 50)],
-)
-def test_round_numbers(low: float, high: float, expected: float) -> None:
-    assert roundest(low, high) == expected

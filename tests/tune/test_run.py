@@ -43,7 +43,7 @@ def test_tune_writes_a_report_a_record_and_an_experiment_that_eval_takes(
     report = json.loads(capsys.readouterr().out)
     assert report["system"] == "two"
     assert report["measure"] == "RR@10"  # the experiment's first
-    assert len([t for t in report["trials"] if t["origin"] not in {"polish", "searched"}]) == 6
+    assert len(report["trials"]) == 6
     assert len((root / "out" / "trials.jsonl").read_text().splitlines()) >= 7
     tuned = str(root / "out" / "tuned.yaml")
     folders = ["--datasets", str(root / "datasets"), "--no-plots", "--json"]
@@ -99,6 +99,7 @@ def test_a_wrong_option_is_one_line_and_code_2(
     [
         ("system: two", "system: three", "e.yaml:4: tune.system: unknown system 'three'"),
         ("system: two", "system: two, trails: 3", "did you mean 'trials'"),
+        ("system: two", "system: two, polish: false", "tune.polish: line searches are gone"),
         ("system: two", "system: two, measure: nDGC@10", "tune.measure: "),
         (
             "system: two",

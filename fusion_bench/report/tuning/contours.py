@@ -125,7 +125,7 @@ def _panel(
     axes.contourf(_axis(a), _axis(b), mean, levels=levels, cmap="Blues", extend="min")
     axes.contour(_axis(a), _axis(b), mean, levels=levels, colors="white", linewidths=0.5)
     axes.plot(on_axis(a, own), on_axis(b, own), ".", color=SOFT, ms=2, clip_on=False)
-    for trial, kind in ((default_trial(tuning), "default"), (chosen_trial(tuning), "polish")):
+    for trial, kind in ((default_trial(tuning), "default"), (chosen_trial(tuning), "chosen")):
         if a.path in trial.params and b.path in trial.params:
             mark, colour = MARKS[kind]
             place = on_axis(a, [trial]), on_axis(b, [trial])

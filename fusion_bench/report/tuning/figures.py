@@ -26,11 +26,6 @@ CUT_OFF = (
     "The lower part of the axis is cut off: of the worst quarter of the trials, what lies below "
     "the default is not shown."
 )
-#: Who found it, where no sampler did.
-LINES = {
-    "polish": "The exact line search found it.",
-    "searched": "A line search by evaluation found it.",
-}
 
 
 def drawn(tuning: TuningReport) -> dict[Picture, bytes]:
@@ -79,7 +74,7 @@ def _history(tuning: TuningReport) -> str:
     default = next(trial.value for trial in tuning.trials if trial.origin == "default")
     done = [trial.number for trial in tuning.trials].index(best.number) + 1
     late = done > SETTLED * len(tuning.trials)
-    end = LINES.get(best.origin) or (
+    end = (
         "It came late, so more trials may find more."
         if late
         else "Much of the search came after it, so more trials are unlikely to find much."

@@ -32,7 +32,6 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
         *_shrinkage(tuning),
         *_nested(tuning),
         *_plateau(tuning),
-        *_polish(tuning),
         *_rule(tuning),
         *_typed(tuning),
         *_front(tuning),
@@ -139,21 +138,6 @@ def _plateau(tuning: TuningReport) -> Iterator[str]:
         yield f"{said}: a narrow peak, so believe it only as far as the held-out queries do."
     else:
         yield f"{said}."
-
-
-def _polish(tuning: TuningReport) -> Iterator[str]:
-    if tuning.polish is None:
-        return
-    tune, found = tuning.polish.tune, tuning.polish.held_out
-    low, high = found.low, found.high
-    said = (
-        f"The line search added {number(tune, signed=True)} to the best sampled trial on the "
-        "tuning queries"
-    )
-    if low is not None and high is not None and (low > 0 or high < 0):
-        yield f"{said} and {_by(tuning, found)} on the held-out ones."
-    else:
-        yield f"{said}, and was level with it on the held-out ones ({_by(tuning, found)})."
 
 
 def _rule(tuning: TuningReport) -> Iterator[str]:

@@ -55,7 +55,7 @@ def fold_spread(tuning: TuningReport) -> Figure:
             ours = (parameter.default, tuning.choice.params.get(parameter.path))
             if parameter.kind == "choice":
                 _names(axes, parameter, [*folds, *ours], y)
-            for value, kind in zip(ours, ("default", "polish"), strict=True):
+            for value, kind in zip(ours, ("default", "chosen"), strict=True):
                 if value is not None:
                     mark, colour = MARKS[kind]
                     axes.plot(in_range(parameter, [value]), [y], mark, color=colour, ms=7)
@@ -65,7 +65,7 @@ def fold_spread(tuning: TuningReport) -> Figure:
         axes.set_xticks([0, 0.5, 1], ["least", "middle", "greatest"])
         axes.set_xlabel("place in its range (of a choice: as named)")
         axes.set_ylim(-0.6, len(listed) - 0.3)
-        for kind, label in (("default", "default"), ("polish", "tuned")):
+        for kind, label in (("default", "default"), ("chosen", "tuned")):
             axes.plot([], [], MARKS[kind][0], color=MARKS[kind][1], label=label)
         axes.plot([], [], "o", color=BLUE, alpha=0.5, label="without one fold (×: so many folds)")
         figure.legend(loc="outside lower center", ncols=3, frameon=False)

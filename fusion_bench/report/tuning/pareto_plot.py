@@ -94,7 +94,7 @@ def _joined(axes: Axes, points: Sequence[FrontPoint], axis: str, colour: str) ->
 
 def _marked(axes: Axes, points: Sequence[FrontPoint], axis: str) -> None:
     """The default and the choice, by their tuning values, as in the other pictures."""
-    for role, kind in (("default", "default"), ("chosen", "polish")):
+    for role, kind in (("default", "default"), ("chosen", "chosen")):
         own = [point for point in points if role in point.roles]
         mark, colour = MARKS[kind]
         axes.plot(

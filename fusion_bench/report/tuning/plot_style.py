@@ -29,8 +29,7 @@ MARKS = {
     "default": ("s", INK),
     "seed": ("D", ORANGE),
     "sampler": (".", SOFT),
-    "polish": ("*", GREEN),
-    "searched": ("P", GREEN),
+    "chosen": ("*", GREEN),
 }
 
 

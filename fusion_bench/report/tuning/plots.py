@@ -112,7 +112,7 @@ def slices(tuning: TuningReport) -> Figure:
         figure.supylabel(f"{plain(tuning.measure)}, tuning queries", fontsize=9)
         handles = [
             Line2D([], [], ls="", marker=MARKS[kind][0], color=MARKS[kind][1], label=label)
-            for kind, label in (("default", "default"), ("polish", "tuned"))
+            for kind, label in (("default", "default"), ("chosen", "tuned"))
         ]
         handles.append(Line2D([], [], ls="", marker="o", ms=3, color=BLUE, label="darker = later"))
         figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -123,7 +123,7 @@ def _slice(axes: Axes, tuning: TuningReport, parameter: ParameterInfo) -> None:
     own = [trial for trial in tuning.done if parameter.path in trial.params]
     at, values = on_axis(parameter, own), worth(own)
     axes.scatter(at, values, s=9, c=[t.number for t in own], cmap="Blues", vmin=-len(own) / 2)
-    marked = ((default_trial(tuning), "default"), (chosen_trial(tuning), "polish"))
+    marked = ((default_trial(tuning), "default"), (chosen_trial(tuning), "chosen"))
     for trial, kind in marked:
         if parameter.path in trial.params:
             mark, colour = MARKS[kind]

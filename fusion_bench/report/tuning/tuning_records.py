@@ -6,6 +6,7 @@ Format history:
     1   first version
     2   ``front`` holds the points of all rerankers, their intervals, and where effort is known from
     3   ``parameters`` say of which weights the ratio counts, and what is lost without each one
+    4   no line search: no ``polish``, and no trials of origin ``polish`` or ``searched``
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ __all__ = [
     "Importance",
     "ParameterInfo",
     "Plateau",
-    "Polish",
     "RerankerEffort",
     "ThresholdReport",
     "ThresholdRule",
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
@@ -95,8 +95,7 @@ class Trial(Record):
         number: In the order of the search.
         params: Path → value; a conditional parameter that does not exist is absent.
         value: Mean of the primary measure over the tuning queries; None = could not be computed.
-        origin: ``default``, ``seed``, ``sampler``, ``polish`` (an exact line led to it) or
-            ``searched`` (a line that was searched).
+        origin: ``default``, ``seed`` or ``sampler``.
     """
 
     number: int
@@ -172,18 +171,6 @@ class Importance(Record):
 
     path: str
     share: float
-
-
-class Polish(Record):
-    """What the line search added to the best trial before it.
-
-    Attributes:
-        tune: Mean difference on the tuning queries.
-        held_out: Polished − before, on the held-out queries.
-    """
-
-    tune: float
-    held_out: Gain
 
 
 class Choice(Record):
@@ -405,7 +392,6 @@ class TuningReport(Record):
         judged_only: Held-out difference over judged documents only; None = not measured.
         folds: Nested cross-validation, fold by fold.
         plateau: How much the numbers matter; None = not sampled.
-        polish: What the line search was worth; None = it found nothing, or was not asked for.
         importances: Most important first; empty where too few trials tell.
         by_type: Held-out gain by query type, where there are several.
         front: Quality against rerank effort; None without a reranker, or not asked for.
@@ -439,7 +425,6 @@ class TuningReport(Record):
     judged_only: Maybe = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
-    polish: Polish | None = None
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
     front: Front | None = None

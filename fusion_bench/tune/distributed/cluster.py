@@ -158,7 +158,7 @@ def sharded_search(
     Args:
         client: Of the cluster.
         loaders: One a shard.
-        settings: How; ``polish`` is not looked at.
+        settings: How.
         log: As for :func:`fusion_bench.tune.search.search.search`.
         on_trial: As there.
 
@@ -167,7 +167,6 @@ def sharded_search(
     """
     shards = Shards(client, loaders)
     record = Log(log, shards.identity(settings)) if log is not None else None
-    settings = settings.model_copy(update={"polish": False})
     return drive(shards.head(), settings, shards.values, log=record, on_trial=on_trial)
 
 

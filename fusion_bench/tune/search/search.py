@@ -1,4 +1,4 @@
-"""The search itself: default and seeds first, then a sampler in batches, then exact line searches.
+"""The search itself: default and seeds first, then a sampler in batches.
 
 Everything that decides is a function of the problem, the settings and the seed. The clock decides
 only when to stop, and a resumed search goes through the same trials again, looking up their values.
@@ -17,21 +17,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.config.parameters import DIGITS, Params
+from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.line_search.line_search import polish
 from fusion_bench.tune.search.processes import Evaluate, evaluators
 from fusion_bench.tune.search.samplers import proposer
 from fusion_bench.tune.search.trial_log import Log, Origin, Trial
 from fusion_bench.tune.space.objective import Problem
 
-__all__ = ["Study", "canonical", "drive", "identity", "search"]
+__all__ = ["Study", "drive", "identity", "search"]
 
 #: What can change without making it another search: when it ends, not where it goes.
-FREE: Final = {"trials", "timeout", "polish"}
-#: Of a weight that a line leads to, after division: the best stretch may be a millionth wide.
-FINE_DIGITS: Final = 7
+FREE: Final = {"trials", "timeout"}
 
 OnTrial = Callable[[Trial, Trial], None]
 
@@ -105,7 +102,7 @@ def drive(
     """Go through a search, wherever its trials are evaluated.
 
     Args:
-        problem: Its space; and its queries, where ``settings.polish`` asks for lines.
+        problem: Its space.
         settings: How.
         evaluate: Trials → (T, Q) values, of which the mean counts.
         log: Where finished trials are written and looked up.
@@ -158,21 +155,6 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
         if not proposed:
             break
         ask.tell([trial.value for trial in run.finish(proposed, "sampler")])
-    if settings.polish:
-        polish(
-            problem,
-            run.best,
-            lambda params, origin: run.finish([params], origin)[0],
-            in_time,
-            values=run.evaluate,
-            others=settings.polish == "all",
-        )
-
-
-def canonical(problem: Problem, proposed: Sequence[Params], origin: Origin) -> list[Params]:
-    """Proposals in one form; what a line led to with the digits that its place may need."""
-    digits = FINE_DIGITS if origin in {"polish", "searched"} else DIGITS
-    return [problem.canonical(params, digits) for params in proposed]
 
 
 class _Run:
@@ -188,18 +170,15 @@ class _Run:
         self._on_trial = on_trial
         self._best: Trial | None = None
 
-    @property
-    def best(self) -> Trial:
-        """The best so far; the default is computed before anything else."""
-        return self._best or self.trials[0]
-
     def finish(self, proposed: Sequence[Params], origin: Origin) -> list[Trial]:
         """Evaluate what no log knows, write it down, and hand it on.
 
         All in one form where only the ratio of weights counts, but for the default: it stays as the
         user wrote it.
         """
-        batch = proposed if origin == "default" else canonical(self._problem, proposed, origin)
+        batch = proposed
+        if origin != "default":
+            batch = [self._problem.canonical(params) for params in proposed]
         known = [None if self._log is None else self._log.value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
         found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())

@@ -24,10 +24,9 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.line_search.line_search import polish
 from fusion_bench.tune.search.processes import Evaluate, evaluators
 from fusion_bench.tune.search.samplers import around, neat, refuse, sampler, suggest
-from fusion_bench.tune.search.search import OnTrial, Study, canonical, identity
+from fusion_bench.tune.search.search import OnTrial, Study, identity
 from fusion_bench.tune.search.trial_log import Origin, Trial
 from fusion_bench.tune.space.objective import Problem
 
@@ -171,7 +170,7 @@ class _Guest:
         self._on_trial = on_trial
         self._best: Trial | None = None
         value = float(evaluate([problem.default]).mean())
-        self._own = [Trial(0, problem.default, value, "default")]
+        self._default = Trial(0, problem.default, value, "default")
         self._study = self._joined(f"fusion_bench-{identity(problem, settings)[:40]}")
 
     def take_part(self, started: float) -> None:
@@ -191,14 +190,9 @@ class _Guest:
                 time.sleep(PAUSE)  # others are at it; or they died, and will be found overdue
                 continue
             self._batch(min(self._settings.batch, left - under_way))
-        if self._settings.polish:
-            best = max((t for t in self.all_trials() if not t.failed), key=lambda t: t.value)
-            others = self._settings.polish == "all"
-            evaluate = self._evaluate
-            polish(self._problem, best, self._polished, in_time, values=evaluate, others=others)
 
     def all_trials(self) -> tuple[Trial, ...]:
-        """The default, what all machines found, and what this one polished."""
+        """The default, and what all machines found."""
         from optuna.trial import TrialState
 
         found: list[tuple[Params, float, Origin]] = []
@@ -209,12 +203,7 @@ class _Guest:
                 found.append((params, trial.value, origin))
             elif IMPOSSIBLE in trial.user_attrs:
                 found.append((params, float("nan"), origin))
-        default, *polished = self._own
-        shared = [Trial(n, *one) for n, one in enumerate(found, 1)]
-        later = [
-            Trial(n, t.params, t.value, t.origin) for n, t in enumerate(polished, len(shared) + 1)
-        ]
-        return (default, *shared, *later)
+        return (self._default, *(Trial(n, *one) for n, one in enumerate(found, 1)))
 
     def _joined(self, name: str) -> optuna.Study:
         """The study of this search; who makes it puts the seeds' suggestions first."""
@@ -258,7 +247,7 @@ class _Guest:
             asked = [self._study.ask() for _ in range(count)]
             with _alive(self._storage, asked):
                 raw = [suggest(trial, self._problem.parameters) for trial in asked]
-                proposed = canonical(self._problem, raw, "sampler")
+                proposed = [self._problem.canonical(params) for params in raw]
                 values = self._evaluate(proposed).mean(axis=1).tolist()
             for trial, params, value in zip(asked, proposed, values, strict=True):
                 if np.isnan(value):
@@ -267,13 +256,6 @@ class _Guest:
                 else:
                     self._study.tell(trial, value, skip_if_finished=True)
                 self._announce(Trial(trial.number, params, value, "sampler"))
-
-    def _polished(self, params: Params, origin: Origin) -> Trial:
-        params = canonical(self._problem, [params], origin)[0]
-        value = float(self._evaluate([params]).mean())
-        self._own.append(Trial(len(self._own), params, value, origin))
-        self._announce(self._own[-1])
-        return self._own[-1]
 
     def _announce(self, trial: Trial) -> None:
         if self._best is None or trial.value > self._best.value:

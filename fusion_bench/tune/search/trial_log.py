@@ -21,7 +21,7 @@ from fusion_bench.errors import ConfigError, DataError
 
 __all__ = ["Log", "Origin", "Trial"]
 
-Origin: TypeAlias = Literal["default", "seed", "sampler", "polish", "searched"]
+Origin: TypeAlias = Literal["default", "seed", "sampler"]
 #: Of the file's layout.
 VERSION = 1
 
@@ -34,8 +34,7 @@ class Trial:
         number: Counted from 0.
         params: Path → value.
         value: Mean of the measure over the tuning queries; NaN = could not be computed.
-        origin: ``default``, ``seed`` (what the methods' sources suggest), ``sampler``, ``polish``
-            (an exact line led to it) or ``searched`` (a line that was searched on a grid).
+        origin: ``default``, ``seed`` (what the methods' sources suggest) or ``sampler``.
     """
 
     number: int

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.config.parameters import DIGITS, Parameter, Params, Value
+from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, freeze
 from fusion_bench.data.records import Qrels, ScoreSpace
@@ -78,14 +78,13 @@ class Problem:
             one.contains(params[path]) for path, one in active.items()
         )
 
-    def canonical(self, params: Params, digits: int = DIGITS) -> Params:
+    def canonical(self, params: Params) -> Params:
         """The same system's parameters in one form, where only the ratio of its weights counts.
 
         Args:
             params: Any; those of what cannot be built stay as they are.
-            digits: Significant digits of the weights that are divided.
         """
-        return canonical(params, self.parameters, self.free_weights(params), digits)
+        return canonical(params, self.parameters, self.free_weights(params))
 
     def free_weights(self, params: Params) -> frozenset[str]:
         """The paths of the weights of which only the ratio counts; none in what cannot be built."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.config.parameters import DIGITS, Parameter, Params, Value
+from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.parameter_paths import CONDITION, TYPE_WEIGHT, TYPED, WEIGHT, Roles
 
@@ -30,12 +30,7 @@ class _Group(NamedTuple):
     shares: bool
 
 
-def canonical(
-    params: Params,
-    parameters: Sequence[Parameter],
-    free: Set[str],
-    digits: int = DIGITS,
-) -> Params:
+def canonical(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
     """The same system's parameters with the greatest weight of each free group at 1.
 
     Where a range does not let it be 1, it is as near to 1 as all ranges let it, which still depends
@@ -45,14 +40,13 @@ def canonical(
         params: Path → value.
         parameters: The space.
         free: What :func:`free_weights` says of these.
-        digits: Significant digits of what is divided.
     """
     known = {one.path: one for one in parameters}
     found = dict(params)
     for group in _groups(params) if free else ():
         own = {path: known[path] for path in group.names if path in known and path in free}
         if len(own) == len(group.names):
-            found |= _divided(params, own, digits, by_sum=group.shares)
+            found |= _divided(params, own, by_sum=group.shares)
     return found
 
 
@@ -118,9 +112,7 @@ def _indifferent(system: System) -> bool:
     return retrieval == "reciprocal_rank" or (scales == "alike" and retrieval in DIVIDED)
 
 
-def _divided(
-    params: Params, own: Mapping[str, Parameter], digits: int, *, by_sum: bool
-) -> dict[str, Value]:
+def _divided(params: Params, own: Mapping[str, Parameter], *, by_sum: bool) -> dict[str, Value]:
     """The weights over one divisor, inside their ranges; nothing where that cannot be."""
     weights: dict[str, float] = {}
     for path, one in own.items():
@@ -137,4 +129,4 @@ def _divided(
     divisor = min([divisor, *(w / lows[path] for path, w in positive.items() if lows[path] > 0)])
     if divisor == 1:
         return {}
-    return {path: own[path].neat(w / divisor, digits) for path, w in positive.items()}
+    return {path: own[path].neat(w / divisor) for path, w in positive.items()}

@@ -37,8 +37,6 @@ __all__ = ["Judge"]
 
 #: Settings drawn for the plateau.
 SAMPLE = 100
-#: What a line search finds, exact or on a grid.
-LINES = frozenset({"polish", "searched"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +150,6 @@ class Judge:
             judged_only=self._judged_only(chosen, dataset),
             folds=() if cross is None else self._folds(cross, default),
             plateau=self._plateau(tuned),
-            polish=self._polish(study, chosen, tuned),
             importances=self._importances(study),
             by_type=self._by_type(tuned, default),
             front=front,
@@ -216,15 +213,6 @@ class Judge:
             return None
         share = plateau(found, tuned[keep], self.groups[keep])
         return model.Plateau(share=share, sample=len(found))
-
-    def _polish(self, study: Study, chosen: Trial, tuned: FloatArray) -> model.Polish | None:
-        before = [t for t in study.trials if t.origin not in LINES and not t.failed]
-        best = max(before, key=lambda trial: trial.value)
-        if chosen.origin not in LINES or not chosen.value > best.value:
-            return None
-        values = self.problem.values([best.params])[0]
-        found = self.gain(tuned, values, self.split.held_out)
-        return model.Polish(tune=chosen.value - best.value, held_out=found)
 
     def _importances(self, study: Study) -> tuple[model.Importance, ...]:
         found = importances(

@@ -55,7 +55,7 @@ def gain(difference: float, low: float | None, high: float | None, **changed: An
 
 
 def trials(count: int = 40) -> tuple[Trial, ...]:
-    """The default, a seed, then a sampler that finds a ridge, then one that failed, then polish."""
+    """The default, a seed, then a sampler that finds a ridge, then one that failed."""
     made = [
         Trial(
             number=0,
@@ -73,7 +73,7 @@ def trials(count: int = 40) -> tuple[Trial, ...]:
         if params["blend.method"] == "linear":
             params["blend.beta"] = (n * 0.17) % 1
         value = 0.5 + 0.04 * (1 - abs(params["fusion.weights.dense"] - 1.2)) - 1e-5 * n
-        origin = "seed" if n == 1 else "polish" if n == count - 1 else "sampler"
+        origin = "seed" if n == 1 else "sampler"
         made.append(Trial(number=n, params=params, value=None if n == 5 else value, origin=origin))
     return tuple(made)
 

@@ -25,10 +25,10 @@ def test_history_shows_every_trial_and_the_best_so_far() -> None:
     whole = record()
     axes = plots.history(whole).axes[0]
     labels = [str(line.get_label()) for line in axes.lines]
-    assert labels == ["default", "seed", "sampler", "polish", "best so far"]
-    shown = sum(len(np.asarray(line.get_xdata())) for line in axes.lines[:4])
+    assert labels == ["default", "seed", "sampler", "best so far"]
+    shown = sum(len(np.asarray(line.get_xdata())) for line in axes.lines[:3])
     assert shown == len(whole.done)
-    best = np.asarray(axes.lines[4].get_ydata(), dtype=float)
+    best = np.asarray(axes.lines[3].get_ydata(), dtype=float)
     assert (np.diff(best) >= 0).all()
     assert best[-1] == max(trial.value or 0 for trial in whole.done)
 
@@ -183,22 +183,8 @@ def test_what_was_not_found_is_not_drawn_and_what_is_drawn_is_written(tmp_path: 
     [(40, "so more trials are unlikely"), (6, "so more trials may find more")],
 )
 def test_history_says_whether_the_search_had_settled(count: int, expected: str) -> None:
-    tried = tuple(t for t in trials()[:count] if t.origin != "polish")
+    tried = trials()[:count]
     best = max((t for t in tried if t.value is not None), key=lambda t: t.value or 0.0)
     choice = record().choice.model_copy(update={"trial": best.number})
     meanings = {p.file: p.meaning for p in drawn(record(**BARE, trials=tried, choice=choice))}
     assert expected in meanings["history.png"]
-
-
-@pytest.mark.parametrize(
-    ("origin", "expected"),
-    [("polish", "The exact line search"), ("searched", "A line search by evaluation")],
-)
-def test_history_says_what_kind_of_line_found_the_best(origin: str, expected: str) -> None:
-    found = trials()[-1].model_copy(update={"value": 0.9, "origin": origin})
-    tried = (*trials()[:-1], found)
-    choice = record().choice.model_copy(update={"trial": found.number})
-    whole = record(**BARE, trials=tried, choice=choice)
-    assert f"{expected} found it." in {p.file: p.meaning for p in drawn(whole)}["history.png"]
-    lines = plots.history(whole).axes[0].lines
-    assert origin in [line.get_label() for line in lines]

@@ -13,7 +13,6 @@ from fusion_bench.report.tuning.tuning_records import (
     FrontPoint,
     ParameterInfo,
     Plateau,
-    Polish,
     TuningReport,
 )
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
@@ -90,14 +89,6 @@ def test_nested_cross_validation_is_called_an_estimate() -> None:
 def test_the_plateau_in_words(share: float, expected: str) -> None:
     assert expected in said(record(plateau=Plateau(share=share, sample=100)))
     assert "Plateau" not in said(record(plateau=None))
-
-
-def test_a_line_search_that_was_level_on_held_out_queries_says_so() -> None:
-    level = record(polish=Polish(tune=0.002, held_out=gain(0.0, -0.01, 0.01)))
-    assert "added +0.0020" in said(level)
-    assert "was level with it on the held-out ones" in said(level)
-    sure = record(polish=Polish(tune=0.002, held_out=gain(0.01, 0.005, 0.015)))
-    assert "and +0.0100 [+0.0050, +0.0150], p .012 on the held-out ones" in said(sure)
 
 
 def test_the_one_standard_error_rule_names_what_it_passed_over() -> None:

@@ -22,7 +22,7 @@ from tests.tune.problems import BLEND, problem, system
 
 DEFAULT = system({"method": "rrf_v2"}, BLEND)
 QUERIES, SHARDS = 30, 3
-SETTINGS = Settings(trials=12, batch=4, polish=False)
+SETTINGS = Settings(trials=12, batch=4)
 
 
 def whole() -> Problem:

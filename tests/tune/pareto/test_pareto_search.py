@@ -30,7 +30,6 @@ TUNING = Tuning(
     system="tuned",
     trials=12,
     sampler="random",
-    polish=False,
     folds=0,
     batch=8,
     effort=Effort(price=2.0, seconds=0.01),

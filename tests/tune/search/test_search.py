@@ -38,7 +38,7 @@ def go(
     keep: BoolArray | None = None,
     **settings: Any,  # noqa: ANN401 - as Settings takes them
 ) -> Study:
-    settings = {"trials": 24, "batch": 8, "polish": False, **settings}
+    settings = {"trials": 24, "batch": 8, **settings}
     keep = np.ones(len(RUNS.queries), dtype=bool) if keep is None else keep
     return search(one or problem(runs=RUNS), keep, Settings(**settings), log=log)
 
@@ -182,7 +182,7 @@ def test_a_search_goes_on_where_its_log_ends(tmp_path: Path) -> None:
         evaluated.extend(trials)
         return one.values(trials)
 
-    settings = Settings(trials=24, batch=8, polish=False)
+    settings = Settings(trials=24, batch=8)
     keep = np.ones(len(RUNS.queries), dtype=bool)
     again = search(one, keep, settings, log=tmp_path / "log", evaluate=counted)
     assert told(again) == told(whole)
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_with_what_was_found() -> None:
             raise KeyboardInterrupt
 
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    settings = Settings(trials=24, batch=8, polish=False)
+    settings = Settings(trials=24, batch=8)
     study = search(problem(runs=RUNS), keep, settings, on_trial=stop)
     assert study.interrupted
     whole = told(go())

@@ -31,7 +31,7 @@ from tests.tune.problems import BLEND, problem, system
 RUNS = aligned(24)
 KEEP = np.ones(24, dtype=bool)
 ONE = problem(system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"}), runs=RUNS)
-SETTINGS = Settings(trials=10, batch=4, polish=False)
+SETTINGS = Settings(trials=10, batch=4)
 ROOT = Path(__file__).parents[2]
 
 
@@ -85,10 +85,10 @@ def test_who_comes_later_takes_over_what_is_done(sqlite: str) -> None:
 def test_who_begins_and_ends_a_search_alone_can_repeat_it(tables: Path, tmp_path: Path) -> None:
     one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
     urls = [f"sqlite:///{shutil.copy(tables, tmp_path / name)}" for name in ("a", "b", "c")]
-    longer = Settings(trials=13, batch=4, polish=False)  # the sampler's first ten are random
+    longer = Settings(trials=13, batch=4)  # the sampler's first ten are random
     first, second = (shared_search(one, KEEP, longer, url) for url in urls[:2])
     assert first.trials == second.trials
-    other = shared_search(one, KEEP, Settings(trials=3, polish=False, seed=8), urls[2])
+    other = shared_search(one, KEEP, Settings(trials=3, seed=8), urls[2])
     assert other.trials[1:] != first.trials[1:3]
 
 
@@ -97,13 +97,6 @@ def test_trials_that_cannot_be_computed_count_and_do_not_come_back(sqlite: str) 
     study = shared_search(problem(ranges=weights, runs=RUNS), KEEP, SETTINGS, sqlite)
     assert len(study.trials) == 10
     assert any(trial.failed for trial in study.trials)
-
-
-def test_polish_ends_a_shared_search_too(sqlite: str) -> None:
-    one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
-    study = shared_search(one, KEEP, Settings(trials=3, batch=2), sqlite)
-    assert {t.origin for t in study.trials[3:]} == {"polish"}
-    assert [t.number for t in study.trials] == list(range(len(study.trials)))
 
 
 def test_ctrl_c_leaves_what_all_have_found(sqlite: str) -> None:
@@ -158,7 +151,7 @@ def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
 
 
 def everything() -> tuple[Problem, Study]:
-    """Conditions, a default outside the space, lines, and trials that could not be computed."""
+    """Conditions, a default outside the space, and trials that could not be computed."""
     ranges = {
         "fusion.method": {"choices": ["rrf", "weighted_score"]},
         "fusion.k": {"low": 1, "high": 9, "when": {"fusion.method": "rrf"}},
@@ -167,7 +160,7 @@ def everything() -> tuple[Problem, Study]:
         "blend.min_score": {"low": 0, "high": 0.5, "when": {"blend.method": "linear"}},
     }
     one = problem(system({"method": "rrf"}, BLEND), ranges, runs=RUNS)
-    found = search(one, KEEP, Settings(trials=12, batch=4, polish="all"))
+    found = search(one, KEEP, Settings(trials=12, batch=4))
     failed = Trial(len(found.trials), found.trials[5].params, float("nan"), "sampler")
     refused = Trial(failed.number + 1, {**one.default, "fusion.k": -5.0}, float("nan"), "sampler")
     return one, replace(found, trials=(*found.trials, failed, refused))
@@ -179,7 +172,7 @@ def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(s
     trials = optuna.load_study(study_name="all of it", storage=sqlite).get_trials()
     assert [t.user_attrs["number"] for t in trials] == [t.number for t in study.trials]
     assert [t.user_attrs["origin"] for t in trials] == [t.origin for t in study.trials]
-    assert {"default", "seed", "sampler", "searched"} <= {t.origin for t in study.trials}
+    assert {"default", "seed", "sampler"} == {t.origin for t in study.trials}
     assert trials[0].params["fusion.k"] == 60  # outside the space, and shown all the same
     assert "blend.min_score" not in trials[0].params  # not set
     for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):

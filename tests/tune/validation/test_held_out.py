@@ -17,7 +17,7 @@ from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune.search.search import Study, search
-from fusion_bench.tune.search.trial_log import Origin, Trial
+from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.validation import cross_validation as procedure
 from fusion_bench.tune.validation.cross_validation import choose, cross_validate, values_of
@@ -30,7 +30,7 @@ from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 
 ORIGIN = Provenance(created="now", source="e.yaml", source_sha256="0", versions={}, v2_enabled=True)
-TUNING = Tuning(system="tuned", trials=24, folds=3, sampler="random", polish=False)
+TUNING = Tuning(system="tuned", trials=24, folds=3, sampler="random")
 
 
 @pytest.fixture(scope="module")
@@ -149,24 +149,6 @@ def test_a_search_that_finds_nothing_keeps_the_default(base: Problem, split: Spl
     assert found.shrinkage is None
     assert found.needed is None
     assert found.importances == ()
-
-
-@pytest.mark.parametrize("origin", ["polish", "searched"])
-def test_what_a_line_found_is_compared_with_the_best_before_it(
-    base: Problem, split: Split, study: Study, origin: Origin
-) -> None:
-    params = {**study.best.params, "fusion.weights.bad": 0.0}
-    value = float(base.values([params])[0][split.tune].mean())
-    better = Trial(len(study.trials), params, max(value, study.best.value + 1e-6), origin)
-    by_mean = TUNING.model_copy(update={"choose": "best"})
-    found = reported(base, split, Study((*study.trials, better)), None, by_mean)
-    assert found.choice.trial == better.number
-    assert found.polish is not None
-    before, after = base.values([study.best.params, params])
-    assert found.polish.held_out.difference == pytest.approx(
-        (after - before)[split.held_out].mean()
-    )
-    assert reported(base, split, study, None, by_mean).polish is None
 
 
 def test_the_one_standard_error_rule_stays_near_the_default(

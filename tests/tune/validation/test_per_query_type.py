@@ -20,7 +20,7 @@ from fusion_bench.tune.validation.splits import BoolArray, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 
-TUNING = Tuning(system="tuned", trials=20, sampler="random", polish=False)
+TUNING = Tuning(system="tuned", trials=20, sampler="random")
 QUERIES = 160
 
 
