@@ -22,7 +22,8 @@ from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import findings, table
-from fusion_bench.tune.run import Walk, load, problem_on
+from fusion_bench.tune.run import Walk
+from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.util.atomic_files import move_whole
 
 ROOT = Path(__file__).parent.parent
@@ -36,8 +37,8 @@ def tuned() -> TuningReport:
         raise SystemExit("experiments/default.yaml: has no 'tune'")
     effort = Effort(price=2.0, seconds=0.004)
     tuning = experiment.tune.model_copy(update={"folds": 0, "effort": effort})
-    dataset = load(experiment, source, tuning, ATTACK)
-    problem = problem_on(experiment, source, tuning, dataset)
+    dataset = load_tuned_dataset(experiment, source, tuning, ATTACK)
+    problem = create_problem(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
         walk = Walk(problem, dataset, tuning, Path(folder))
         return walk("default", provenance(source, v2_enabled=True))

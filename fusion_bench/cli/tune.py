@@ -169,14 +169,15 @@ def _walk(
     from fusion_bench.io import find_dataset
     from fusion_bench.report.tuning.write import write
     from fusion_bench.tune.export_experiment import tuned_experiment
-    from fusion_bench.tune.run import Walk, load, problem_on
+    from fusion_bench.tune.run import Walk
+    from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 
     enabled = v2_enabled()
     with progress_bar() as progress:
         progress(f"reading {name}", 0, 1)
         path = find_dataset(name, folders, where=source.where(("dataset",)))
-        dataset = load(experiment, source, tuning, path)
-        problem = problem_on(experiment, source, tuning, dataset, v2_enabled=enabled)
+        dataset = load_tuned_dataset(experiment, source, tuning, path)
+        problem = create_problem(experiment, source, tuning, dataset, v2_enabled=enabled)
         address = how.pop("cluster")
         progress("reading" if address is None else f"{address} reads the queries", 1, 1)
         with _spread(address, problem, source.path, path, tuning, v2_enabled=enabled) as spread:

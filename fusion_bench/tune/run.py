@@ -6,16 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fusion_bench.config.models import Source
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import ALL, prepare
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Range, Tuning
-from fusion_bench.io import Dataset, load_dataset
-from fusion_bench.io.dataset import read_spec
-from fusion_bench.measures import parse_measure
+from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.tuning_records import Front
 from fusion_bench.stats.inference import Interval
@@ -25,91 +18,17 @@ from fusion_bench.tune.search.search import Study, search
 from fusion_bench.tune.search.shared_study import export, shared_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.search_space import search_space
 from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import Judge
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import BoolArray, split_queries
 
-__all__ = ["Progress", "Walk", "load", "problem_on"]
+__all__ = ["Progress", "Walk"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
 #: The record of the search on all tuning queries, and of each fold's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
-
-
-def load(experiment: Experiment, source: Source, tuning: Tuning, path: Path) -> Dataset:
-    """Check a dataset against what is tuned, and read only the lists that it needs.
-
-    Raises:
-        FusionBenchError: The system does not fit the dataset, or a file breaks a rule.
-    """
-    system = experiment.systems[tuning.system]
-    spec, _ = read_spec(path)
-    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-    for location, problem in system.problems(roles, tuple(spec.rerank)):
-        where = source.where(("systems", system.name, *location))
-        raise ConfigError(f"{where}: {problem}")
-    chosen = _chosen_rerankers(tuning)
-    priced = [(name, ("effort", "rerankers")) for name in tuning.effort.rerankers]
-    for name, place in (*chosen, *priced):
-        if name not in spec.rerank:
-            at = source.where(("tune", *place))
-            raise UnknownNameError("reranker", name, spec.rerank, where=at)
-    rerankers = system.rerankers | {name for name, _ in chosen}
-    dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
-    for name in dataset.rerankers if tuning.degraded == "refuse" else ():
-        if (reason := dataset.degradation(name)) is not None:
-            raise DataError(f"{path}: {reason}")
-    return dataset
-
-
-def _chosen_rerankers(tuning: Tuning) -> list[tuple[str, tuple[str, ...]]]:
-    """The rerank lists that a search may choose, each with the place that says so."""
-    return [
-        (str(name), ("parameters", path))
-        for path, one in (tuning.parameters or {}).items()
-        if path.endswith("blend.reranker") and isinstance(one, Range)
-        for name in one.choices
-    ]
-
-
-def problem_on(
-    experiment: Experiment,
-    source: Source,
-    tuning: Tuning,
-    dataset: Dataset,
-    *,
-    v2_enabled: bool = True,
-) -> Problem:
-    """What is tuned, on every judged query of a dataset.
-
-    Raises:
-        ConfigError: A path or range that does not fit; says where it stands.
-    """
-    system: System = experiment.systems[tuning.system]
-    if system.by_query_type is not None and tuning.by_query_type:
-        raise ConfigError(
-            f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
-            "plain system, and say 'by_query_type: true' under tune for numbers by type"
-        )
-    system = system if v2_enabled else system.without_v2()
-    task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
-    measure = task.measures[0]
-    if tuning.measure is not None:
-        measure = parse_measure(
-            tuning.measure,
-            binary_relevance=dataset.spec.binary_relevance,
-            where=source.where(("tune", "measure")),
-        )
-    rows = task.runs.rows(system.runs)
-    roles = {name: task.runs.roles[i] for name, i in zip(system.runs, rows, strict=True)}
-    try:
-        parameters = search_space(system, tuning.parameters, roles)
-    except ConfigError as error:
-        raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
-    return Problem(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,10 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.run import load, problem_on
 from fusion_bench.tune.search.search import OnTrial, Study, drive, identity
 from fusion_bench.tune.search.trial_log import Log
 from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.tune.validation.splits import split_queries
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class DatasetShard:
         tuning = experiment.tune
         if tuning is None:
             raise ConfigError(f"{self.experiment}: has no 'tune': say what to tune")
-        dataset = load(experiment, source, tuning, self.dataset)
-        problem = problem_on(experiment, source, tuning, dataset)
+        dataset = load_tuned_dataset(experiment, source, tuning, self.dataset)
+        problem = create_problem(experiment, source, tuning, dataset)
         split = split_queries(
             problem.runs, dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )

@@ -23,10 +23,10 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import Settings, Tuning
 from fusion_bench.tune.distributed.cluster import Shards, Sums, mean_of
-from fusion_bench.tune.run import load, problem_on
 from fusion_bench.tune.search.processes import Evaluate, dealt
 from fusion_bench.tune.search.search import identity
 from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import require
 
@@ -66,8 +66,8 @@ class Part:
     def __call__(self) -> Problem:
         """The problem on these queries."""
         experiment, source = read_experiment(self.experiment)
-        dataset = load(experiment, source, self.tuning, self.dataset)
-        whole = problem_on(experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled)
+        dataset = load_tuned_dataset(experiment, source, self.tuning, self.dataset)
+        whole = create_problem(experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled)
         keep = np.zeros(len(whole.runs.queries), dtype=bool)
         keep[dealt(whole, self.parts)[self.number]] = True
         part = whole.restricted(keep)

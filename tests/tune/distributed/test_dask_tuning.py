@@ -22,8 +22,9 @@ from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune.distributed import dask_tuning as spread
 from fusion_bench.tune.distributed.cluster import Shards
 from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
-from fusion_bench.tune.run import Progress, Walk, load, problem_on
+from fusion_bench.tune.run import Progress, Walk
 from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from tests.tune import made
 
 
@@ -65,9 +66,9 @@ def parts_of(root: Path) -> tuple[Problem, Part, Any]:
     tuning = experiment.tune
     assert tuning is not None
     path = root / "datasets" / "made" / "dataset.yaml"
-    dataset = load(experiment, source, tuning, path)
+    dataset = load_tuned_dataset(experiment, source, tuning, path)
     part = Part(source.path.resolve(), path.resolve(), tuning, True, 0, 1)
-    return problem_on(experiment, source, tuning, dataset), part, dataset
+    return create_problem(experiment, source, tuning, dataset), part, dataset
 
 
 def test_folds_types_and_held_out_queries_come_out_as_from_one_process(
