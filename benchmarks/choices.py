@@ -20,7 +20,7 @@ from benchmarks.tuning import asked, splits
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from fusion_bench.tune.search.search import search
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.validation.cross_validation import values_of

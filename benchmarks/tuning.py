@@ -25,7 +25,7 @@ from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import Choose, Range, Tuning
-from fusion_bench.stats.inference import Estimate, estimate
+from fusion_bench.stats.intervals import Estimate, estimate
 from fusion_bench.tune.search.search import search
 from fusion_bench.tune.space.objective import Problem
 from fusion_bench.tune.validation.cross_validation import choose

@@ -19,7 +19,7 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 
 __all__ = ["ListCheck", "check_list", "findings"]
 

@@ -19,7 +19,7 @@ from fusion_bench.evaluation.scores import described, evaluate
 from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.stats.comparison import Comparison, compare, verdict
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from fusion_bench.util.unmatched_query_ids import strangers
 
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]

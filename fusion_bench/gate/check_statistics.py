@@ -12,13 +12,9 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import ALPHA, FEW, Verdict, decide
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.inference import (
-    default_resamples,
-    estimate,
-    exact_mean,
-    holm,
-    randomisation_p,
-)
+from fusion_bench.stats.corrections import holm
+from fusion_bench.stats.intervals import estimate, exact_mean
+from fusion_bench.stats.randomization_tests import default_resamples, randomisation_p
 
 __all__ = ["Contest", "Evidence", "weigh"]
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.verdict import ALPHA, FEW
-from fusion_bench.stats.inference import draw_groups, group_codes, t_quantile
+from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.resampling import draw_groups, group_codes
 
 __all__ = ["POWER", "Powers", "powers"]
 

@@ -18,7 +18,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline
 from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
 from fusion_bench.gate.loaded_collections import Progress, load_arms, no_progress, record
-from fusion_bench.stats.inference import exact_mean
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_text
 
 __all__ = ["update"]

@@ -11,7 +11,7 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from fusion_bench.util.formatting import shown
 from fusion_bench.util.numbers import interval, number
 

@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.tables import level
-from fusion_bench.stats.inference import Estimate, estimate
+from fusion_bench.stats.intervals import Estimate, estimate
 
 __all__ = ["paired"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import ranked
-from fusion_bench.stats.inference import Estimate
+from fusion_bench.stats.intervals import Estimate
 from fusion_bench.util.formatting import counted, shown
 from fusion_bench.util.numbers import interval, number
 

@@ -13,15 +13,10 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.inference import (
-    Interval,
-    default_resamples,
-    estimate,
-    exact_mean,
-    holm,
-    randomisation_p,
-    smallest_detectable,
-)
+from fusion_bench.stats.corrections import holm
+from fusion_bench.stats.intervals import Interval, estimate, exact_mean
+from fusion_bench.stats.power import smallest_detectable
+from fusion_bench.stats.randomization_tests import default_resamples, randomisation_p
 
 __all__ = ["Comparison", "Verdict", "compare", "verdict"]
 

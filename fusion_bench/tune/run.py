@@ -11,7 +11,7 @@ from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.tuning_records import Front
-from fusion_bench.stats.inference import Interval
+from fusion_bench.stats.intervals import Interval
 from fusion_bench.tune.pareto.pareto_search import FrontFinder
 from fusion_bench.tune.search.processes import Evaluate
 from fusion_bench.tune.search.search import Study, search

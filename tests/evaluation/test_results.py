@@ -10,7 +10,7 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.evaluation.report_records import RunInfo
 from fusion_bench.evaluation.results import run_infos
 from fusion_bench.io import load_dataset
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from tests import tiny
 from tests.evaluation.test_run_experiment import collection
 from tests.tiny import DATASET, EXPERIMENT, edit

@@ -14,8 +14,8 @@ from scipy.stats import t as student
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.check_statistics import Contest, weigh
 from fusion_bench.gate.power import powers
-from fusion_bench.gate.self_test.binomial import clopper_pearson
-from fusion_bench.stats.inference import estimate, randomisation_p
+from fusion_bench.stats.intervals import clopper_pearson, estimate
+from fusion_bench.stats.randomization_tests import randomisation_p
 
 values = st.integers(-4, 4).map(lambda n: n / 4)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from fusion_bench.report.by_type import by_type
 from fusion_bench.report.markdown import render
 from fusion_bench.report.terminal import render as show
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from tests.report.cases import collection, full, fused, many, report, system
 
 BASE = (0.1, 0.2, 0.3, 0.4)

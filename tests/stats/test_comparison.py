@@ -14,12 +14,10 @@ from scipy import stats
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.comparison import Comparison, Verdict, compare, verdict
-from fusion_bench.stats.inference import (
-    estimate,
-    holm,
-    randomisation_p,
-    smallest_detectable,
-)
+from fusion_bench.stats.corrections import holm
+from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.power import smallest_detectable
+from fusion_bench.stats.randomization_tests import randomisation_p
 
 QUERIES = 60
 

@@ -18,7 +18,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.power import Powers
-from fusion_bench.gate.self_test.binomial import clopper_pearson
 from fusion_bench.gate.self_test.simulate import (
     Trial,
     holm_rows,
@@ -31,6 +30,7 @@ from fusion_bench.gate.self_test.simulate import (
     unfit,
 )
 from fusion_bench.gate.verdict import ALPHA, Verdict
+from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.util.formatting import counted
 
 __all__ = ["Finding", "SelfTest", "self_test"]

@@ -11,7 +11,10 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.power import Powers, powers
 from fusion_bench.gate.verdict import FEW, Verdict, decide
-from fusion_bench.stats.inference import draw_groups, group_codes, holm, randomisation_p, t_quantile
+from fusion_bench.stats.corrections import holm
+from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.stats.resampling import draw_groups, group_codes
 from fusion_bench.util.formatting import counted
 
 __all__ = [

@@ -29,7 +29,7 @@ from fusion_bench.rerank.simulation.simulation_result import (
     Quality,
     Study,
 )
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 
 __all__ = ["study"]
 

@@ -11,7 +11,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import described
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from fusion_bench.tune.pareto.dominance import efficient
 from fusion_bench.tune.pareto.evaluated_points import Entry
 from fusion_bench.tune.pareto.rerank_cost import Taken, Toll

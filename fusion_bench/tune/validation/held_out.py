@@ -18,7 +18,7 @@ from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import Tuning
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.stats.inference import Interval
+from fusion_bench.stats.intervals import Interval
 from fusion_bench.tune.search.search import Study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import Problem

@@ -11,7 +11,8 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.inference import Estimate, Interval, estimate, randomisation_p
+from fusion_bench.stats.intervals import Estimate, Interval, estimate
+from fusion_bench.stats.randomization_tests import randomisation_p
 
 __all__ = ["MIN_GAIN", "Gain", "TuningVerdict", "decide", "gain", "needed_queries"]
 

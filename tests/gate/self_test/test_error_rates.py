@@ -13,7 +13,8 @@ from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.self_test import simulate as trial_module
 from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
 from fusion_bench.gate.self_test.page import headline, page, picture, plain
-from fusion_bench.stats.inference import randomisation_p, t_quantile
+from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.randomization_tests import randomisation_p
 from tests.gate import cases
 from tests.tiny import edit
 

@@ -13,7 +13,7 @@ import pytest
 
 from fusion_bench.experiment.tune_settings import Declared, Effort, FrontSearch, Tuning
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
-from fusion_bench.stats.inference import estimate
+from fusion_bench.stats.intervals import estimate
 from fusion_bench.tune.pareto import multi_objective as trade
 from fusion_bench.tune.pareto.pareto_search import FrontFinder, pool
 from fusion_bench.tune.pareto.rerank_depths import at_depth

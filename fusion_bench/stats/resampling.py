@@ -1,0 +1,74 @@
+"""Groups of queries, and the random draws from them.
+
+Queries of one group (the same topic asked twice) say nearly the same thing, so intervals and sign
+flips go by group; without groups each query is its own. How groups are labelled changes nothing.
+
+Random numbers are the raw words of PCG64, whose stream numpy promises never to change; the methods
+of its Generator carry no such promise. A seed therefore means the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError, DataError
+
+__all__ = ["check_values", "draw_groups", "group_codes", "word_blocks"]
+
+#: Resamples are drawn in blocks of about this size: bounded memory, and it stays in the cache.
+BLOCK_BYTES = 1 << 22
+
+
+def group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
+    """Codes 0 … G−1 in order of first appearance (so labels mean nothing), and G."""
+    if groups is None:
+        return np.arange(queries, dtype=np.int64), queries
+    if groups.shape != (queries,):
+        raise ConfigError(
+            f"groups: need one code per query, shape ({queries},), not {groups.shape}"
+        )
+    labels, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[np.argsort(first)] = np.arange(len(labels))
+    return places[inverse], len(labels)
+
+
+def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """Groups drawn with replacement, in blocks of shape (b, G): whole resamples, one a row.
+
+    Args:
+        count: G; each of 0 … G−1 is as likely, to within G/2^32.
+        resamples: Rows over all blocks.
+        seed: Of the draws; the blocks' size changes nothing.
+    """
+    for words in word_blocks(seed, resamples, -(-count // 2), row_bytes=24 * count):
+        halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)
+        yield (halves * count) >> 32
+
+
+def word_blocks(
+    seed: int, rows: int, width: int, *, row_bytes: int
+) -> Iterator[NDArray[np.uint64]]:
+    """Random words of shape (block, width), ``rows`` in all; no block's size changes a word."""
+    if seed < 0:
+        raise ConfigError(f"seed: must be 0 or more, not {seed}")
+    source = np.random.PCG64(seed)
+    step = max(1, BLOCK_BYTES // row_bytes)
+    for start in range(0, rows, step):
+        block = min(step, rows - start)
+        yield source.random_raw(block * width).reshape(block, width)
+
+
+def check_values(values: FloatArray, *, dimensions: int) -> None:
+    """Refuse values of another shape, none at all, and any that is not finite."""
+    if values.ndim != dimensions:
+        raise ConfigError(f"values: need {dimensions} dimension(s), not shape {values.shape}")
+    if not values.shape[-1]:
+        raise DataError("values: a mean needs at least one query, and there is none")
+    if not np.isfinite(values).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise DataError(f"values{list(place)}: must be finite, not {values[place]}")

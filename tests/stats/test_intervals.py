@@ -1,0 +1,145 @@
+"""Means and intervals against slow and obvious versions of themselves, and scipy."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.intervals import Estimate, Interval, estimate, exact_mean
+from fusion_bench.stats.randomization_tests import (
+    randomisation_p,
+)
+from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
+
+
+@pytest.mark.parametrize("queries", [2, 3, 10, 500])
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_estimate_is_the_paired_t_interval(queries: int, alpha: float) -> None:
+    a, b = normal(queries, seed=1), normal(queries, seed=2)
+    found = estimate(a - b, alpha=alpha)
+    expected = stats.ttest_rel(a, b).confidence_interval(1 - alpha)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert found.mean == pytest.approx(np.mean(a - b), rel=1e-12)
+    assert found.sd == pytest.approx(np.std(a - b, ddof=1), rel=1e-12)
+    assert found.standard_error == pytest.approx(stats.sem(a - b), rel=1e-12)
+    assert (found.queries, found.groups) == (queries, queries)
+
+
+def test_one_query_per_group_is_the_plain_estimate() -> None:
+    values = normal(40)
+    labels = np.random.default_rng(3).permutation(1000)[:40]
+    assert estimate(values, labels) == estimate(values)
+    assert estimate(values, labels, interval="bootstrap") == estimate(values, interval="bootstrap")
+
+
+def test_estimate_by_group_is_the_formula() -> None:
+    values, groups = normal(12), np.array([5, 5, 5, 2, 2, 9, 9, 9, 9, 9, 7, 5])
+    found = estimate(values, groups)
+    mean = sum(values) / 12
+    spread = 0.0
+    for group in (5, 2, 9, 7):
+        members = [v for v, g in zip(values, groups, strict=True) if g == group]
+        spread += (sum(members) - len(members) * mean) ** 2
+    error = math.sqrt(4 / 3 * spread) / 12
+    reach = stats.t.ppf(0.975, 3) * error
+    assert found.mean == pytest.approx(mean)
+    assert found.standard_error == pytest.approx(error)
+    assert (found.low, found.high) == pytest.approx((mean - reach, mean + reach))
+    assert (found.queries, found.groups) == (12, 4)
+
+
+@pytest.mark.parametrize("interval", ["t", "bootstrap"])
+def test_labels_of_groups_mean_nothing(interval: Interval) -> None:
+    values, groups = normal(30), np.arange(30) % 7
+    other = np.array([40, -3, 8, 100, 0, 2, 1])[groups]
+    first = estimate(values, groups, interval=interval)
+    assert estimate(values, other, interval=interval) == first
+    p = randomisation_p(values[None], groups, resamples=500)
+    assert randomisation_p(values[None], other, resamples=500) == p
+
+
+def test_interval_by_group_covers_where_the_naive_one_does_not() -> None:
+    rows, groups = clustered(1500, 25, 4, seed=10)
+    by_group = [estimate(row, groups) for row in rows]
+    naive = [estimate(row) for row in rows]
+    covered = sum(e.low <= 0 <= e.high for e in by_group)
+    low, high = binomial_bounds(covered, len(rows))
+    assert low <= 0.95 <= high
+    assert sum(e.low <= 0 <= e.high for e in naive) < 0.8 * len(rows)
+
+
+def test_bootstrap_is_roughly_scipys() -> None:
+    values = np.random.default_rng(4).gamma(1.0, size=60)
+    found = estimate(values, interval="bootstrap", seed=1)
+    reference = stats.bootstrap(
+        (values,), np.mean, n_resamples=10_000, method="percentile", rng=5
+    ).confidence_interval
+    width = reference.high - reference.low
+    assert found.low == pytest.approx(reference.low, abs=0.03 * width)
+    assert found.high == pytest.approx(reference.high, abs=0.03 * width)
+    plain = estimate(values)
+    assert (found.mean, found.standard_error) == (plain.mean, plain.standard_error)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_bootstrap_resamples_whole_groups(uneven: bool) -> None:
+    sizes = np.arange(1, 31) if uneven else np.full(30, 5)
+    groups = np.repeat(np.arange(30), sizes)
+    values = normal(30, seed=20)[groups] + 0.3 * normal(len(groups), seed=21)
+    members = [values[groups == group] for group in range(30)]
+    random = np.random.default_rng(22)
+    means = [
+        np.concatenate([members[g] for g in random.integers(30, size=30)]).mean()
+        for _ in range(4000)
+    ]
+    low, high = np.quantile(means, [0.025, 0.975])
+    found = estimate(values, groups, interval="bootstrap")
+    assert found.low == pytest.approx(low, abs=0.05 * (high - low))
+    assert found.high == pytest.approx(high, abs=0.05 * (high - low))
+
+
+def test_bootstrap_is_fixed_by_its_seed() -> None:
+    values = normal(33)
+    first = estimate(values, interval="bootstrap", seed=7)
+    assert estimate(values, interval="bootstrap", seed=8).low != first.low
+    again = estimate(values, interval="bootstrap", seed=7)
+    assert (again.low, again.high) == pytest.approx((first.low, first.high), rel=1e-12)
+
+
+@pytest.mark.parametrize("interval", ["t", "bootstrap"])
+def test_one_query_or_group_is_never_certain(interval: Interval) -> None:
+    one = estimate(np.array([0.3]), interval=interval)
+    assert one.mean == 0.3
+    assert all(map(math.isnan, (one.low, one.high, one.sd, one.standard_error)))
+    group = estimate(np.array([0.3, 0.5]), np.array([4, 4]), interval=interval)
+    assert (group.queries, group.groups) == (2, 1)
+    assert group.sd == pytest.approx(math.sqrt(0.02))
+    assert all(map(math.isnan, (group.low, group.high, group.standard_error)))
+
+
+@pytest.mark.parametrize("interval", ["t", "bootstrap"])
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_constant_values_have_no_spread_to_the_last_bit(
+    interval: Interval, constant: float, grouped: bool
+) -> None:
+    groups = np.array([0, 0, 0, 1, 1, 2, 2]) if grouped else None
+    found = estimate(np.full(7, constant), groups, interval=interval)
+    assert found == Estimate(constant, constant, constant, 0.0, 0.0, 7, 3 if grouped else 7)
+
+
+@settings(deadline=None)
+@given(arrays(np.float64, st.integers(1, 30), elements=GRADES), st.randoms())
+def test_exact_mean_ignores_the_order(values: FloatArray, random: Random) -> None:
+    shuffled = values.tolist()
+    random.shuffle(shuffled)
+    assert exact_mean(np.array(shuffled)) == exact_mean(values)
+    assert exact_mean(values) == pytest.approx(float(np.mean(values)), abs=1e-15)

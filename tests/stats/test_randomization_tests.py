@@ -1,0 +1,138 @@
+"""The randomisation test against an obvious loop, exact enumeration and its own level."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.randomization_tests import (
+    FIXED_POINT_BITS,
+    TIE_TOLERANCE,
+    default_resamples,
+    fixed_point,
+    randomisation_p,
+)
+from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
+
+
+def loop_p(row: FloatArray, codes: list[int], resamples: int, seed: int) -> Fraction:
+    """The definition, one resample at a time, in rational arithmetic, from the same bits."""
+    sums: dict[int, Fraction] = {}
+    for value, code in zip(row.tolist(), codes, strict=True):
+        sums[code] = sums.get(code, Fraction(0)) + Fraction(value)
+    source = np.random.PCG64(seed)
+    observed = abs(sum(sums.values(), Fraction(0)))
+    threshold = observed - Fraction(1e-12) * sum(abs(Fraction(v)) for v in row.tolist())
+    reached = 0
+    for _ in range(resamples):
+        words = [int(source.random_raw()) for _ in range(-(-len(sums) // 64))]
+        bits = itertools.chain.from_iterable(((word >> i) & 1 for i in range(64)) for word in words)
+        flipped: Fraction = sum(
+            (s if bit else -s for s, bit in zip(sums.values(), bits, strict=False)), Fraction(0)
+        )
+        reached += abs(flipped) >= threshold
+    return Fraction(1 + reached, resamples + 1)
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_p_is_the_obvious_loop_in_exact_arithmetic(data: st.DataObject) -> None:
+    queries = data.draw(st.integers(1, 70))
+    rows = data.draw(arrays(np.float64, (2, queries), elements=GRADES))
+    codes = data.draw(st.lists(st.integers(0, 69), min_size=queries, max_size=queries))
+    seed = data.draw(st.integers(0, 2**32))
+    found = randomisation_p(rows, np.array(codes), resamples=60, seed=seed)
+    assert found.tolist() == [float(loop_p(row, codes, 60, seed)) for row in rows]
+
+
+@pytest.mark.parametrize("queries", [3, 8, 12])
+def test_p_agrees_with_every_sign_vector(queries: int) -> None:
+    row = np.round(normal(queries, seed=queries) + 0.4, 1)  # a grid: many sums tie
+    exact = float(
+        stats.permutation_test(
+            (row,), np.sum, permutation_type="samples", n_resamples=2**queries
+        ).pvalue
+    )
+    found = randomisation_p(row[None], resamples=200_000)[0]
+    assert found == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 200_000) + 1e-5)
+
+
+def test_equal_sums_of_unequal_terms_tie() -> None:
+    # ±0.1 ±0.2 ∓0.3: 0.1 + 0.2 is not 0.3 in float64, yet all of these sums are 0 or 0.6 or …
+    found = randomisation_p(np.array([[0.1, 0.2, -0.3]]), resamples=1000)
+    assert found[0] == 1.0
+    scaled = np.array([[0.1, 0.2, 0.3, 0.4, -0.5]])
+    assert randomisation_p(scaled, resamples=999) == randomisation_p(10 * scaled, resamples=999)
+
+
+def test_sums_are_whole_units_and_the_slack_covers_their_rounding() -> None:
+    rows, groups = normal(2, 9000) / 3, np.arange(9000) // 2
+    units, slack = fixed_point(rows, groups, 4500)
+    assert (units == np.rint(units)).all()
+    assert (np.abs(units).sum(axis=0) < 2.0**51).all()  # twice that is still exact in float64
+    for column, row in enumerate(rows):
+        size = sum(abs(Fraction(v)) for v in row.tolist())
+        unit = Fraction(2) ** (math.frexp(float(size))[1] - FIXED_POINT_BITS)
+        share = Fraction(TIE_TOLERANCE) * size / unit
+        assert share + 4500 <= slack[column] <= share + 4501
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 1e-300, 1e-9, 1.0, 1e200])
+def test_scale_of_the_values_changes_no_p(scale: float) -> None:
+    row = normal(1, 20)
+    assert randomisation_p(row * scale, resamples=500) == randomisation_p(row, resamples=500)
+
+
+def test_p_depends_on_no_other_row() -> None:
+    rows = normal(6, 130) + 0.1
+    whole = randomisation_p(rows, resamples=1234, seed=5)
+    order = [3, 1, 5, 0, 4, 2]
+    assert randomisation_p(rows[order], resamples=1234, seed=5).tolist() == whole[order].tolist()
+    assert randomisation_p(rows[2:3], resamples=1234, seed=5)[0] == whole[2]
+    assert randomisation_p(-rows, resamples=1234, seed=5).tolist() == whole.tolist()
+    assert randomisation_p(rows, resamples=1234, seed=6).tolist() != whole.tolist()
+
+
+def test_p_of_a_seed_never_changes() -> None:
+    """Raw PCG64 words and integer sums: these are the same on every machine and every version."""
+    rows = (np.arange(30).reshape(2, 15) * 7 % 11 - 4) / 8
+    counts = randomisation_p(rows, resamples=10_000, seed=7) * 10_001
+    assert np.rint(counts).tolist() == [3167, 2088]
+
+
+def test_p_is_never_0_and_is_1_without_a_difference() -> None:
+    rows = np.array([np.ones(60), np.zeros(60)])
+    assert randomisation_p(rows, resamples=10_000).tolist() == [1 / 10_001, 1.0]
+    assert randomisation_p(np.ones((1, 5)), np.zeros(5, dtype=np.int64), resamples=99)[0] == 1.0
+
+
+def test_default_resamples_grow_with_the_family() -> None:
+    assert [default_resamples(c) for c in (0, 1, 50, 51)] == [10_000, 10_000, 10_000, 10_200]
+    row = np.ones((51, 30))
+    assert randomisation_p(row)[0] == pytest.approx(1 / 10_201, rel=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_the_test_holds_its_level(alpha: float) -> None:
+    skewed = np.random.default_rng(8).choice([-1.0, 1.0], (4000, 50)) * np.abs(normal(4000, 50))
+    rejected = int((randomisation_p(skewed, resamples=2000, seed=3) <= alpha).sum())
+    low, high = binomial_bounds(rejected, len(skewed))
+    assert low <= alpha <= high
+
+
+def test_flipping_groups_holds_the_level_where_flipping_queries_does_not() -> None:
+    rows, groups = clustered(3000, 30, 4, seed=30)
+    by_group = int((randomisation_p(rows, groups, resamples=2000) <= 0.05).sum())
+    low, high = binomial_bounds(by_group, len(rows))
+    assert low <= 0.05 <= high
+    naive = int((randomisation_p(rows, resamples=2000) <= 0.05).sum())
+    assert naive > 0.2 * len(rows)
