@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -11,9 +11,11 @@ import numpy as np
 
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import Task, prepare
 from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import baseline as model
 from fusion_bench.io import Dataset, find_dataset, load_dataset
@@ -23,11 +25,14 @@ from fusion_bench.measures import Measure, parse_measure
 __all__ = [
     "Arms",
     "Progress",
+    "candidate_of",
     "facts",
     "load_arms",
     "no_progress",
+    "policy_of",
     "record",
     "silent_lists",
+    "unsound",
     "values_of",
 ]
 
@@ -208,3 +213,42 @@ def silent_lists(arms: Arms, system: System) -> list[str]:
         if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
     ]
     return silent
+
+
+def policy_of(experiment: Experiment, source: Source) -> GatePolicy:
+    """The experiment's policy.
+
+    Raises:
+        ConfigError: It has none.
+    """
+    if experiment.gate is None:
+        raise ConfigError(
+            f"{source.path}: no 'gate' key, so nothing says what may not fall: add, for example, "
+            "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
+        )
+    return experiment.gate
+
+
+def candidate_of(experiment: Experiment, source: Source, *, v2_enabled: bool = True) -> System:
+    """The system that is guarded, as it runs.
+
+    Raises:
+        ConfigError: The experiment has several and does not say which.
+    """
+    system = experiment.gated_system
+    if system is None:
+        raise ConfigError(
+            f"{source.where(('gate',))}: several systems, and nothing says which one is guarded: "
+            f"name it under gate.system ({', '.join(experiment.systems)})"
+        )
+    return system if v2_enabled else system.without_v2()
+
+
+def unsound(arms: Arms, candidate: System, policy: GatePolicy) -> Iterator[str]:
+    """Arms that would be certified although they never ran as they are called."""
+    for name in candidate.rerankers if policy.degraded == "refuse" else ():
+        reason = arms.task.dataset.degradation(name)
+        if reason is not None:
+            yield f"{arms.name}: {reason}"
+    for what in silent_lists(arms, candidate):
+        yield f"{arms.name}: {what} says nothing about any evaluated query: the arm never ran"

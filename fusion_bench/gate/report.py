@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.gate.power_check import needed, wish
 from fusion_bench.gate.result import (
     Bound,
     CheckResult,
@@ -13,7 +14,6 @@ from fusion_bench.gate.result import (
     LostDocument,
     LostQuery,
 )
-from fusion_bench.gate.underpowered import needed, wish
 from fusion_bench.report.markdown import escape
 from fusion_bench.util.formatting import counted, shown
 from fusion_bench.util.numbers import number

@@ -14,17 +14,19 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
-from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
 from fusion_bench.gate.check_statistics import weigh
 from fusion_bench.gate.checks import contests, golden, guards
 from fusion_bench.gate.comparability import differences, irreproducible
 from fusion_bench.gate.loaded_collections import (
     Arms,
     Progress,
+    candidate_of,
     facts,
     load_arms,
     no_progress,
+    policy_of,
     record,
+    unsound,
 )
 from fusion_bench.gate.regressions import worst_queries
 from fusion_bench.gate.result import Bound, CheckResult, GateResult

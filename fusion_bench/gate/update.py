@@ -16,8 +16,15 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline
-from fusion_bench.gate.candidate import candidate_of, policy_of, unsound
-from fusion_bench.gate.loaded_collections import Progress, load_arms, no_progress, record
+from fusion_bench.gate.loaded_collections import (
+    Progress,
+    candidate_of,
+    load_arms,
+    no_progress,
+    policy_of,
+    record,
+    unsound,
+)
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_text
 

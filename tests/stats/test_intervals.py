@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import comb
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.intervals import Estimate, Interval, estimate, exact_mean
+from fusion_bench.stats.intervals import Estimate, Interval, clopper_pearson, estimate, exact_mean
 from fusion_bench.stats.randomization_tests import (
     randomisation_p,
 )
@@ -143,3 +144,20 @@ def test_exact_mean_ignores_the_order(values: FloatArray, random: Random) -> Non
     random.shuffle(shuffled)
     assert exact_mean(np.array(shuffled)) == exact_mean(values)
     assert exact_mean(values) == pytest.approx(float(np.mean(values)), abs=1e-15)
+
+
+@pytest.mark.parametrize(("count", "runs"), [(0, 20), (1, 20), (7, 20), (20, 20)])
+def test_clopper_pearson_by_its_definition(count: int, runs: int) -> None:
+    low, high = clopper_pearson(count, runs, 0.9)
+
+    def tail(p: float, counts: range) -> float:
+        return sum(comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in counts)
+
+    if count:
+        assert tail(low, range(count, runs + 1)) == pytest.approx(0.05)
+    else:
+        assert low == 0
+    if count < runs:
+        assert tail(high, range(count + 1)) == pytest.approx(0.05)
+    else:
+        assert high == 1

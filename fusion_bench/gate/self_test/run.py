@@ -9,10 +9,16 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.candidate import candidate_of, policy_of
 from fusion_bench.gate.check_statistics import Contest
 from fusion_bench.gate.checks import contests
-from fusion_bench.gate.loaded_collections import Progress, load_arms, no_progress, record
+from fusion_bench.gate.loaded_collections import (
+    Progress,
+    candidate_of,
+    load_arms,
+    no_progress,
+    policy_of,
+    record,
+)
 from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
 
 __all__ = ["duel", "partner", "tryout"]

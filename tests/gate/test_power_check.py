@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.check_statistics import Contest, weigh
-from fusion_bench.gate.power_check import foresee
+from fusion_bench.gate.power_check import foresee, wish
 from fusion_bench.gate.result import CheckResult
-from fusion_bench.gate.underpowered import wish
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, read
 from tests.tiny import edit
