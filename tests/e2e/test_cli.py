@@ -465,7 +465,7 @@ def test_help_imports_nothing_heavy(root: Path) -> None:
     found = loaded("--help", cwd=root)
     assert not found & {"numpy", "pydantic", "rich", "yaml", "pandas"}
     parts = {name.split(".")[1] for name in found if name.startswith("fusion_bench.")}
-    assert parts == {"cli", "errors", "switches", "text"}  # nothing else: `make bench` times it
+    assert parts == {"cli", "errors", "util"}  # nothing else: `make bench` times it
 
 
 def test_eval_imports_only_what_it_needs(root: Path) -> None:

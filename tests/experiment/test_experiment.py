@@ -11,7 +11,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 SYSTEMS = {"one": {"runs": ["a"]}}
 
 
