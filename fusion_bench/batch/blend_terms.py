@@ -8,18 +8,22 @@ term says by how much it may be off.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import Tops
-from fusion_bench.blend import Mixture, fixed_scale
+from fusion_bench.blend import Mixture, RerankBlend, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import Compiled
 
-__all__ = ["Heads", "heads_of", "rerank_term", "retrieval_term"]
+__all__ = ["BlendFormula", "FinalScores", "Heads", "heads_of", "rerank_term", "retrieval_term"]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,7 @@ class Heads:
 
     Attributes:
         rows: (m,): which lists.
+        queries: (m,): which queries.
         candidates: (m, D): padding repeats a document of the list.
         valid: (m, D): what is not padding.
         fused: (m, D): scores as the fusion reports them.
@@ -35,10 +40,119 @@ class Heads:
     """
 
     rows: IntArray
+    queries: IntArray
     candidates: IntArray
-    valid: NDArray[np.bool_]
+    valid: BoolArray
     fused: FloatArray
     error: FloatArray
+
+
+class FinalScores(NamedTuple):
+    """The first documents of some lists with their final scores.
+
+    Attributes:
+        heads: The documents.
+        scored: (m, D): which have a rerank score.
+        kept: (m, D): which are not dropped.
+        final: (m, D): final scores; −∞ where a document is dropped or has no rerank score.
+        error: (m, 1): by how much these may be off; 0 = exact.
+        doubt: (m,): lists in which it is not certain what is dropped.
+    """
+
+    heads: Heads
+    scored: BoolArray
+    kept: BoolArray
+    final: FloatArray
+    error: FloatArray
+    doubt: BoolArray
+
+    def unscored_places(self, row: IntArray, slot: IntArray) -> IntArray:
+        """(k,): documents without a score keep their fused order, under all that have one."""
+        bare = self.kept & ~self.scored
+        return np.asarray(
+            (self.kept & self.scored).sum(axis=1)[row] + np.cumsum(bare, axis=1)[row, slot]
+        )
+
+    def compared(self, row: IntArray, slot: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """(k,) how many are certainly above each document, and pairs of it and one that is near.
+
+        Final scores that differ by more than both their errors and the twelfth digit of one of
+        them have keys in the same order; the rounding of rough ones is within their error.
+        """
+        theirs = self.final[row]
+        own = self.final[row, slot][:, None]
+        margin = 2 * self.error[row] + np.abs(own) * KEY_STEP
+        above = theirs > own + margin
+        near = (theirs >= own - margin) & ~above
+        crowded = np.flatnonzero(near.sum(axis=1) > 1)
+        place, other = np.nonzero(near[crowded])
+        pair = crowded[place]
+        others = other != slot[pair]
+        return above.sum(axis=1), pair[others], other[others]
+
+
+@dataclass(frozen=True, eq=False)
+class BlendFormula:
+    """What one blend makes of the first documents of a list.
+
+    Attributes:
+        runs: The view.
+        blend: The blend.
+        mixture: What its final scores are made of.
+        space: Score space of its rerank list.
+        min_relevance: As a system has it.
+        greatest: (Q,): no fused score can be greater; None = not needed.
+    """
+
+    runs: AlignedRuns
+    blend: RerankBlend
+    mixture: Mixture
+    space: ScoreSpace
+    min_relevance: float | None
+    greatest: FloatArray | None
+
+    @property
+    def row(self) -> int:
+        """Row of the rerank list."""
+        return self.runs.rerankers.index(self.blend.reranker)
+
+    def has_few(self, sizes: IntArray) -> BoolArray:
+        """(n,): which lists of these sizes are too short to be reranked."""
+        return np.asarray((sizes <= self.blend.skip_limit) & (not self.blend.always_rerank))
+
+    def final_scores(self, heads: Heads) -> FinalScores:
+        """The final scores of these documents."""
+        unit = rerank_term(self.runs, self.row, self.space, heads)
+        scored = ~np.isnan(unit)
+        if self.blend.missing == "zero":
+            unit[heads.valid & ~scored] = 0.0
+            scored = heads.valid
+        final, error = self._mix(heads, unit)
+        kept = heads.valid.copy()
+        if self.blend.min_score is not None:
+            kept &= ~(scored & (unit < self.blend.min_score))
+        doubt = np.zeros(len(unit), dtype=bool)
+        if self.min_relevance is not None:
+            shown = np.where(scored, final, heads.fused)
+            off = np.where(scored, error, heads.error)
+            kept &= ~(shown < self.min_relevance)
+            near = (np.abs(shown - self.min_relevance) <= off) & (off > 0)
+            doubt[(near & heads.valid).any(axis=1)] = True
+        return FinalScores(
+            heads, scored, kept, np.where(kept & scored, final, -np.inf), error, doubt
+        )
+
+    def _mix(self, heads: Heads, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(m, D) final scores, and (m, 1) by how much they may be off."""
+        if self.mixture.retrieval is None:
+            return unit, np.zeros((len(unit), 1))
+        depth = unit.shape[1]
+        share, rerank_share = self.mixture.shares[:depth], self.mixture.rerank_shares[:depth]
+        greatest = None if self.greatest is None else self.greatest[heads.queries][:, None]
+        term, off = retrieval_term(self.mixture, heads, greatest)
+        final = rerank_share * unit
+        final += share * term
+        return final, off * share.max(initial=0)
 
 
 def heads_of(
@@ -54,7 +168,8 @@ def heads_of(
     else:
         fused, error = tops.rough(rows, depth)
     valid = np.arange(candidates.shape[1]) < sizes
-    return Heads(rows, candidates, valid, np.minimum(fused, trial.ceiling), error)
+    queries = tops.lists.queries[rows]
+    return Heads(rows, queries, candidates, valid, np.minimum(fused, trial.ceiling), error)
 
 
 def rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: Heads) -> FloatArray:

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.blend_counting import Blending, kept_places, lacks_scores, unscored_by_query
-from fusion_bench.batch.relevant_ranks import Refusal, values
-from fusion_bench.batch.sorting import Which, refusal
+from fusion_bench.batch.blend_counting import Blending, kept_places, lacks_scores
+from fusion_bench.batch.relevant_ranks import Unsupported, values
+from fusion_bench.batch.sorting import Which
+from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
 from fusion_bench.batch.top_k import Tops, all_tops
-from fusion_bench.blend import Blend, Mixture, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import Compiled, Fusion
 from fusion_bench.measures import Measure
 
-__all__ = ["Asked", "Counted", "evaluate_blends"]
+__all__ = ["Counted", "evaluate_blends"]
 
 #: Fusions whose lists are sorted block by block together; bounds their memory.
 MOST_FUSIONS: Final = 8
-
-
-class Asked(NamedTuple):
-    """A plain system without its sources.
-
-    Attributes:
-        fusion: How it fuses.
-        blend: Its blend; None = none.
-        min_relevance: As a system has it.
-        top_k: As a system has it.
-    """
-
-    fusion: Fusion
-    blend: Blend | None = None
-    min_relevance: float | None = None
-    top_k: int | None = None
 
 
 class Counted(NamedTuple):
@@ -54,44 +36,34 @@ class Counted(NamedTuple):
     left: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """How one system goes through: what to fuse, how deep, and what to blend."""
-
-    trial: Compiled
-    which: Which
-    depth: int
-    mixture: Mixture | None
-
-
 def evaluate_blends(
-    asked: Sequence[Asked],
+    asked: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
-) -> tuple[Counted | Refusal, ...]:
+) -> tuple[Counted | Unsupported, ...]:
     """Evaluate systems of one view whose measures can be counted; those of one fusion share lists.
 
     Arguments and result as for :func:`fusion_bench.batch.evaluate`, which asks for them.
     """
-    found: list[Counted | Refusal] = [Refusal("")] * len(asked)
-    groups: dict[tuple[Which, str], list[tuple[int, _Plan]]] = {}
+    found: list[Counted | Unsupported] = [Unsupported("")] * len(asked)
+    groups: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
     for number, one in enumerate(asked):
-        plan = _plan(one, runs, spaces)
-        if isinstance(plan, Refusal):
+        plan = plan_system(one, runs, spaces)
+        if isinstance(plan, Unsupported):
             found[number] = plan
         else:
             key = f"{type(one.fusion).__name__} {one.fusion.model_dump_json()}"
             groups.setdefault((plan.which, key), []).append((number, plan))
     for members, tops in _with_tops(runs, groups):
         for number, plan in members:
-            found[number] = _counted(asked[number], plan, runs, tops, measures, spaces)
+            found[number] = _counted(asked[number], plan, runs, tops, measures)
     return tuple(found)
 
 
 def _with_tops(
-    runs: AlignedRuns, groups: Mapping[tuple[Which, str], list[tuple[int, _Plan]]]
-) -> Iterator[tuple[list[tuple[int, _Plan]], Tops]]:
+    runs: AlignedRuns, groups: Mapping[tuple[Which, str], list[tuple[int, SystemPlan]]]
+) -> Iterator[tuple[list[tuple[int, SystemPlan]], Tops]]:
     """Systems of one fusion with its lists, a few fusions at a time."""
     kinds: tuple[Which, Which] = ("relevant", "all")
     for which in kinds:
@@ -99,58 +71,19 @@ def _with_tops(
         for start in range(0, len(mine), MOST_FUSIONS):
             some = mine[start : start + MOST_FUSIONS]
             depth = max(plan.depth for members in some for _, plan in members)
-            trials = [members[0][1].trial for members in some]
+            trials = [members[0][1].fusion for members in some]
             yield from zip(some, all_tops(runs, which, trials, depth), strict=True)
 
 
-def _plan(one: Asked, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> _Plan | Refusal:
-    trial = one.fusion.compiled(runs)
-    if trial is None:
-        return Refusal(f"{one.fusion.method} has no form that can be counted")
-    reason = refusal(runs, trial)
-    if reason is not None:
-        return Refusal(reason)
-    if one.blend is None:
-        return _Plan(trial, "relevant", 0, None)
-    if not isinstance(one.blend, RerankBlend):
-        return Refusal(f"{one.blend.method} has no form that can be counted")
-    return _rerank_plan(one.blend, trial, one.fusion, runs, spaces)
-
-
-def _rerank_plan(
-    blend: RerankBlend,
-    trial: Compiled,
-    fusion: Fusion,
-    runs: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
-) -> _Plan | Refusal:
-    depth = min(blend.depth, int(np.diff(runs.offsets).max(initial=0)))
-    mixture = blend.compiled(depth)
-    if mixture is None:
-        return Refusal(f"{blend.method} has no form that can be counted")
-    if blend.reranker not in runs.rerankers or blend.reranker not in spaces:
-        return Refusal(f"no rerank list {blend.reranker!r} with a score space")
-    if mixture.retrieval == "fused_max_possible":
-        greatest = fusion.max_possible(runs)[np.diff(runs.offsets) > 0]
-        if (greatest <= 0).any():
-            return Refusal("a greatest possible score that is not above 0")
-    which: Which = "relevant"
-    if blend.missing == "error":
-        unscored = unscored_by_query(runs, runs.rerankers.index(blend.reranker))
-        which = "all" if unscored.any() else which
-    return _Plan(trial, which, depth, mixture)
-
-
 def _counted(
-    one: Asked,
-    plan: _Plan,
+    one: SystemSpec,
+    plan: SystemPlan,
     runs: AlignedRuns,
     tops: Tops,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
-) -> Counted | Refusal:
-    placed = _placed(one, plan, runs, tops, spaces)
-    if isinstance(placed, Refusal):
+) -> Counted | Unsupported:
+    placed = _placed(one, plan, runs, tops)
+    if isinstance(placed, Unsupported):
         return placed
     places, open_ = placed
     by_storage = np.empty_like(places)
@@ -161,36 +94,24 @@ def _counted(
 
 
 def _placed(
-    one: Asked, plan: _Plan, runs: AlignedRuns, tops: Tops, spaces: Mapping[str, ScoreSpace]
-) -> tuple[IntArray, NDArray[np.bool_]] | Refusal:
+    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: Tops
+) -> tuple[IntArray, NDArray[np.bool_]] | Unsupported:
     """(R,) place of each relevant document, by list, and (n,) lists that stay open."""
-    if plan.mixture is None or not isinstance(one.blend, RerankBlend):
+    if plan.formula is None:
         return _cut_off(one, plan, runs, tops)
-    greatest = None
-    if plan.mixture.retrieval == "fused_max_possible":
-        greatest = one.fusion.max_possible(runs)
-    blending = Blending(
-        runs,
-        plan.trial,
-        tops,
-        one.blend,
-        plan.mixture,
-        spaces[one.blend.reranker],
-        one.min_relevance,
-        greatest,
-    )
-    if one.blend.missing == "error" and lacks_scores(blending):
-        return Refusal("documents without a rerank score")
+    blending = Blending(plan.formula, plan.fusion, tops)
+    if plan.formula.blend.missing == "error" and lacks_scores(blending):
+        return Unsupported("documents without a rerank score")
     return blending.places()
 
 
 def _cut_off(
-    one: Asked, plan: _Plan, runs: AlignedRuns, tops: Tops
+    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: Tops
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Fused places, but 0 where the score is below ``min_relevance``."""
     left = np.zeros(len(tops.lists.queries), dtype=bool)
     if one.min_relevance is None:
         return tops.places, left
-    kept = kept_places(runs, plan.trial, tops.lists.member, one.min_relevance)
+    kept = kept_places(runs, plan.fusion, tops.lists.member, one.min_relevance)
     left[tops.lists.owner[kept < 0]] = True
     return np.where(kept == 0, 0, tops.places), left

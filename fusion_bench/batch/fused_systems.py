@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.batch.blended_systems import Asked, Counted, evaluate_blends
+from fusion_bench.batch.blended_systems import Counted, evaluate_blends
 from fusion_bench.batch.counting import Counter
-from fusion_bench.batch.relevant_ranks import Refusal, deepest, values, why_not
+from fusion_bench.batch.relevant_ranks import Unsupported, deepest, unsupported_reason, values
 from fusion_bench.batch.scoring import RankScorer
+from fusion_bench.batch.system_plans import SystemSpec
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
@@ -20,11 +21,11 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    asked: Sequence[Asked],
+    asked: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace] | None = None,
-) -> tuple[Counted | Refusal, ...]:
+) -> tuple[Counted | Unsupported, ...]:
     """Evaluate systems of one view; the more at once, the faster each.
 
     Args:
@@ -37,10 +38,10 @@ def evaluate(
         For each system its values, to the last bit those of ``measure.evaluate`` after
         ``evaluate.rank`` wherever they are not left open, or why they must be had from there.
     """
-    reason = why_not(measures)
+    reason = unsupported_reason(measures)
     if reason is not None:
-        return (Refusal(reason),) * len(asked)
-    found: dict[int, Counted | Refusal] = {}
+        return (Unsupported(reason),) * len(asked)
+    found: dict[int, Counted | Unsupported] = {}
     sums: list[tuple[int, RankSum]] = []
     others: list[int] = []
     for trial, one in enumerate(asked):
@@ -49,8 +50,8 @@ def evaluate(
         form = one.fusion.compiled(runs) if plain else None
         if not isinstance(form, RankSum):
             others.append(trial)
-        elif (reason := RankScorer.refusal(form)) is not None:
-            found[trial] = Refusal(reason)
+        elif (reason := RankScorer.unsupported_reason(form)) is not None:
+            found[trial] = Unsupported(reason)
         else:
             sums.append((trial, form))
     found |= _sums(sums, asked, runs, measures)
@@ -61,7 +62,7 @@ def evaluate(
 
 def _sums(
     trials: Sequence[tuple[int, RankSum]],
-    asked: Sequence[Asked],
+    asked: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
 ) -> dict[int, Counted]:

@@ -15,14 +15,14 @@ from fusion_bench.measures import Measure
 from fusion_bench.measures.compute import FORMULAS
 from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
-__all__ = ["Placed", "Refusal", "deepest", "values", "why_not"]
+__all__ = ["Placed", "Unsupported", "deepest", "unsupported_reason", "values"]
 
 #: Measures that look at relevant documents only.
 COUNTED: Final = frozenset({"nDCG", "RR", "R", "AP", "P", "Success"})
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Unsupported:
     """Why a system must go the plain way.
 
     Attributes:
@@ -32,7 +32,7 @@ class Refusal:
     reason: str
 
 
-def why_not(measures: Sequence[Measure]) -> str | None:
+def unsupported_reason(measures: Sequence[Measure]) -> str | None:
     """Why these measures need more than the places of relevant documents; None = they do not."""
     for measure in measures:
         if measure.kind not in COUNTED or measure.judged_only:

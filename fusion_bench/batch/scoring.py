@@ -94,7 +94,7 @@ class RankScorer:
         self.runs = runs
 
     @staticmethod
-    def refusal(trial: RankSum) -> str | None:
+    def unsupported_reason(trial: RankSum) -> str | None:
         """Why this trial is beyond what the bounds are proven for; None = it is not."""
         if trial.tables.shape[1] > DEEPEST:
             return f"a rank beyond {DEEPEST}"

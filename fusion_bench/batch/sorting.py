@@ -21,7 +21,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.fuse import Compiled, RankSum, WeightedMean, best_ranks
 
-__all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "refusal"]
+__all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "unsupported_reason"]
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]
@@ -216,10 +216,10 @@ def coarse(runs: AlignedRuns, which: Which, trial: Compiled) -> Coarse:
     return kind(runs, lists_of(runs, which), which, trial)  # type: ignore[arg-type]
 
 
-def refusal(runs: AlignedRuns, trial: Compiled) -> str | None:
+def unsupported_reason(runs: AlignedRuns, trial: Compiled) -> str | None:
     """Why a fusion is beyond what the bounds are proven for; None = it is not."""
     if isinstance(trial, RankSum):
-        return RankScorer.refusal(trial)
+        return RankScorer.unsupported_reason(trial)
     least, most = float(trial.weights.min()), float(trial.weights.max())
     if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
         return "weights beyond the range of the engine"

@@ -11,7 +11,7 @@ from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.evaluation.scores import rankings
+from fusion_bench.evaluation.scores import plain_parts, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 
@@ -70,25 +70,22 @@ def assess(
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
-    for index, ranking in rankings(system, runs, spaces):
-        values[:, index] = measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
+    for index, plain, part in plain_parts(system, runs):
+        view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
+        positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
+        values[:, index] = measure.evaluate(measures, view, positions, qrels=qrels)
         # Before top_k cuts: with the unjudged documents gone, others must be able to move up.
         judged_only[index] = measure.evaluate(
-            [measures[0].with_judged_only()], ranking.runs, ranking.placed, qrels=qrels
+            [measures[0].with_judged_only()], view, placed, qrels=qrels
         )[0]
         ties = measure.tie_sensitivity(
-            measures,
-            ranking.runs,
-            ranking.placed,
-            ranking.firsts,
-            limit=ranking.top_k,
-            qrels=qrels,
+            measures, view, placed, tie_starts, limit=plain.top_k, qrels=qrels
         )
         low[:, index], high[:, index] = ties.minimum, ties.maximum
         expected[:, index] = ties.expected
         affected += ties.affected
-        unjudged[index] = _unjudged_share(ranking.runs, ranking.positions)
-        candidates += int((ranking.positions > 0).sum())
+        unjudged[index] = _unjudged_share(view, positions)
+        candidates += int((positions > 0).sum())
     return Assessment(values, judged_only, affected, low, high, expected, unjudged, candidates)
 
 

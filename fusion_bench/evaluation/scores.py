@@ -32,7 +32,9 @@ __all__ = [
     "fused_list",
     "plain_parts",
     "rank",
+    "ranked_lists",
     "rankings",
+    "system_spec",
 ]
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
@@ -115,6 +117,25 @@ def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) ->
         tie_order = fused.positions if view.ties == "first_seen" else None
         placed = positions(deciding, view.offsets, tiers=tiers, tie_order=tie_order)
     return Ranking(view, scores, tiers, deciding, placed, system.top_k)
+
+
+def ranked_lists(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> tuple[AlignedRuns, engine.RankedLists]:
+    """The view that a plain system ranks, and its lists.
+
+    They are those of :func:`rank`, which is called only for what the batch engine cannot do.
+    """
+    with _named(system):
+        view = system.view(runs)
+        try:
+            lists = engine.rank_system(system_spec(system), view, spaces)
+        except (AlignmentError, ConfigError):
+            lists = engine.Unsupported("its sources raise an error")
+    if isinstance(lists, engine.Unsupported):
+        ranking = rank(system, runs, spaces)
+        return view, engine.RankedLists(ranking.placed, ranking.firsts)
+    return view, lists
 
 
 def fused_list(system: System, view: AlignedRuns) -> Fused:
@@ -250,8 +271,8 @@ def _values(
     ]
     counted = _counted(parts, measures, spaces)
     for p, part in enumerate(parts):
-        found = counted.get(p, engine.Refusal("its sources raise an error"))
-        if isinstance(found, engine.Refusal):
+        found = counted.get(p, engine.Unsupported("its sources raise an error"))
+        if isinstance(found, engine.Unsupported):
             mine = _ranked(part.system, part.runs, measures, spaces, qrels)
             path = f"ranked: {found.reason}"
         else:
@@ -288,7 +309,7 @@ class _Part:
     runs: AlignedRuns
 
 
-Found: TypeAlias = engine.Counted | engine.Refusal
+Found: TypeAlias = engine.Counted | engine.Unsupported
 
 
 def _counted(
@@ -302,7 +323,7 @@ def _counted(
         views.setdefault(id(view), (view, []))[1].append(p)
     done: dict[int, Found] = {}
     for view, members in views.values():
-        asked = [_asked(parts[p].system) for p in members]
+        asked = [system_spec(parts[p].system) for p in members]
         try:
             found = engine.evaluate(asked, view, measures, spaces)
         except (AlignmentError, ConfigError):
@@ -311,10 +332,10 @@ def _counted(
     return done
 
 
-def _asked(system: System) -> engine.Asked:
+def system_spec(system: System) -> engine.SystemSpec:
     """A plain system as the engine sees it."""
     blend = None if isinstance(system.blend, NoBlend) else system.blend
-    return engine.Asked(system.fusion, blend, system.min_relevance, system.top_k)
+    return engine.SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
 
 
 def described(system: System) -> dict[str, Any]:

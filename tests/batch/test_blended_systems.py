@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import Asked, Counted, Refusal
+from fusion_bench.batch import Counted, SystemSpec, Unsupported
 from fusion_bench.batch import blend_counting as blending
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
@@ -128,21 +128,21 @@ def plain(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> F
     return measure.evaluate(MEASURES, ranking.runs, ranking.positions)
 
 
-def asked(system: System) -> Asked:
+def asked(system: System) -> SystemSpec:
     blend = None if isinstance(system.blend, NoBlend) else system.blend
-    return Asked(system.fusion, blend, system.min_relevance, system.top_k)
+    return SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
 
 
 def assert_same(
     trials: list[System], runs: AlignedRuns, spaces: dict[str, ScoreSpace]
-) -> list[Counted | Refusal]:
+) -> list[Counted | Unsupported]:
     """One at a time and all at once; returns the latter."""
     found = engine.evaluate([asked(system) for system in trials], runs, MEASURES, spaces)
     for system, together in zip(trials, found, strict=True):
         expected = plain(system, runs, spaces)
         (alone,) = engine.evaluate([asked(system)], runs, MEASURES, spaces)
         for answer in (together, alone):
-            if isinstance(answer, Refusal):
+            if isinstance(answer, Unsupported):
                 assert expected is None or answer.reason.endswith(CAREFUL)
                 continue
             assert expected is not None
@@ -280,7 +280,7 @@ def test_what_is_refused(
     )
     system = System.model_validate({"name": "s", "runs": ["a"], **options})
     (found,) = engine.evaluate([asked(system)], runs, MEASURES, spaces)
-    assert found == Refusal(reason)
+    assert found == Unsupported(reason)
 
 
 def test_a_score_at_the_limit_of_relevance_is_ranked_where_ties_could_hide() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import Asked, Refusal, layout, native, scoring
+from fusion_bench.batch import SystemSpec, Unsupported, layout, native, scoring
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import counting as count
 from fusion_bench.batch import sorted_queries as pools
@@ -67,13 +67,13 @@ def counted(
     view: AlignedRuns,
     measures: list[measure.Measure],
     top_k: Sequence[int | None] = (),
-) -> list[FloatArray | Refusal]:
+) -> list[FloatArray | Unsupported]:
     """What the engine says of fusions without a blend: it never leaves a query open."""
-    asked = [Asked(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
-    found: list[FloatArray | Refusal] = []
+    asked = [SystemSpec(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
+    found: list[FloatArray | Unsupported] = []
     for answer in engine.evaluate(asked, view, measures):
-        assert isinstance(answer, Refusal) or not answer.left.any()
-        found.append(answer if isinstance(answer, Refusal) else answer.values)
+        assert isinstance(answer, Unsupported) or not answer.left.any()
+        found.append(answer if isinstance(answer, Unsupported) else answer.values)
     return found
 
 
@@ -97,7 +97,7 @@ def assert_same_values(
         with patch.dict(os.environ, {"FUSION_BENCH_NATIVE": str(t % 2)}):
             (alone,) = counted([fusion], view, measures, top_k=[cut])
         for values in (found, alone):
-            if isinstance(values, Refusal):
+            if isinstance(values, Unsupported):
                 assert values.reason == "weights beyond the range of the engine"
                 assert fusion.method == "weighted_score"
             else:
@@ -222,7 +222,7 @@ def test_every_fusion_that_says_what_it_is_made_of_says_it_right(config: dict[st
     for dataset in DATASETS:
         view = judged(aligned(dataset))
         (found,) = counted([fusion], view, MEASURES)
-        if isinstance(found, Refusal):
+        if isinstance(found, Unsupported):
             assert fusion.compiled(view) is None
         else:
             assert found.tobytes() == plain(fusion, view, MEASURES).tobytes()
@@ -258,7 +258,7 @@ def test_ties_go_by_the_rule() -> None:
     for weights in ({}, {"a": 1e-13}, {"b": 1e-13}):
         assert_same([fusions.build({"method": "rrf", "weights": weights})], view)
     (found,) = counted([fusions.build("rrf")], view, [parse_measure("RR")])
-    assert not isinstance(found, Refusal)
+    assert not isinstance(found, Unsupported)
     assert found.tolist() == [[1 / 6, 0.0]]  # b00, a00, b01, a01, b02, a02
 
 
@@ -284,7 +284,7 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
     weights = given.source_weights(view.sources, view.roles)
     view = view.restrict([s for s, w in zip(view.sources, weights, strict=True) if w > 0])
     (found,) = counted([given], view, [parse_measure(name) for name in names])
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Unsupported)
     assert found.reason.startswith(reason)
 
 
@@ -292,18 +292,18 @@ def test_scores_and_ranks_beyond_the_range_are_refused(monkeypatch: pytest.Monke
     runs = [Run.from_dict("a", {"q": {"x": 1e200, "y": 0.0}})]
     view = align(Qrels.from_dict({"q": {"x": 1}}), runs)
     (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
-    assert found == Refusal("scores beyond the range of the engine")
+    assert found == Unsupported("scores beyond the range of the engine")
     monkeypatch.setattr(scoring, "DEEPEST", 4)
     (found,) = counted([fusions.build("rrf")], pair_of_lists(), MEASURES)
-    assert found == Refusal("a rank beyond 4")
+    assert found == Unsupported("a rank beyond 4")
 
 
 def test_a_view_without_candidates_is_refused() -> None:
     view = pair_of_lists().subset(np.array([False, True]))
     (found,) = counted([fusions.build("rrf")], view, MEASURES)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Unsupported)
     (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
-    assert not isinstance(found, Refusal)
+    assert not isinstance(found, Unsupported)
     assert not found.any()
 
 
@@ -409,7 +409,7 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         for i, extra in enumerate(options)
     ]
     found = evaluate(systems, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Refusal("")] * len(asked))
+    monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Unsupported("")] * len(asked))
     for one, other in zip(found, evaluate(systems, view, MEASURES, spaces=SPACES), strict=True):
         assert one.values.tobytes() == other.values.tobytes()
 
@@ -451,7 +451,7 @@ def assert_same_on(view: AlignedRuns) -> None:
     expected = [plain(fusion, view, measures) for fusion in trials]
     for some in (measures, measures[:3]):
         for values, found in zip(expected, counted(trials, view, some), strict=True):
-            assert not isinstance(found, Refusal)
+            assert not isinstance(found, Unsupported)
             assert found.tobytes() == values[: len(some)].tobytes()
 
 
@@ -473,11 +473,11 @@ def test_neither_the_order_of_sources_nor_other_queries_change_a_value() -> None
     odd = np.arange(len(view.queries)) % 2 == 1
     shards = [(keep, counted(trials, view.subset(keep), MEASURES)) for keep in (odd, ~odd)]
     for t, values in enumerate(expected):
-        assert not isinstance(values, Refusal)
+        assert not isinstance(values, Unsupported)
         other = turned[t]
-        assert not isinstance(other, Refusal)
+        assert not isinstance(other, Unsupported)
         assert values.tobytes() == other.tobytes()
         for keep, parts in shards:
             part = parts[t]
-            assert not isinstance(part, Refusal)
+            assert not isinstance(part, Unsupported)
             assert values[:, keep].tobytes() == part.tobytes()

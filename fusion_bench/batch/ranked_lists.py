@@ -1,0 +1,223 @@
+"""Whole final lists in exact order, with their groups of ties: what a report needs of a system.
+
+A fused list is sorted by quantized keys, and neighbors in doubt by their exact keys; systems of
+one fusion share it. A blend then orders the first documents again, from exact scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fusion_bench.batch.blend_terms import BlendFormula, Heads
+from fusion_bench.batch.relevant_ranks import Unsupported
+from fusion_bench.batch.sorting import Block, Coarse, coarse
+from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import counting, to_offsets
+from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.fuse import Compiled
+from fusion_bench.measures.ranking import BoolArray
+
+__all__ = ["RankedLists", "rank_system"]
+
+#: Fused lists that a view remembers, for systems that differ only in their blend.
+FUSED_KEPT: Final = 4
+#: Documents that are blended in one go: their numbers stay in the second-level cache.
+BATCH_DOCUMENTS: Final = 1 << 14
+
+
+class RankedLists(NamedTuple):
+    """The final lists of one system.
+
+    Attributes:
+        positions: (N,): 1-based position before ``top_k`` cuts; 0 = dropped.
+        tie_starts: (N,): position of the first member of each candidate's group of ties.
+    """
+
+    positions: IntArray
+    tie_starts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _FusedLists:
+    """The fused lists of a view, one after the other.
+
+    Attributes:
+        runs: The view.
+        fusion: How they were fused.
+        candidates: (N,): best first within each query.
+        is_new: (N,): whether a candidate does not tie with the one before it.
+    """
+
+    runs: AlignedRuns
+    fusion: Compiled
+    candidates: IntArray
+    is_new: BoolArray
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """(N,): exact scores, as the fusion reports them."""
+        return np.minimum(self.fusion.scores(self.runs, self.candidates), self.fusion.ceiling)
+
+    @cached_property
+    def group(self) -> IntArray:
+        """(N,): which group of ties each candidate is in."""
+        return np.cumsum(self.is_new)
+
+    def window(self, queries: IntArray, depth: int) -> Heads:
+        """The first ``depth`` documents of these lists, with exact scores."""
+        sizes = np.diff(self.runs.offsets)[queries, None]
+        place = np.minimum(np.arange(depth), sizes - 1)
+        slots = self.runs.offsets[queries, None] + place
+        valid = np.arange(depth) < sizes
+        exact = np.zeros((len(queries), 1))
+        return Heads(queries, queries, self.candidates[slots], valid, self.scores[slots], exact)
+
+
+def rank_system(
+    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> RankedLists | Unsupported:
+    """The final lists of one system, the same as the plain path's.
+
+    Args:
+        spec: The system.
+        runs: A view of the sources that take part in it.
+        spaces: Score space of each rerank list.
+    """
+    plan = plan_system(spec, runs, spaces)
+    if isinstance(plan, Unsupported):
+        return plan
+    if spec.min_relevance is not None:
+        return Unsupported("min_relevance drops documents by their exact scores")
+    key = ("fused lists", type(spec.fusion).__name__, spec.fusion.model_dump_json())
+    fused = runs.memo(key, partial(_fused_lists, runs, plan), keep=FUSED_KEPT)
+    if plan.formula is None:
+        return _positions(runs, fused.candidates, fused.is_new)
+    return _blended_lists(plan.formula, fused, plan.depth)
+
+
+def _fused_lists(runs: AlignedRuns, plan: SystemPlan) -> _FusedLists:
+    maker = coarse(runs, "all", plan.fusion)
+    candidates = np.empty(len(runs.documents), dtype=np.int64)
+    is_new = np.ones(len(candidates), dtype=bool)
+    for number, block in enumerate(maker.lists.blocks):
+        slots, documents, apart = _sorted_block(maker, number, block)
+        _settle(runs, plan.fusion, documents, apart)
+        candidates[slots], is_new[slots] = documents, apart
+    return _FusedLists(runs, plan.fusion, candidates, is_new)
+
+
+def _sorted_block(maker: Coarse, number: int, block: Block) -> tuple[IntArray, IntArray, BoolArray]:
+    """Of each document its slot among all lists, itself, and whether it is behind the one before.
+
+    That is open where two quantized scores are near each other: then it is False.
+    """
+    lists = maker.lists
+    given = maker.of(number)
+    given.keys.sort(axis=1)
+    scores = given.keys >> given.bits
+    column = np.arange(block.width)
+    inside = column < lists.sizes[block.rows, None]
+    starts = lists.starts[block.rows, None]
+    apart = np.ones(inside.shape, dtype=bool)
+    np.greater(np.diff(scores, axis=1), maker.slack, out=apart[:, 1:])
+    documents = starts + (given.keys & ((1 << given.bits) - 1))
+    return (starts + column)[inside], documents[inside], apart[inside]
+
+
+def _settle(runs: AlignedRuns, fusion: Compiled, documents: IntArray, is_new: BoolArray) -> None:
+    """Put neighbors that are not apart in the order of their exact keys; mark what ties."""
+    crowded = ~is_new
+    crowded[:-1] |= crowded[1:]
+    at = np.flatnonzero(crowded)
+    if not len(at):
+        return
+    some, chain = documents[at], np.cumsum(is_new[at])
+    keys = score_keys(fusion.scores(runs, some))
+    same = chain[1:] == chain[:-1]
+    wrong = (keys[1:] > keys[:-1]) | ((keys[1:] == keys[:-1]) & (some[1:] < some[:-1]))
+    wrong &= same
+    if wrong.any():
+        bad = np.zeros(chain[-1] + 1, dtype=bool)
+        bad[chain[1:][wrong]] = True
+        moved = np.flatnonzero(bad[chain])
+        order = moved[np.lexsort((some[moved], -keys[moved], chain[moved]))]
+        some[moved], keys[moved] = some[order], keys[order]
+        documents[at] = some
+    is_new[at[1:]] = ~same | (keys[1:] != keys[:-1])
+
+
+def _blended_lists(
+    formula: BlendFormula, fused: _FusedLists, depth: int
+) -> RankedLists | Unsupported:
+    runs = fused.runs
+    sizes = np.diff(runs.offsets)
+    candidates, is_new = fused.candidates.copy(), fused.is_new.copy()
+    kept = np.ones(len(candidates), dtype=bool)
+    queries = np.flatnonzero((sizes > 0) & ~formula.has_few(sizes))
+    step = max(BATCH_DOCUMENTS // max(depth, 1), 1)
+    for start in range(0, len(queries), step):
+        some = queries[start : start + step]
+        scores = formula.final_scores(fused.window(some, depth))
+        heads = scores.heads
+        if formula.blend.missing == "error" and (heads.valid & ~scores.scored).any():
+            return Unsupported("documents without a rerank score")
+        keys = score_keys(scores.final)
+        keys[~scores.kept] = np.nan  # behind all others
+        order = _window_order(runs, keys, heads.candidates)
+        keys = np.take_along_axis(keys, order, axis=1)
+        slots = runs.offsets[some, None] + np.arange(depth)
+        group = fused.group[np.where(heads.valid, slots, 0)]
+        group = np.take_along_axis(group, order, axis=1)
+        new = np.ones(keys.shape, dtype=bool)
+        new[:, 1:] = (keys[:, 1:] != keys[:, :-1]) | (
+            np.isinf(keys[:, 1:]) & (group[:, 1:] != group[:, :-1])
+        )
+        inside = slots[heads.valid]
+        candidates[inside] = np.take_along_axis(heads.candidates, order, axis=1)[heads.valid]
+        is_new[inside], kept[inside] = new[heads.valid], ~np.isnan(keys)[heads.valid]
+    longer = queries[sizes[queries] > depth]
+    is_new[runs.offsets[longer] + depth] = True
+    if formula.blend.tail == "drop":
+        beyond = np.zeros(len(runs.queries), dtype=bool)
+        beyond[longer] = True
+        kept &= ~beyond[runs.query_index] | (counting(runs.offsets) <= depth)
+    return _positions(runs, candidates, is_new, kept)
+
+
+def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> IntArray:
+    """(m, D): the columns of each row from the greatest key down; NaN last.
+
+    Equal keys keep the fused order under ``first_seen`` ties, and documents without a score do so
+    always: their key is −∞.
+    """
+    order = np.argsort(-keys, axis=1, kind="stable")
+    if runs.ties == "trec":
+        ordered = np.take_along_axis(keys, order, axis=1)
+        equal = (ordered[:, 1:] == ordered[:, :-1]) & np.isfinite(ordered[:, 1:])
+        rows = np.flatnonzero(equal.any(axis=1))
+        column = np.broadcast_to(np.arange(keys.shape[1]), (len(rows), keys.shape[1]))
+        later = np.where(np.isfinite(keys[rows]), candidates[rows], column)
+        order[rows] = np.lexsort((later, -keys[rows]), axis=1)
+    return order
+
+
+def _positions(
+    runs: AlignedRuns, candidates: IntArray, is_new: BoolArray, kept: BoolArray | None = None
+) -> RankedLists:
+    """Of lists one after the other, without those who are not kept."""
+    offsets = runs.offsets
+    if kept is not None and not kept.all():
+        offsets = to_offsets(np.bincount(runs.query_index[kept], minlength=len(runs.queries)))
+        candidates, is_new = candidates[kept], is_new[kept]
+    place = counting(offsets)
+    head = np.maximum.accumulate(np.where(is_new, np.arange(len(place)), 0))
+    positions, tie_starts = np.zeros((2, len(runs.documents)), dtype=np.int64)
+    positions[candidates], tie_starts[candidates] = place, place[head]
+    return RankedLists(positions, tie_starts)
