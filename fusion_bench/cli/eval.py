@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -20,7 +19,7 @@ from fusion_bench.cli._base import (
     opened,
     out_folder,
 )
-from fusion_bench.cli._console import say, say_written
+from fusion_bench.cli._console import say_written
 
 __all__ = ["command", "evaluate"]
 
@@ -34,7 +33,6 @@ command = command_app()
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
         "fusion-bench eval --split dev --no-plots --json",
-        "fusion-bench eval --verbose --no-plots",
     ),
 )
 def evaluate(
@@ -52,14 +50,6 @@ def evaluate(
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
     plots: PlotsFlag = True,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            help="Say for each system whether the fast engine counts its values or why it must "
-            "be ranked; the report is the same.",
-        ),
-    ] = False,
     cache: Annotated[
         bool, typer.Option(help="Keep what is read beside the dataset, for the next time.")
     ] = True,
@@ -73,7 +63,6 @@ def evaluate(
     from fusion_bench.report.terminal import render
     from fusion_bench.report.write import write
 
-    paths: list[tuple[str, Mapping[str, str]]] = []
     with opened(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         report = run(
@@ -82,14 +71,10 @@ def evaluate(
             split=split,
             query_type=query_type,
             cache=cache,
-            told=(lambda name, found: paths.append((name, found))) if verbose else None,
             **how,
         )
         how["progress"]("writing the report", 1, 1)
         written = write(report, folder, plots=plots)
-    for name, found in paths:
-        for system, path in found.items():
-            say(f"{name}: {system}: {path}", err=True)
     if json:
         typer.echo(report.model_dump_json())
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,17 +17,14 @@ from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, assess
 from fusion_bench.evaluation.prepared_dataset import Task, prepare
 from fusion_bench.evaluation.results import bounds, comparisons, run_infos, system_result
-from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 
-__all__ = ["Paths", "Progress", "provenance", "run", "run_on"]
+__all__ = ["Progress", "provenance", "run", "run_on"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
-#: Called with the name of a dataset and ``Scores.path`` of each system.
-Paths = Callable[[str, Mapping[str, str]], None]
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -44,7 +41,6 @@ def run(
     v2_enabled: bool = True,
     cache: bool = True,
     progress: Progress = _silent,
-    told: Paths | None = None,
 ) -> model.Report:
     """Run an experiment.
 
@@ -57,8 +53,6 @@ def run(
         v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
         cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
-        told: Told how the values of each system are found where only values are asked for;
-            None = nobody asks, and that work is spared.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
@@ -79,7 +73,6 @@ def run(
         query_type=query_type,
         v2_enabled=v2_enabled,
         progress=progress,
-        told=told,
     )
 
 
@@ -120,7 +113,6 @@ def run_on(
     query_type: str | None = None,
     v2_enabled: bool = True,
     progress: Progress = _silent,
-    told: Paths | None = None,
 ) -> model.Report:
     """Run an experiment on datasets that are at hand; see :func:`run`."""
     systems = tuple(
@@ -132,8 +124,6 @@ def run_on(
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
         task = prepare(experiment, source, systems, dataset, split=split, query_type=query_type)
-        if told is not None:
-            told(dataset.name, _paths(task))
         collections.append(_collection(task, progress))
     return model.Report(
         name=source.path.stem,
@@ -145,21 +135,6 @@ def run_on(
         provenance=provenance(source, v2_enabled=v2_enabled),
         collections=tuple(collections),
     )
-
-
-def _paths(task: Task) -> dict[str, str]:
-    """Of each system ``Scores.path``.
-
-    The report itself ranks every system, as it also states ties and unjudged documents.
-    """
-    found = evaluate(
-        task.systems,
-        task.runs,
-        task.measures,
-        spaces=task.dataset.spaces,
-        qrels=task.dataset.qrels,
-    )
-    return {scores.system: scores.path for scores in found}
 
 
 def _collection(task: Task, progress: Progress) -> model.Collection:

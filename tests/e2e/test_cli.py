@@ -220,17 +220,6 @@ def test_eval_json_is_the_report(root: Path, capsys: Capture) -> None:
     assert not (root / "reports").exists()
 
 
-def test_eval_verbose_says_how_values_are_found(root: Path, capsys: Capture) -> None:
-    assert main(["eval", EXPERIMENT, "--json", "--no-plots", "--verbose"]) == 0
-    out, err = capsys.readouterr()
-    assert err.splitlines() == ["tiny: one: counted", "tiny: two: counted"]
-    edit(root, EXPERIMENT, "nDCG@10", "Judged@10")
-    assert main(["eval", EXPERIMENT, "--json", "--no-plots", "--verbose"]) == 0
-    why = "ranked: Judged@10 looks at more than the relevant documents"
-    assert capsys.readouterr().err.splitlines() == [f"tiny: one: {why}", f"tiny: two: {why}"]
-    assert set(json.loads(out)["collections"][0]["measures"]) == {"RR@10", "nDCG@10"}
-
-
 def evaluated(capsys: Capture, *options: str) -> list[dict[str, Any]]:
     out = printed(capsys, "eval", EXPERIMENT, "--json", "--no-plots", *options)
     return list(json.loads(out)["collections"])

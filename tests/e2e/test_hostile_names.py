@@ -64,7 +64,7 @@ def plain_text(page: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "shows"),
     [
-        (["eval", EXPERIMENT, "--no-plots", "--verbose"], "one"),
+        (["eval", EXPERIMENT, "--no-plots"], "one"),
         (["eval", EXPERIMENT, "--no-plots", "--split", "all"], "local"),
         (["explain", f"{EVIL}q1", "--experiment", EXPERIMENT], "d1"),
         (["explain", f"{EVIL}q1", f"{EVIL}d1", "--experiment", EXPERIMENT], "d1"),
