@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    from fusion_bench.cli._console import complain
+    from fusion_bench.cli._console import echo_error
     from fusion_bench.errors import FusionBenchError
 
     _tolerate_narrow_encodings()
@@ -37,18 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return _code(stop)
     except (FusionBenchError, OSError) as error:
-        complain(str(error))
+        echo_error(str(error))
         _drop_unwritten()
         return FAILED
     except MemoryError:
-        complain("not enough memory for this: use fewer queries, or a machine with more of it")
+        echo_error("not enough memory for this: use fewer queries, or a machine with more of it")
         return FAILED
     except KeyboardInterrupt:
-        complain("interrupted")
+        echo_error("interrupted")
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would say "the gate found a regression"
         traceback.print_exc()
-        complain("this is a fault of fusion-bench, not of your data: please report the lines above")
+        echo_error(
+            "this is a fault of fusion-bench, not of your data: please report the lines above"
+        )
         return FAILED
     return 0
 
@@ -58,9 +60,9 @@ def _code(stop: SystemExit) -> int:
     if isinstance(stop.__context__, BrokenPipeError):
         return PIPE_CLOSED  # whoever read has gone; Typer says 1, which here means a regression
     if stop.code == INTERRUPTED:
-        from fusion_bench.cli._console import complain
+        from fusion_bench.cli._console import echo_error
 
-        complain("interrupted")
+        echo_error("interrupted")
     return stop.code if isinstance(stop.code, int) else FAILED
 
 

@@ -6,33 +6,33 @@ from collections.abc import Iterable, Sequence
 
 import typer
 
-from fusion_bench.util.formatting import shown
+from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["complain", "say", "say_table", "say_written"]
+__all__ = ["echo", "echo_error", "echo_table", "echo_written"]
 
 #: Characters of a complaint; a longer one quotes an id that is none.
-LONGEST = 2000
+MAX_ERROR_LENGTH = 2000
 
 
-def say(line: str, *, err: bool = False) -> None:
+def echo(line: str, *, err: bool = False) -> None:
     r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``."""
-    typer.echo(shown(line), err=err)
+    typer.echo(escape_control_chars(line), err=err)
 
 
-def complain(message: str) -> None:
+def echo_error(message: str) -> None:
     """Say on standard error, in one line, why something could not be done."""
-    one_line = shown(" ".join(message.split()))
-    if len(one_line) > LONGEST:
-        one_line = f"{one_line[: LONGEST // 2]} … {one_line[-LONGEST // 2 :]}"
+    one_line = escape_control_chars(" ".join(message.split()))
+    if len(one_line) > MAX_ERROR_LENGTH:
+        one_line = f"{one_line[: MAX_ERROR_LENGTH // 2]} … {one_line[-MAX_ERROR_LENGTH // 2 :]}"
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {one_line}", err=True)
 
 
-def say_written(paths: Iterable[object]) -> None:
+def echo_written(paths: Iterable[object]) -> None:
     """Name the files that are there now."""
-    say("Written: " + ", ".join(str(path) for path in paths))
+    echo("Written: " + ", ".join(str(path) for path in paths))
 
 
-def say_table(
+def echo_table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
 ) -> None:
     """Print a table, none of whose cells is read as markup."""
@@ -42,7 +42,7 @@ def say_table(
 
     table = Table(title=title, title_justify="left")
     for heading in headings:
-        table.add_column(shown(heading), overflow="fold")
+        table.add_column(escape_control_chars(heading), overflow="fold")
     for row in rows:
-        table.add_row(*(shown(cell) for cell in row))
+        table.add_row(*(escape_control_chars(cell) for cell in row))
     console().print(table, markup=False)

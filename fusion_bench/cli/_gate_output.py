@@ -8,7 +8,7 @@ from fusion_bench.gate.report import bound, check_row, headings, losses, name_of
 from fusion_bench.gate.self_test.page import HEADINGS, headline, rows
 from fusion_bench.report.tables import Column, Row, Table, Tone
 from fusion_bench.report.terminal import print_table
-from fusion_bench.util.formatting import shown
+from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +28,11 @@ OPTIONAL = {"before", "after", "lower bound", "p (Holm)", "changed", "false pass
 def render(result: GateResult, console: Console) -> None:
     """Print the decision: the table, what did not pass in words, who lost, the headline last."""
     for path, (before, after) in result.changes.items():
-        console.print(shown(f"{path}: {before} → {after}"), markup=False)
+        console.print(escape_control_chars(f"{path}: {before} → {after}"), markup=False)
     if result.checks:
         print_table(_table(result), console)
     for line in _lines(result):
-        console.print(shown(line), markup=False)
+        console.print(escape_control_chars(line), markup=False)
 
 
 def _table(result: GateResult) -> Table:
@@ -41,7 +41,8 @@ def _table(result: GateResult) -> Table:
         for i, heading in enumerate(headings())
     ]
     rows = tuple(
-        Row(tuple(map(shown, check_row(check))), TONES[check.verdict]) for check in result.checks
+        Row(tuple(map(escape_control_chars, check_row(check))), TONES[check.verdict])
+        for check in result.checks
     )
     return Table(f"{result.system} against {result.baseline}", tuple(columns), rows)
 
@@ -64,14 +65,17 @@ def render_self_test(found: SelfTest, systems: tuple[str, str], console: Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(title=Text(shown(f"{systems[1]} against {systems[0]}")), title_justify="left")
+    table = RichTable(
+        title=Text(escape_control_chars(f"{systems[1]} against {systems[0]}")), title_justify="left"
+    )
     for i, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if i < 2 else "right", overflow="fold")
     for finding, cells in zip(found.findings, rows(found), strict=True):
         table.add_row(
-            *(Text(shown(cell)) for cell in cells), style="" if finding.holds else "bold red"
+            *(Text(escape_control_chars(cell)) for cell in cells),
+            style="" if finding.holds else "bold red",
         )
     console.print(table)
     for name, reason in found.skipped.items():
-        console.print(shown(f"not tried: {name}: {reason}"), markup=False)
+        console.print(escape_control_chars(f"not tried: {name}: {reason}"), markup=False)
     console.print(headline(found), markup=False)

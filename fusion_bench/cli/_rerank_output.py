@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fusion_bench.cli._console import say, say_table
+from fusion_bench.cli._console import echo, echo_table
 
 if TYPE_CHECKING:
     from fusion_bench.io.provenance import ListMeta
@@ -23,16 +23,16 @@ def print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
     if as_json:
         typer.echo(encoder.dumps(plan.as_json()))
         return
-    say(
+    echo(
         f"{plan.queries} queries, {plan.documents} pairs of query and document, "
         f"{plan.stored} of them scored already"
     )
-    say(
+    echo(
         f"{plan.calls} calls of {provider.identity.label}: {plan.usage.searches:g} search units, "
         f"about {plan.usage.tokens} tokens, {plan.usage.output_tokens} tokens written"
     )
     unknown = "not known: say --set price.per_1000_searches=… or price.per_million_tokens=…"
-    say(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
+    echo(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
 
 
 def print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -> None:
@@ -44,8 +44,8 @@ def print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) ->
         return
     ledger = meta.ledger
     for label, queries in meta.providers.items():
-        say(f"{label}: {len(queries)} queries")
-    say(
+        echo(f"{label}: {len(queries)} queries")
+    echo(
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
         f"price {ledger['cost']:.4f}; a query took {_ms(ledger['query_ms'])}"
     )
@@ -53,13 +53,13 @@ def print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) ->
         print_rows("latency by number of candidates asked about", ledger["by_candidates"])
     if meta.degraded:
         query, why = next(iter(meta.degraded.items()))
-        say(
+        echo(
             f"degraded: {len(meta.degraded)} queries do not have {meta.asked}'s scores (for "
             f"example {query}: {why}); run the same command again to score them"
         )
-    say(f"Written: {place}; in dataset.yaml:")
+    echo(f"Written: {place}; in dataset.yaml:")
     for line in entry(place, folder, meta).split("\n"):
-        say(line)
+        echo(line)
 
 
 def _ms(latency: dict[str, Any]) -> str:
@@ -71,7 +71,7 @@ def _ms(latency: dict[str, Any]) -> str:
 def print_rows(title: str, rows: list[dict[str, Any]]) -> None:
     """A table of records that all have the same keys."""
     cells = [[_cell(value) for value in row.values()] for row in rows]
-    say_table(list(rows[0]), cells, title=title)
+    echo_table(list(rows[0]), cells, title=title)
 
 
 def _cell(value: object) -> str:

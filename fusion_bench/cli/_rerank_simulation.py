@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fusion_bench.cli._base import require_folder
-from fusion_bench.cli._console import say_written
+from fusion_bench.cli._console import echo_written
 from fusion_bench.cli._progress import progress_bar
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def simulated(
         typer.echo(encoder.dumps(found.as_json()))
         return
     print_study(found)
-    say_written(written)
+    echo_written(written)
 
 
 def _write_study(found: Study, folder: Path, title: str) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusion_bench.cli._console import say, say_table
+from fusion_bench.cli._console import echo, echo_table
 from fusion_bench.rerank.simulation.simulation_result import Point, Study
 
 __all__ = ["print_study"]
@@ -18,15 +18,15 @@ _DEADLINE: _Cells = {
 
 def print_study(found: Study) -> None:
     """Two tables and what they say."""
-    say(f"Replayed: {found.first}; second provider: {found.second or 'none'}.")
+    echo(f"Replayed: {found.first}; second provider: {found.second or 'none'}.")
     _table("by how often the provider is down", found, found.by_failure, _down(found))
     _table("by deadline, nothing failing, with a breaker", found, found.by_budget, _DEADLINE)
-    say(
+    echo(
         f"{found.measure}: always reranked {found.reranked:.4f}, fused order {found.fused:.4f}; "
         "in brackets the 95 % interval of the simulation's own noise, over its repeats."
     )
     for line in (found.answer, *found.notes):
-        say(line)
+        echo(line)
 
 
 def _down(found: Study) -> _Cells:
@@ -49,7 +49,7 @@ def _table(title: str, found: Study, points: Sequence[Point], first: _Cells) -> 
         "95th percentile, ms": lambda one: f"{one.p95:.0f}",
     }
     rows = [[cell(one) for cell in cells.values()] for one in points]
-    say_table(list(cells), rows, title=title)
+    echo_table(list(cells), rows, title=title)
 
 
 def _quality(one: Point) -> str:

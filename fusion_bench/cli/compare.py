@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._base import JsonFlag, command_app, console, examples
-from fusion_bench.cli._console import say, say_table
-from fusion_bench.util.formatting import counted
+from fusion_bench.cli._console import echo, echo_table
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compare_systems import Contrast
@@ -139,11 +139,11 @@ def _plain(contrast: Contrast) -> dict[str, object]:
 
 def _print(contrast: Contrast) -> None:
     baseline = contrast.comparisons[0].baseline
-    say(f"{contrast.collection}: {counted(contrast.queries, 'query')}, against {baseline}")
+    echo(f"{contrast.collection}: {pluralize(contrast.queries, 'query')}, against {baseline}")
     interval = f"{100 * (1 - contrast.alpha):g} % interval"
     headings = ("measure", "system", "mean", "difference", interval, "p", "W/T/L")
     family = sum(c.p_holm is not None for c in contrast.comparisons)
-    say_table(headings, [_row(comparison, family) for comparison in contrast.comparisons])
+    echo_table(headings, [_row(comparison, family) for comparison in contrast.comparisons])
 
 
 def _row(c: Comparison, family: int) -> list[str]:

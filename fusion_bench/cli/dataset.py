@@ -16,7 +16,7 @@ from fusion_bench.cli._base import (
     examples,
     folders_for,
 )
-from fusion_bench.cli._console import say, say_table
+from fusion_bench.cli._console import echo, echo_table
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
@@ -43,7 +43,7 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.io import list_datasets
     from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.util.formatting import counted
+    from fusion_bench.util.formatting import pluralize
 
     found: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):
@@ -54,10 +54,10 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
         return
     if not found:
         looked = ", ".join(str(folder) for folder in folders_for(datasets))
-        say(f"no dataset in {looked}: name the folder with --datasets")
+        echo(f"no dataset in {looked}: name the folder with --datasets")
     for name, spec in found.items():
-        lists = f"{counted(len(spec.runs), 'run')}, {counted(len(spec.rerank), 'rerank list')}"
-        say(f"{name}  {lists}  {spec.description}".rstrip())
+        lists = f"{pluralize(len(spec.runs), 'run')}, {pluralize(len(spec.rerank), 'rerank list')}"
+        echo(f"{name}  {lists}  {spec.description}".rstrip())
 
 
 @command.command(epilog=examples("fusion-bench dataset show attack"))
@@ -78,23 +78,23 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
     from fusion_bench.evaluation.dataset_summary import notices, summary
     from fusion_bench.io import find_dataset, load_dataset
-    from fusion_bench.util.formatting import counted
+    from fusion_bench.util.formatting import pluralize
 
     path: Path = find_dataset(name, folders_for(datasets))
     dataset = load_dataset(path, cache=False)
     found = notices(dataset)
     for line in summary(dataset):
-        say(line)
+        echo(line)
     for notice in found:
-        say(f"note: {notice}")
-    more = f"{counted(len(found), 'note')} above; " if found else ""
-    say(f"{path}: every rule holds; {more}more: fusion-bench dataset show {quote(name)}")
+        echo(f"note: {notice}")
+    more = f"{pluralize(len(found), 'note')} above; " if found else ""
+    echo(f"{path}: every rule holds; {more}more: fusion-bench dataset show {quote(name)}")
 
 
 def _print(facts: dict[str, object]) -> None:
     for key, value in facts.items():
         if not isinstance(value, list):
-            say(f"{key}: {value}")
+            echo(f"{key}: {value}")
         elif value:
             rows = [[str(cell) for cell in row.values()] for row in value]
-            say_table(list(value[0]), rows, title=key)
+            echo_table(list(value[0]), rows, title=key)

@@ -19,7 +19,7 @@ from fusion_bench.cli._base import (
     opened,
     out_folder,
 )
-from fusion_bench.cli._console import say_written
+from fusion_bench.cli._console import echo_written
 
 __all__ = ["command", "evaluate"]
 
@@ -79,4 +79,4 @@ def evaluate(
         typer.echo(report.model_dump_json())
         return
     render(report, console())
-    say_written(written)
+    echo_written(written)

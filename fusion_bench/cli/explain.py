@@ -19,8 +19,8 @@ from fusion_bench.cli._base import (
     folders_for,
     v2_enabled,
 )
-from fusion_bench.cli._console import say, say_table
-from fusion_bench.util.formatting import counted
+from fusion_bench.cli._console import echo, echo_table
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,8 +83,8 @@ def explain(
     if json:
         typer.echo(encoder.dumps([_plain(trace) for trace in shown]))
         return
-    head = f"{found.system} on query {found.query}: {counted(len(found.traces), 'candidate')}"
-    say(head + (f", weights of type {found.query_type}" if found.query_type else ""))
+    head = f"{found.system} on query {found.query}: {pluralize(len(found.traces), 'candidate')}"
+    echo(head + (f", weights of type {found.query_type}" if found.query_type else ""))
     if document is None:
         _list(shown)
     else:
@@ -110,7 +110,7 @@ def _chosen(
         if trace is None:
             raise ConfigError(
                 f"no source in use returned document {name!r} for query {found.query!r} "
-                f"({counted(len(found.traces), 'candidate')})"
+                f"({pluralize(len(found.traces), 'candidate')})"
             )
         traces.append(trace)
     place = found.traces.index(traces[0])
@@ -128,14 +128,14 @@ def _reasons(shown: Sequence[Trace], ties: str) -> None:
 
     for above, below in pairwise(shown):
         reason = why(above, below, ties)
-        say(f"{above.document} stands above {below.document}: {reason}")
+        echo(f"{above.document} stands above {below.document}: {reason}")
 
 
 def _list(shown: Sequence[Trace]) -> None:
     labels = dict.fromkeys(label for trace in shown for label in trace.fused_contributions)
     blends = dict.fromkeys(label for trace in shown if trace.mixed for label in trace.contributions)
     headings = ("#", "document", "grade", "score", *labels, "fused", *blends)
-    say_table(headings, [_row(trace, labels, blends) for trace in shown])
+    echo_table(headings, [_row(trace, labels, blends) for trace in shown])
 
 
 def _row(trace: Trace, labels: Iterable[str], blends: Iterable[str]) -> list[str]:
@@ -154,12 +154,12 @@ def _row(trace: Trace, labels: Iterable[str], blends: Iterable[str]) -> list[str
 
 def _print(trace: Trace, top_k: int | None) -> None:
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
-    say(f"{trace.document}: {_place(trace, top_k)}, score {trace.score:.6g}, {grade}")
+    echo(f"{trace.document}: {_place(trace, top_k)}, score {trace.score:.6g}, {grade}")
     for term in trace.terms:
-        say(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
+        echo(f"  {_words(term.name, term.value / trace.divisor)}{_where(term)}")
     if trace.ceiling is not None:
-        say(f"  cut at {trace.ceiling:g}")
-    say(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
+        echo(f"  cut at {trace.ceiling:g}")
+    echo(f"  {_words('= fused', trace.fused)}  rank {trace.fused_rank}")
     if trace.mixed is not None:
         _print_blend(trace, trace.mixed)
 
@@ -175,13 +175,13 @@ def _place(trace: Trace, top_k: int | None) -> str:
 def _print_blend(trace: Trace, mixed: Mixed) -> None:
     values, rerank = trace.contributions, f"rerank {mixed.reranker}"
     if mixed.retrieval is None:
-        say(f"  {_words(rerank, values[rerank])}  {mixed.rerank_from}")
+        echo(f"  {_words(rerank, values[rerank])}  {mixed.rerank_from}")
     else:
         product = f"{mixed.retrieval_weight:.6g} × {mixed.retrieval:.6g}"
-        say(f"  {_words('retrieval', values['retrieval'])}  {product}  {mixed.retrieval_from}")
+        echo(f"  {_words('retrieval', values['retrieval'])}  {product}  {mixed.retrieval_from}")
         product = f"{mixed.rerank_weight:.6g} × {mixed.rerank:.6g}"
-        say(f"  {_words(rerank, values[rerank])}  {product}  {mixed.rerank_from}")
-    say(f"  {_words('= score', trace.score)}")
+        echo(f"  {_words(rerank, values[rerank])}  {product}  {mixed.rerank_from}")
+    echo(f"  {_words('= score', trace.score)}")
 
 
 def _words(label: str, value: float) -> str:

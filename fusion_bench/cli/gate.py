@@ -19,7 +19,7 @@ from fusion_bench.cli._base import (
     opened,
     out_folder,
 )
-from fusion_bench.cli._console import complain, say, say_written
+from fusion_bench.cli._console import echo, echo_error, echo_written
 
 if TYPE_CHECKING:
     from fusion_bench.gate import GateResult
@@ -130,7 +130,7 @@ def _gate(
     elif not printed and not result.refused:
         render(result, console())
     if result.refused:
-        complain(result.headline)
+        echo_error(result.headline)
     raise typer.Exit(result.exit_code)
 
 
@@ -178,13 +178,13 @@ def _update(
     if json:
         typer.echo(last.model_dump_json())
         return
-    say(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
+    echo(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
-        say(f"  {collection}: {values}")
+        echo(f"  {collection}: {values}")
     for warning in warnings:
-        say(f"! {warning}")
-    say("Commit it together with the change.")
+        echo(f"! {warning}")
+    echo("Commit it together with the change.")
 
 
 def _self_test(
@@ -216,5 +216,5 @@ def _self_test(
         typer.echo(plain(found, systems), nl=False)
     else:
         render_self_test(found, systems, console())
-        say_written(written)
+        echo_written(written)
     raise typer.Exit(0 if found.holds else 1)

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.yaml_errors import line_of, plain_words
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.util.formatting import is_text
+from fusion_bench.util.formatting import is_encodable
 
 __all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
 
@@ -149,7 +149,7 @@ def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], pa
         for index, value in enumerate(node.value):
             lines[(*at, index)] = value.start_mark.line + 1
             _collect_lines(value, (*at, index), lines, path)
-    elif not is_text(node.value):
+    elif not is_encodable(node.value):
         line = node.start_mark.line + 1
         raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
 

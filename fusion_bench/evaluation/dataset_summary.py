@@ -12,8 +12,8 @@ from fusion_bench.data.records import Run
 from fusion_bench.evaluation.results import run_infos
 from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
-from fusion_bench.util.formatting import counted
-from fusion_bench.util.numbers import share as percent
+from fusion_bench.util.formatting import format_percent as percent
+from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import named
 
 __all__ = ["describe", "notices", "summary"]
@@ -83,7 +83,7 @@ def _listed(run: Run, kind: str) -> str:
     sizes = np.diff(run.offsets)
     low, high = (sizes.min(), sizes.max()) if len(sizes) else (0, 0)
     depth = f"{low}" if low == high else f"{low}–{high}"
-    return f"{kind} {run.name!r}, {counted(len(run.queries), 'query')} to depth {depth}"
+    return f"{kind} {run.name!r}, {pluralize(len(run.queries), 'query')} to depth {depth}"
 
 
 def _unjudged(dataset: Dataset) -> str:
@@ -110,7 +110,7 @@ def notices(dataset: Dataset) -> list[str]:
             effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
             found.append(
                 f"{kind} {info.name!r} returned nothing for {info.unanswered} of "
-                f"{counted(judged, 'judged query')}: {effect}"
+                f"{pluralize(judged, 'judged query')}: {effect}"
             )
         if not info.known_documents:
             where = "is judged" if info.kind == "run" else "stands in any run"
@@ -122,27 +122,28 @@ def notices(dataset: Dataset) -> list[str]:
         found += info.notes
         if info.degraded:
             found.append(
-                f"rerank list {info.name!r} is degraded: {counted(info.degraded, 'query')} "
+                f"rerank list {info.name!r} is degraded: {pluralize(info.degraded, 'query')} "
                 f"without {info.provider}'s scores; fusion-bench rerank fetches them when it runs "
                 "again"
             )
         if info.unjudged_queries:
             found.append(
-                f"{kind} {info.name!r} answers {counted(info.unjudged_queries, 'query')} not "
+                f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
                 f"judged, and left out: {named(info.strangers, info.unjudged_queries)}"
             )
         if info.duplicates:
             found.append(
-                f"{kind} {info.name!r}: {counted(info.duplicates, 'duplicate row')} dropped"
+                f"{kind} {info.name!r}: {pluralize(info.duplicates, 'duplicate row')} dropped"
             )
         if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
             remedy = "dropped them" if run.reading.drop_zero_scores else "removes them"
             found.append(
-                f"run {info.name!r} has {counted(info.zero_scores, 'row')} scored exactly 0, which "
+                f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
+                "which "
                 f"looks like padding: drop_zero_scores: true {remedy}"
             )
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
-        queries = counted(outside, "judged query")
+        queries = pluralize(outside, "judged query")
         found.append(f"{queries} without a relevant document: scored 0, and counted")
     return found

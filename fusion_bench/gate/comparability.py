@@ -12,7 +12,7 @@ import numpy as np
 from fusion_bench._version import ENGINE
 from fusion_bench.gate.baseline import Arm, Baseline
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.util.formatting import counted
+from fusion_bench.util.formatting import pluralize
 
 __all__ = ["differences", "irreproducible"]
 
@@ -102,6 +102,6 @@ def irreproducible(old: Arm, again: Arm) -> Iterator[str]:
             q = wrong[0]
             yield (
                 f"{old.collection}: {name} of the baseline's own configuration is not what was "
-                f"committed for {counted(len(wrong), 'query')} (query {again.queries[q]!r}: "
+                f"committed for {pluralize(len(wrong), 'query')} (query {again.queries[q]!r}: "
                 f"{before[q]:.6g} then, {now[q]:.6g} now): the engine computes otherwise"
             )

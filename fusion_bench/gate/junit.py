@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from fusion_bench.gate.report import bound, golden_words, guard_words, name_of, sentence
 from fusion_bench.gate.result import CheckResult, GateResult
-from fusion_bench.util.formatting import shown
+from fusion_bench.util.formatting import escape_control_chars
 
 __all__ = ["junit"]
 
@@ -17,7 +17,9 @@ def junit(result: GateResult) -> str:
     A regression is a failure; what could not be checked is an error; what is inconclusive is a
     failure where the policy blocks, and otherwise skipped with its reason.
     """
-    suite = ET.Element("testsuite", name=f"fusion-bench gate {shown(result.experiment)}")
+    suite = ET.Element(
+        "testsuite", name=f"fusion-bench gate {escape_control_chars(result.experiment)}"
+    )
     if result.refused:
         _case(suite, "baseline", "comparable", error="; ".join(result.refused))
     for check in result.checks:
@@ -57,9 +59,11 @@ def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
 def _case(
     suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
 ) -> None:
-    case = ET.SubElement(suite, "testcase", classname=shown(group), name=shown(name))
+    case = ET.SubElement(
+        suite, "testcase", classname=escape_control_chars(group), name=escape_control_chars(name)
+    )
     for kind, message in kinds.items():
         if message is not None:
-            ET.SubElement(case, kind, message=shown(message))
+            ET.SubElement(case, kind, message=escape_control_chars(message))
     if out is not None:
-        ET.SubElement(case, "system-out").text = shown(out)
+        ET.SubElement(case, "system-out").text = escape_control_chars(out)

@@ -20,8 +20,7 @@ from fusion_bench.gate.loaded_collections import Progress, no_progress
 from fusion_bench.gate.result import CheckResult
 from fusion_bench.gate.self_test.run import duel
 from fusion_bench.gate.self_test.simulate import name_of
-from fusion_bench.util.formatting import counted
-from fusion_bench.util.numbers import number
+from fusion_bench.util.formatting import format_number, pluralize
 
 __all__ = ["foresee", "needed", "wish"]
 
@@ -78,10 +77,11 @@ def wish(check: CheckResult) -> str | None:
     """
     if check.detectable is None or check.few or check.detectable <= NOISY * check.max_drop:
         return None
-    grouped = f" in {counted(check.groups, 'group')}" if check.groups < check.queries else ""
+    grouped = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
     return (
-        f"with {counted(check.queries, 'query')}{grouped} only drops of "
-        f"{number(check.detectable)} or more are seen 4 times in 5; max_drop {check.max_drop:g} "
+        f"with {pluralize(check.queries, 'query')}{grouped} only drops of "
+        f"{format_number(check.detectable)} or more are seen 4 times in 5; max_drop "
+        f"{check.max_drop:g} "
         f"is a wish: {needed(check)}"
     )
 

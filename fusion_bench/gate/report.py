@@ -15,8 +15,7 @@ from fusion_bench.gate.result import (
     LostQuery,
 )
 from fusion_bench.report.markdown import escape
-from fusion_bench.util.formatting import counted, shown
-from fusion_bench.util.numbers import number
+from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
 __all__ = [
     "bound",
@@ -57,14 +56,14 @@ def check_row(check: CheckResult) -> tuple[str, ...]:
     return (
         name_of(check),
         check.verdict + _reach(check),
-        number(check.baseline_mean),
-        number(check.candidate_mean),
-        number(check.difference, signed=True),
-        number(check.low, signed=True),
+        format_number(check.baseline_mean),
+        format_number(check.candidate_mean),
+        format_number(check.difference, signed=True),
+        format_number(check.low, signed=True),
         f"{check.max_drop:g}",
-        number(check.p_holm),
+        format_number(check.p_holm),
         f"{check.changed} of {check.queries}",
-        number(check.detectable),
+        format_number(check.detectable),
         "n/a" if check.false_pass is None else f"{100 * check.false_pass:.1f} %",
     )
 
@@ -86,16 +85,19 @@ def sentence(check: CheckResult) -> str:
     if check.fault is not None:
         return f"could not be checked: {check.fault}"
     words = (
-        f"mean {number(check.baseline_mean)} → {number(check.candidate_mean)} "
-        f"({number(check.difference, signed=True)}, lower bound {number(check.low, signed=True)}, "
-        f"max_drop {check.max_drop:g}, p {number(check.p_holm)} after Holm, {check.changed} of "
-        f"{counted(check.queries, 'query')} changed, {check.losses} worse)"
+        f"mean {format_number(check.baseline_mean)} → {format_number(check.candidate_mean)} "
+        f"({format_number(check.difference, signed=True)}, lower bound "
+        f"{format_number(check.low, signed=True)}, "
+        f"max_drop {check.max_drop:g}, p {format_number(check.p_holm)} after Holm, "
+        f"{check.changed} of "
+        f"{pluralize(check.queries, 'query')} changed, {check.losses} worse)"
     )
     if check.few:
         return f"{words}; fewer than 10 changed, so this holds on these queries only"
     if check.verdict == "inconclusive" and check.detectable is not None:
         words += (
-            f"; too noisy to tell: only a drop of {number(check.detectable)} would have been "
+            f"; too noisy to tell: only a drop of {format_number(check.detectable)} would have "
+            "been "
             f"called regressed with power .8; {needed(check)}"
         )
     return words
@@ -111,7 +113,7 @@ def wishes(result: GateResult) -> Iterator[str]:
 def guard_words(guard: GuardResult) -> str:
     """What a guard counted, and what it allows."""
     return (
-        f"{counted(guard.losers, 'query')} ({100 * guard.share:.2f} %) losing more than "
+        f"{pluralize(guard.losers, 'query')} ({100 * guard.share:.2f} %) losing more than "
         f"{guard.lose:g} in {guard.measure}; at most {100 * guard.at_most:g} % may"
     )
 
@@ -140,7 +142,7 @@ def losses(lost: LostQuery) -> Iterator[str]:
             yield _fate(lost, document)
     still = sum(not document.moved for document in lost.documents)
     if still:
-        yield f"{counted(still, 'more relevant document')}: rank unchanged, or in neither list"
+        yield f"{pluralize(still, 'more relevant document')}: rank unchanged, or in neither list"
 
 
 def _fate(lost: LostQuery, document: LostDocument) -> str:
@@ -172,7 +174,7 @@ def text(result: GateResult) -> str:
     lines += wishes(result)
     lines += [f"{row.collection}: {bound(row)}" for row in result.bounds if not row.holds]
     for lost in result.worst:
-        change = f"{lost.measure} {number(lost.before)} → {number(lost.after)}"
+        change = f"{lost.measure} {format_number(lost.before)} → {format_number(lost.after)}"
         lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
         lines += [f"    {line}" for line in losses(lost)]
     return shown_lines(lines)
@@ -180,7 +182,7 @@ def text(result: GateResult) -> str:
 
 def shown_lines(lines: Sequence[str]) -> str:
     """Lines in which a name cannot break a line or colour a terminal."""
-    return "\n".join(shown(line) for line in lines)
+    return "\n".join(escape_control_chars(line) for line in lines)
 
 
 def markdown(result: GateResult) -> str:
@@ -230,7 +232,7 @@ def _worst(result: GateResult) -> Iterator[str]:
     for lost in result.worst:
         yield (
             f"- {escape(lost.collection)}, query {escape(lost.query)}: {escape(lost.measure)} "
-            f"{number(lost.before)} → {number(lost.after)}"
+            f"{format_number(lost.before)} → {format_number(lost.after)}"
         )
         yield from (f"  - {escape(line)}" for line in losses(lost))
     yield from ("", "</details>", "")

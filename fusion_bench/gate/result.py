@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.verdict import Verdict
-from fusion_bench.util.formatting import counted
+from fusion_bench.util.formatting import pluralize
 
 __all__ = [
     "Bound",
@@ -212,6 +212,6 @@ class GateResult(Record):
         unchecked = len(faults) + sum(bound.fault is not None for bound in self.bounds)
         words = {0: "passed", 1: "regressed", 2: "could not be checked", 3: "inconclusive"}
         counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in get_args(Verdict))
-        more = f", {counted(len(broken), 'guard')} broken" if broken else ""
+        more = f", {pluralize(len(broken), 'guard')} broken" if broken else ""
         more += f", {unchecked} could not be made" if unchecked else ""
-        return f"{words[self.exit_code]}: {counted(len(verdicts), 'check')} ({counts}{more})"
+        return f"{words[self.exit_code]}: {pluralize(len(verdicts), 'check')} ({counts}{more})"

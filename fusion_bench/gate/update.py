@@ -26,7 +26,7 @@ from fusion_bench.gate.loaded_collections import (
     unsound,
 )
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.formatting import is_text
+from fusion_bench.util.formatting import is_encodable
 
 __all__ = ["update"]
 
@@ -55,7 +55,7 @@ def update(
     Raises:
         FusionBenchError: Whatever is wrong; a degraded list or one that says nothing included.
     """
-    if not is_text(reason):
+    if not is_encodable(reason):
         raise ConfigError("--reason: not UTF-8 text: write it in another way")
     policy = policy_of(experiment, source)
     candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)

@@ -17,7 +17,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, Inside, read_spec
 from fusion_bench.io.documents import load_documents
 from fusion_bench.io.files import load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
-from fusion_bench.util.formatting import counted
+from fusion_bench.util.formatting import pluralize
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
 
@@ -115,7 +115,8 @@ class Dataset:
             return None
         why = self.provenance[reranker].degraded[degraded[0]]
         return (
-            f"rerank list {reranker!r} is degraded: {counted(len(degraded), 'query')} without the "
+            f"rerank list {reranker!r} is degraded: {pluralize(len(degraded), 'query')} without "
+            "the "
             f"scores of {self.provenance[reranker].asked} (for example {degraded[0]!r}: {why}): "
             "score them again, or say 'degraded: accept'"
         )

@@ -10,7 +10,7 @@ from typing import Any
 from fusion_bench.errors import DataError
 from fusion_bench.io._column_names import find_columns
 from fusion_bench.io._raw_table import Kind, Rows, read_text, reader
-from fusion_bench.util.formatting import is_text
+from fusion_bench.util.formatting import is_encodable
 
 __all__ = ["objects", "text_of"]
 
@@ -43,7 +43,7 @@ def text_of(value: object, what: str, where: str) -> str:
     Raises:
         DataError: It is anything else.
     """
-    if isinstance(value, str | int) and not isinstance(value, bool) and is_text(str(value)):
+    if isinstance(value, str | int) and not isinstance(value, bool) and is_encodable(str(value)):
         return str(value)
     raise DataError(f"{where}: {what} must be text, given {json.dumps(value)}")
 

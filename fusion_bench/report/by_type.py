@@ -12,8 +12,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
 from fusion_bench.stats.intervals import estimate
-from fusion_bench.util.formatting import shown
-from fusion_bench.util.numbers import interval, number
+from fusion_bench.util.formatting import escape_control_chars, format_interval, format_number
 
 __all__ = ["by_type"]
 
@@ -38,12 +37,19 @@ def by_type(report: Report, collection: Collection) -> Table | None:
     rows: list[Row] = []
     for name in types:
         mask = np.array([own == name for own in collection.types])
-        title = "(no type)" if name is None else shown(name)
+        title = "(no type)" if name is None else escape_control_chars(name)
         rows.append(
             Row((title, f"{mask.sum():,}", *_base_cells(collection, base, mask)), "baseline")
         )
         rows += [
-            Row(("", "", shown(row.name), *_cells(report, collection, row, base, mask)))
+            Row(
+                (
+                    "",
+                    "",
+                    escape_control_chars(row.name),
+                    *_cells(report, collection, row, base, mask),
+                )
+            )
             for row in systems
         ]
     columns = (
@@ -74,7 +80,13 @@ def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) 
 def _base_cells(
     collection: Collection, base: SystemResult, mask: NDArray[np.bool_]
 ) -> tuple[str, ...]:
-    return (shown(base.name), number(_mean(_values(collection, base, mask))), "", "", "")
+    return (
+        escape_control_chars(base.name),
+        format_number(_mean(_values(collection, base, mask))),
+        "",
+        "",
+        "",
+    )
 
 
 def _cells(
@@ -88,7 +100,7 @@ def _cells(
     difference = own - other
     there = np.isfinite(difference)
     if not there.any():
-        return (number(_mean(own)), "n/a", "n/a", "")
+        return (format_number(_mean(own)), "n/a", "n/a", "")
     groups = factorize(collection.groups)[0][mask][there]
     found = estimate(
         difference[there],
@@ -99,8 +111,8 @@ def _cells(
     )
     wins, losses = (difference > NOISE).sum(), (difference < -NOISE).sum()
     counts = f"{wins:,}/{there.sum() - wins - losses:,}/{losses:,}"
-    reach = interval(found.low, found.high, signed=True)
-    return (number(_mean(own)), number(found.mean, signed=True), reach, counts)
+    reach = format_interval(found.low, found.high, signed=True)
+    return (format_number(_mean(own)), format_number(found.mean, signed=True), reach, counts)
 
 
 def _mean(values: FloatArray) -> float:

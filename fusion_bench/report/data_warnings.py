@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from fusion_bench.evaluation.report_records import Collection, Report, RunInfo
 from fusion_bench.report.tables import ranked
 from fusion_bench.report.unjudged_gain import judged_alone
-from fusion_bench.util.formatting import counted, shown
-from fusion_bench.util.numbers import share as percent
+from fusion_bench.util.formatting import escape_control_chars, pluralize
+from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.unmatched_query_ids import named
 
 __all__ = ["doubts", "names_of"]
@@ -40,7 +40,7 @@ def doubts(report: Report, collection: Collection) -> Iterator[str]:
 
 def names_of(names: Sequence[str]) -> str:
     """The first few, and how many more."""
-    listed = [shown(name) for name in names[:LISTED]]
+    listed = [escape_control_chars(name) for name in names[:LISTED]]
     if len(names) > LISTED:
         listed.append(f"{len(names) - LISTED} more")
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
@@ -64,27 +64,31 @@ def _inputs(collection: Collection) -> Iterator[str]:
                 else "their candidates have no rerank score"
             )
             yield (
-                f"{shown(run.name)} returned nothing for "
-                f"{counted(run.unanswered, 'judged query')} of the dataset: {effect}."
+                f"{escape_control_chars(run.name)} returned nothing for "
+                f"{pluralize(run.unanswered, 'judged query')} of the dataset: {effect}."
             )
         if _mistaken(run, collection):
             verb = "is" if run.unjudged_queries == 1 else "are"
             yield (
-                f"{shown(run.name)} answers {counted(run.unjudged_queries, 'query')} that {verb} "
-                f"not judged, and left out: {shown(named(run.strangers, run.unjudged_queries))}."
+                f"{escape_control_chars(run.name)} answers "
+                f"{pluralize(run.unjudged_queries, 'query')} that {verb} "
+                "not judged, and left out: "
+                f"{escape_control_chars(named(run.strangers, run.unjudged_queries))}."
             )
     for run in collection.runs:
         if not run.known_documents:
             where = "is judged" if run.kind == "run" else "stands in any run"
             yield (
-                f"No document of {shown(run.name)} {where}: check that the same document ids are "
+                f"No document of {escape_control_chars(run.name)} {where}: check that the same "
+                "document ids are "
                 "used everywhere before trusting a number here."
             )
     for run in collection.runs:
         padded = run.kind == "run" and run.zero_scores
         if padded and not run.reading.get("drop_zero_scores"):
             yield (
-                f"{shown(run.name)} has {counted(run.zero_scores, 'row')} scored exactly 0, most "
+                f"{escape_control_chars(run.name)} has {pluralize(run.zero_scores, 'row')} scored "
+                "exactly 0, most "
                 "likely padding that fusion takes for results: see drop_zero_scores."
             )
 
@@ -103,11 +107,12 @@ def _scores(collection: Collection) -> Iterator[str]:
     for run in collection.runs:
         if run.degraded:
             yield (
-                f"{shown(run.name)} is degraded: {counted(run.degraded, 'query')} of the dataset "
-                f"without the scores of {shown(run.provider or 'its provider')}."
+                f"{escape_control_chars(run.name)} is degraded: "
+                f"{pluralize(run.degraded, 'query')} of the dataset "
+                f"without the scores of {escape_control_chars(run.provider or 'its provider')}."
             )
         for note in run.notes:
-            yield f"{shown(note[0].upper())}{shown(note[1:])}."
+            yield f"{escape_control_chars(note[0].upper())}{escape_control_chars(note[1:])}."
 
 
 def _short(collection: Collection) -> Iterator[str]:
@@ -122,8 +127,9 @@ def _short(collection: Collection) -> Iterator[str]:
         if measures:
             verb = "is" if len(measures) == 1 else "are"
             yield (
-                f"{' and '.join(map(shown, measures))} of {names_of(names)} {verb} counted on "
-                f"{counted(top_k, 'document')} (top_k): what is lost there is no fault of the "
+                f"{' and '.join(map(escape_control_chars, measures))} of {names_of(names)} {verb} "
+                "counted on "
+                f"{pluralize(top_k, 'document')} (top_k): what is lost there is no fault of the "
                 "ranking."
             )
 

@@ -22,8 +22,13 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.report.data_warnings import doubts
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import coverage, level, ranked
-from fusion_bench.util.formatting import counted, shown
-from fusion_bench.util.numbers import interval, number, p_value
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_interval,
+    format_number,
+    format_p_value,
+    pluralize,
+)
 
 __all__ = ["Sentence", "sentences"]
 
@@ -65,28 +70,30 @@ def _mean(collection: Collection, row: SystemResult) -> float:
 def _by(found: ComparisonResult, alpha: float) -> str:
     """How large a difference is and how sure."""
     return (
-        f"{number(found.difference, signed=True)} {interval(found.low, found.high, signed=True)}, "
-        f"Holm p {p_value(found.p_holm, alpha=alpha)}"
+        f"{format_number(found.difference, signed=True)} "
+        f"{format_interval(found.low, found.high, signed=True)}, "
+        f"Holm p {format_p_value(found.p_holm, alpha=alpha)}"
     )
 
 
 def _decision(report: Report, collection: Collection) -> Iterator[str]:
     """Whether to leave the baseline, and for what."""
     order, primary = ranked(collection), collection.primary
-    baseline, top = shown(collection.baseline), order[0]
+    baseline, top = escape_control_chars(collection.baseline), order[0]
     compared = {
         row.name: found for row in order if (found := collection.comparison(row.name, primary))
     }
     if not compared:
-        mean = number(top.measures[primary].mean)
+        mean = format_number(top.measures[primary].mean)
         yield f"{baseline} is the only system ({primary} {mean}): there is nothing to compare."
         return
     alpha = level(report)
     best = next((row for row in order if _verdict(compared, row) == "better"), None)
     if best is not None:
         said = (
-            f"{shown(best.name)} is shown to be better than the baseline {baseline}: {primary} "
-            f"{number(best.measures[primary].mean)}, {_by(compared[best.name], alpha)}."
+            f"{escape_control_chars(best.name)} is shown to be better than the baseline "
+            f"{baseline}: {primary} "
+            f"{format_number(best.measures[primary].mean)}, {_by(compared[best.name], alpha)}."
         )
     else:
         said = f"No system is shown to be better than the baseline {baseline}: keep the default."
@@ -103,8 +110,8 @@ def _verdict(compared: Mapping[str, ComparisonResult], row: SystemResult) -> str
 
 
 def _highest(collection: Collection, top: SystemResult) -> str:
-    mean = number(top.measures[collection.primary].mean)
-    return f"The highest {collection.primary} is {mean}, of {shown(top.name)}"
+    mean = format_number(top.measures[collection.primary].mean)
+    return f"The highest {collection.primary} is {mean}, of {escape_control_chars(top.name)}"
 
 
 def _meaning(found: ComparisonResult) -> str:
@@ -179,12 +186,12 @@ def _fusion_or_single(report: Report, collection: Collection) -> Iterator[str]:
     if rivals is None:
         return
     fusion, single, kind = rivals
-    name = shown(single.name)
+    name = escape_control_chars(single.name)
     if single.kind == "floor":
-        name = f"the {name} ({shown(single.note)})"
+        name = f"the {name} ({escape_control_chars(single.note)})"
     gain, sure, how = _paired(report, collection, fusion, single)
-    top, alone = (number(_mean(collection, row)) for row in (fusion, single))
-    named = f"the best {kind}, {shown(fusion.name)}, is at {top} ({how})"
+    top, alone = (format_number(_mean(collection, row)) for row in (fusion, single))
+    named = f"the best {kind}, {escape_control_chars(fusion.name)}, is at {top} ({how})"
     said = _pays(gain, kind, f"{name} alone", alone, sure=sure)
     doubt = "" if sure or abs(gain) <= NOISE else "; that may be chance"
     alas = "; what fusion alone does is not in this experiment" if kind == TOGETHER else ""
@@ -215,7 +222,7 @@ def _paired(
     for row, base, sign in ((fusion, single, 1), (single, fusion, -1)):
         found = collection.comparison(row.name, collection.primary)
         if found is not None and base.name == collection.baseline:
-            p = p_value(found.p_holm, alpha=level(report))
+            p = format_p_value(found.p_holm, alpha=level(report))
             sure = found.verdict in {"better", "worse"}
             return sign * found.difference, sure, _signed(sign * found.difference, f"Holm p {p}")
     values = [row.measures[collection.primary].values for row in (fusion, single)]
@@ -223,12 +230,12 @@ def _paired(
     if found_here is None:
         return 0.0, False, "n/a"
     low, high = found_here.low, found_here.high
-    reach = f"{coverage(report)} interval {interval(low, high, signed=True)}, not adjusted"
+    reach = f"{coverage(report)} interval {format_interval(low, high, signed=True)}, not adjusted"
     return found_here.mean, low > 0 or high < 0, _signed(found_here.mean, reach)
 
 
 def _signed(difference: float, reach: str) -> str:
-    return f"{number(difference, signed=True)}, {reach}"
+    return f"{format_number(difference, signed=True)}, {reach}"
 
 
 def _power(collection: Collection) -> Iterator[str]:
@@ -242,12 +249,12 @@ def _power(collection: Collection) -> Iterator[str]:
         return
     if found.detectable > abs(found.difference):
         groups = len(set(collection.groups))
-        grouped = f" in {counted(groups, 'group')}" if groups < len(collection.queries) else ""
+        grouped = f" in {pluralize(groups, 'group')}" if groups < len(collection.queries) else ""
         yield (
-            f"Too few queries to tell {shown(found.candidate)} from the baseline: "
-            f"{counted(len(collection.queries), 'query')}{grouped} would show a difference of "
-            f"{number(found.detectable)} or more (power .8), and "
-            f"{number(found.difference, signed=True)} was observed."
+            f"Too few queries to tell {escape_control_chars(found.candidate)} from the baseline: "
+            f"{pluralize(len(collection.queries), 'query')}{grouped} would show a difference of "
+            f"{format_number(found.detectable)} or more (power .8), and "
+            f"{format_number(found.difference, signed=True)} was observed."
         )
 
 
@@ -262,6 +269,7 @@ def _headroom(collection: Collection) -> Iterator[str]:
     if not (np.isfinite(best) and np.isfinite(mean)):
         return
     yield (
-        f"Headroom: {shown(top.name)} would reach {number(mean)}, "
-        f"{number(mean - best, signed=True)} over the best system ({shown(top.note)})."
+        f"Headroom: {escape_control_chars(top.name)} would reach {format_number(mean)}, "
+        f"{format_number(mean - best, signed=True)} over the best system "
+        f"({escape_control_chars(top.note)})."
     )

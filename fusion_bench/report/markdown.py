@@ -13,7 +13,7 @@ from fusion_bench.report import tables
 from fusion_bench.report.by_type import by_type
 from fusion_bench.report.findings import sentences
 from fusion_bench.report.tables import Table
-from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 __all__ = ["Picture", "escape", "render"]
 
@@ -41,7 +41,7 @@ class Picture:
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, in a line or in a table cell."""
-    escaped = SPECIAL.sub(r"\\\1", shown(text))
+    escaped = SPECIAL.sub(r"\\\1", escape_control_chars(text))
     return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
 
 
@@ -118,7 +118,7 @@ def _collection(
 def _collection_facts(collection: Collection) -> dict[str, str]:
     groups = len(set(collection.groups))
     return {
-        "queries": f"{len(collection.queries):,} in {counted(groups, 'group')}, "
+        "queries": f"{len(collection.queries):,} in {pluralize(groups, 'group')}, "
         f"{collection.no_relevant:,} of them without a relevant document",
         "split": collection.split or "none: all judged queries",
         "query type": collection.query_type or "all",

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.report.tables import ranked
-from fusion_bench.util.formatting import shown
-from fusion_bench.util.numbers import number
+from fusion_bench.util.formatting import escape_control_chars, format_number
 
 __all__ = ["bars", "differences", "new_figure", "plain", "png", "styled"]
 
@@ -161,7 +160,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def plain(text: str) -> str:
     """Text that is shown as it is, and no formula."""
-    return shown(text).replace("$", r"\$")
+    return escape_control_chars(text).replace("$", r"\$")
 
 
 def _short(name: str, longest: int = LONGEST) -> str:
@@ -223,7 +222,7 @@ def _name_rows(axes: Axes, rows: Sequence[SystemResult], measure: str) -> None:
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.tick_params(left=False)
     right = axes.secondary_yaxis("right")
-    right.set_yticks(range(len(rows)), [number(row.measures[measure].mean) for row in rows])
+    right.set_yticks(range(len(rows)), [format_number(row.measures[measure].mean) for row in rows])
     right.tick_params(right=False)
     right.spines["right"].set_visible(False)
 
@@ -244,7 +243,7 @@ def _reference_lines(axes: Axes, collection: Collection, measure: str) -> list[L
         if not beyond:
             axes.axvline(mean, ls=dashes, color=colour, lw=1.3, zorder=1)
         what = "baseline " if row is base else ""
-        label = f"{what}{plain(_short(row.name))} {number(mean)}{beyond}"
+        label = f"{what}{plain(_short(row.name))} {format_number(mean)}{beyond}"
         handles.append(Line2D([], [], ls=dashes, color=colour, lw=1.3, label=label))
     return handles
 
@@ -270,7 +269,7 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
         axes.text(
             0.97,
             0.95,
-            f"mean (dashed) {number(found.difference, signed=True)}\n{found.verdict}\n"
+            f"mean (dashed) {format_number(found.difference, signed=True)}\n{found.verdict}\n"
             f"{found.wins:,} wins · {found.ties:,} ties · {found.losses:,} losses",
             transform=axes.transAxes,
             ha="right",

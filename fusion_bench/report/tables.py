@@ -19,8 +19,17 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.util.formatting import counted, shown
-from fusion_bench.util.numbers import UNADJUSTED, interval, known, number, p_value, share, whole
+from fusion_bench.util.formatting import (
+    UNADJUSTED,
+    escape_control_chars,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_rounded,
+    is_known,
+    pluralize,
+)
 
 __all__ = [
     "Column",
@@ -28,18 +37,18 @@ __all__ = [
     "Table",
     "checks",
     "coverage",
+    "escape_control_chars",
+    "format_interval",
+    "format_number",
+    "format_p_value",
+    "format_percent",
     "inputs",
-    "interval",
-    "known",
+    "is_known",
     "level",
     "main",
-    "number",
     "other",
-    "p_value",
     "prices",
     "ranked",
-    "share",
-    "shown",
 ]
 
 Tone: TypeAlias = Literal["plain", "baseline", "better", "worse", "doubtful", "bound"]
@@ -107,13 +116,14 @@ def main(report: Report, collection: Collection) -> Table:
     rows = [_main_row(report, collection, row) for row in _rows(collection)]
     compared = sum(c.measure == primary for c in collection.comparisons)
     order = (
-        f"Best {primary} first. Difference = system - {shown(collection.baseline)} (the baseline), "
-        f"paired over {counted(len(collection.queries), 'query')}; p of a paired randomisation "
-        f"test, adjusted by Holm's method over {counted(compared, 'compared system')}; w/t/l = "
+        f"Best {primary} first. Difference = system - {escape_control_chars(collection.baseline)} "
+        "(the baseline), "
+        f"paired over {pluralize(len(collection.queries), 'query')}; p of a paired randomisation "
+        f"test, adjusted by Holm's method over {pluralize(compared, 'compared system')}; w/t/l = "
         "queries won, tied and lost against the baseline."
     )
     scale = [
-        f"{shown(row.name)} ({row.kind}): {shown(row.note)}"
+        f"{escape_control_chars(row.name)} ({row.kind}): {escape_control_chars(row.note)}"
         for row in collection.systems
         if row.kind != "system"
     ]
@@ -149,15 +159,15 @@ def _difference(found: ComparisonResult | None, alpha: float) -> tuple[str, ...]
         return ("", "", "", "")
     adjusted = found.p_holm is not None
     return (
-        number(found.difference, signed=True),
-        interval(found.low, found.high, signed=True),
-        p_value(found.p_holm if adjusted else found.p, alpha=alpha, adjusted=adjusted),
+        format_number(found.difference, signed=True),
+        format_interval(found.low, found.high, signed=True),
+        format_p_value(found.p_holm if adjusted else found.p, alpha=alpha, adjusted=adjusted),
         f"{found.wins}/{found.ties}/{found.losses}",
     )
 
 
 def _mean(result: MeasureResult) -> tuple[str, str]:
-    return number(result.mean), interval(result.low, result.high)
+    return format_number(result.mean), format_interval(result.low, result.high)
 
 
 def _main_row(report: Report, collection: Collection, row: SystemResult) -> Row:
@@ -165,7 +175,9 @@ def _main_row(report: Report, collection: Collection, row: SystemResult) -> Row:
     tone = _tone(row, found)
     word = row.kind if tone == "bound" else "baseline" if found is None else found.verdict or ""
     mean = _mean(row.measures[collection.primary])
-    return Row((shown(row.name), *mean, *_difference(found, level(report)), word), tone)
+    return Row(
+        (escape_control_chars(row.name), *mean, *_difference(found, level(report)), word), tone
+    )
 
 
 def checks(report: Report, collection: Collection) -> Table:
@@ -209,9 +221,14 @@ def _check_row(collection: Collection, row: SystemResult, tied: bool) -> Row:
     judged = ""
     if found is not None:
         flips = " flips" if found.verdict == "no verdict" else ""
-        judged = number(found.judged_only_difference, signed=True) + flips
-    cells = (number(found.detectable) if found else "", *ties, share(row.unjudged), judged)
-    return Row((shown(row.name), *cells), _tone(row, found))
+        judged = format_number(found.judged_only_difference, signed=True) + flips
+    cells = (
+        format_number(found.detectable) if found else "",
+        *ties,
+        format_percent(row.unjudged),
+        judged,
+    )
+    return Row((escape_control_chars(row.name), *cells), _tone(row, found))
 
 
 def _affected(ties: TieResult | None) -> int:
@@ -224,7 +241,7 @@ def _ties(ties: TieResult | None) -> tuple[str, str]:
         return ("", "")
     if not ties.affected:
         return ("0", "")
-    orders = (number(value) for value in (ties.minimum, ties.expected, ties.maximum))
+    orders = (format_number(value) for value in (ties.minimum, ties.expected, ties.maximum))
     return (f"{ties.affected}", "…".join(orders))
 
 
@@ -232,7 +249,7 @@ def other(report: Report, collection: Collection, measures: Sequence[str]) -> Ta
     """Measures that do not decide, beside each other, in the order of the main table."""
     covered, columns = f"{coverage(report)} interval", [Column("system", left=True)]
     rows = _rows(collection)
-    cells = [[shown(row.name)] for row in rows]
+    cells = [[escape_control_chars(row.name)] for row in rows]
     for name in measures:
         tied = any(_affected(row.measures[name].ties) for row in rows)
         columns += [
@@ -286,7 +303,7 @@ def _input_row(run: RunInfo) -> Row:
     space = "" if run.score_space is None else f" ({run.score_space})"
     counts = (run.unanswered, run.unjudged_queries, run.duplicates, run.zero_scores)
     texts = (run.name, f"{run.kind}{space}", ", ".join(run.roles), reading)
-    return Row((*map(shown, texts), *(f"{count:,}" for count in counts)))
+    return Row((*map(escape_control_chars, texts), *(f"{count:,}" for count in counts)))
 
 
 def prices(collection: Collection) -> Table | None:
@@ -325,12 +342,14 @@ def _price_row(collection: Collection, row: SystemResult, run: RunInfo) -> Row:
     per = 1000 / queries if queries else math.nan
     found = collection.comparison(row.name, collection.primary)
     cells = (
-        number(row.measures[collection.primary].mean),
-        "" if found is None else number(found.difference, signed=True),
-        *(whole(latency.get(key)) for key in ("p50", "p95")),
-        number(per * float(ledger.get("cost", math.nan))),
-        whole(per * float(ledger.get("tokens", math.nan))),
-        *(whole(ledger.get(key)) for key in ("calls", "retries")),
+        format_number(row.measures[collection.primary].mean),
+        "" if found is None else format_number(found.difference, signed=True),
+        *(format_rounded(latency.get(key)) for key in ("p50", "p95")),
+        format_number(per * float(ledger.get("cost", math.nan))),
+        format_rounded(per * float(ledger.get("tokens", math.nan))),
+        *(format_rounded(ledger.get(key)) for key in ("calls", "retries")),
         f"{run.degraded:,}",
     )
-    return Row((shown(row.name), shown(run.provider or "unknown"), *cells))
+    return Row(
+        (escape_control_chars(row.name), escape_control_chars(run.provider or "unknown"), *cells)
+    )

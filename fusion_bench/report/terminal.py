@@ -16,7 +16,7 @@ from fusion_bench.report import tables
 from fusion_bench.report.by_type import by_type
 from fusion_bench.report.findings import sentences
 from fusion_bench.report.tables import Table
-from fusion_bench.util.formatting import counted, shown
+from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 __all__ = ["print_table", "render"]
 
@@ -50,7 +50,7 @@ def render(report: Report, console: Console) -> None:
     if not report.provenance.v2_enabled:
         settings.append("RAG_FUSION_V2_ENABLED off")
     origin = f"{report.provenance.source}, {report.provenance.created}"
-    _say(console, shown(report.name), style="bold")
+    _say(console, escape_control_chars(report.name), style="bold")
     _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
     if report.settings.get("description"):
         _say(console, " ".join(str(report.settings["description"]).split()))
@@ -60,11 +60,11 @@ def render(report: Report, console: Console) -> None:
 
 
 def _collection(report: Report, collection: Collection, console: Console) -> None:
-    of = "" if collection.split is None else f", split {shown(collection.split)}"
+    of = "" if collection.split is None else f", split {escape_control_chars(collection.split)}"
     if collection.query_type is not None:
-        of += f", type {shown(collection.query_type)}"
-    name = f"{shown(collection.name)} {shown(collection.version)}"
-    _say(console, f"{name}{of}: {counted(len(collection.queries), 'query')}", style="bold")
+        of += f", type {escape_control_chars(collection.query_type)}"
+    name = f"{escape_control_chars(collection.name)} {escape_control_chars(collection.version)}"
+    _say(console, f"{name}{of}: {pluralize(len(collection.queries), 'query')}", style="bold")
     for sentence in sentences(report, collection):
         warns = sentence.kind == "warning"
         _say(console, f"{'!' if warns else '-'} {sentence.text}", style="yellow" if warns else "")
@@ -103,7 +103,7 @@ def _say(console: Console, text: str, *, style: str = "") -> None:
 
 def _encodable(text: str, console: Console) -> str:
     """What the output can hold; nothing in a report may steer the terminal."""
-    text = shown(text)
+    text = escape_control_chars(text)
     if console.encoding.lower().startswith("utf"):
         return text
     return text.translate(PLAIN).encode(console.encoding, "replace").decode(console.encoding)

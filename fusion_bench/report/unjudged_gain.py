@@ -8,8 +8,12 @@ from fusion_bench.evaluation.report_records import Collection, ComparisonResult,
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import ranked
 from fusion_bench.stats.intervals import Estimate
-from fusion_bench.util.formatting import counted, shown
-from fusion_bench.util.numbers import interval, number
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_interval,
+    format_number,
+    pluralize,
+)
 
 __all__ = ["judged_alone"]
 
@@ -35,11 +39,14 @@ def judged_alone(report: Report, collection: Collection) -> Iterator[str]:
     if not found:
         return
     name, compared, alone = min(found, key=lambda one: one[2].mean / one[1].difference)
-    rest = f" The same goes for {counted(len(found) - 1, 'other system')}." if found[1:] else ""
+    rest = f" The same goes for {pluralize(len(found) - 1, 'other system')}." if found[1:] else ""
     yield (
-        f"Over judged documents alone the difference of {shown(name)} to the baseline is "
-        f"{number(alone.mean, signed=True)} {interval(alone.low, alone.high, signed=True)}, not "
-        f"{number(compared.difference, signed=True)}: much of it is judged documents standing "
+        f"Over judged documents alone the difference of {escape_control_chars(name)} to the "
+        "baseline is "
+        f"{format_number(alone.mean, signed=True)} "
+        f"{format_interval(alone.low, alone.high, signed=True)}, not "
+        f"{format_number(compared.difference, signed=True)}: much of it is judged documents "
+        "standing "
         "above unjudged ones. Judge more, or, if what is not listed is not relevant, set "
         f"judgments: complete.{rest}"
     )

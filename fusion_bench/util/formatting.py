@@ -1,22 +1,98 @@
-"""Text that can be written to a file, and shown without doing anything."""
+"""How names, counts and numbers are written, everywhere.
+
+Means have 4 decimals, differences a sign, p-values no leading zero. No number is rounded to 0, and
+no p across the level it was tested at: more decimals are shown instead.
+"""
 
 from __future__ import annotations
 
-__all__ = ["counted", "is_text", "shown"]
+import math
+
+__all__ = [
+    "UNADJUSTED",
+    "escape_control_chars",
+    "format_interval",
+    "format_number",
+    "format_p_value",
+    "format_percent",
+    "format_rounded",
+    "is_encodable",
+    "is_known",
+    "pluralize",
+]
+
+#: Stands beside every p that is not adjusted for the number of comparisons.
+UNADJUSTED = "†"
+#: A p above this is not 1 either.
+NEARLY_ONE = 0.9995
+#: Beyond this many decimals a number is float noise.
+MOST_DECIMALS = 12
 
 
-def is_text(value: str) -> bool:
+def is_encodable(value: str) -> bool:
     """Whether a string can be written to a file: an escape may leave half a surrogate pair."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def shown(text: str) -> str:
+def escape_control_chars(text: str) -> str:
     r"""A name as it is, but for control characters, which appear as ``\n`` or ``\x1b``."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """A number with its noun: ``1 query``, ``1,234 queries``, ``0 lists``."""
     if count != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun}"
+
+
+def is_known(value: float | None) -> bool:
+    """Whether there is a number: None and NaN are none."""
+    return value is not None and not math.isnan(value)
+
+
+def format_number(value: float | None, *, signed: bool = False) -> str:
+    """Four decimals, or as many as it takes to tell it from 0; ``n/a`` for no number."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    for decimals in range(4, MOST_DECIMALS + 1):
+        text = f"{value:{'+' if signed else ''}.{decimals}f}"
+        if float(text) != 0:
+            return text
+    return "0.0000"
+
+
+def format_interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """``[low, high]``, or ``n/a``."""
+    if not (is_known(low) and is_known(high)):
+        return "n/a"
+    return f"[{format_number(low, signed=signed)}, {format_number(high, signed=signed)}]"
+
+
+def format_p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:
+    """``<.001`` or ``.012``, on the same side of ``alpha`` as the exact value; † = unadjusted."""
+    mark = "" if adjusted else UNADJUSTED
+    if p is None or math.isnan(p):
+        return "n/a"
+    if p < 0.001 <= alpha:
+        return f"<.001{mark}"
+    if p >= NEARLY_ONE:
+        return f"{'1' if p == 1 else '>.999'}{mark}"
+    if p <= 0:  # no test gives that, but a report may say it
+        return f"0{mark}"
+    decimals = 3
+    while not float(text := f"{p:.{decimals}f}") or (float(text) < alpha) != (p < alpha):
+        decimals += 1
+    return f"{text.removeprefix('0')}{mark}"
+
+
+def format_percent(value: float | None) -> str:
+    """A percentage with one decimal; never 0 for a little more than that."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    return "<0.1 %" if 0 < value < 0.0005 else f"{100 * value:.1f} %"
+
+
+def format_rounded(value: float | None) -> str:
+    """No decimals, thousands set apart."""
+    return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"

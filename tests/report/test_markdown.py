@@ -88,7 +88,7 @@ def kinds(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_escaped_text_is_shown_literally(name: str) -> None:
-    seen = tables.shown(name)
+    seen = tables.escape_control_chars(name)
     table = f"| h |\n|:--|\n| **{escape(name)}** |\n"
     assert list(blocks(table)) == [("th", "h"), ("td", seen)]
     assert "<strong>" in PARSER.render(table)
@@ -107,7 +107,10 @@ def test_every_name_is_shown_literally(name: str) -> None:
 
     harmless, text = page(stub), page(name)
     assert kinds(text) == kinds(harmless)
-    expected = [(kind, seen.replace(stub, tables.shown(name))) for kind, seen in blocks(harmless)]
+    expected = [
+        (kind, seen.replace(stub, tables.escape_control_chars(name)))
+        for kind, seen in blocks(harmless)
+    ]
     found = list(blocks(text))
     assert [kind for kind, _ in found] == [kind for kind, _ in expected]
     assert found == expected

@@ -9,7 +9,12 @@ import pytest
 
 from fusion_bench.evaluation.report_records import TieResult
 from fusion_bench.report import tables
-from fusion_bench.util.numbers import interval, number, p_value, share
+from fusion_bench.util.formatting import (
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+)
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 
@@ -37,7 +42,7 @@ NAN = math.nan
     ],
 )
 def test_numbers(value: float | None, signed: bool, text: str) -> None:
-    assert number(value, signed=signed) == text
+    assert format_number(value, signed=signed) == text
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ def test_numbers(value: float | None, signed: bool, text: str) -> None:
     ],
 )
 def test_intervals(low: float | None, high: float | None, signed: bool, text: str) -> None:
-    assert interval(low, high, signed=signed) == text
+    assert format_interval(low, high, signed=signed) == text
 
 
 @pytest.mark.parametrize(
@@ -85,9 +90,9 @@ def test_intervals(low: float | None, high: float | None, signed: bool, text: st
     ],
 )
 def test_p_values(p: float | None, alpha: float, text: str) -> None:
-    assert p_value(p, alpha=alpha) == text
+    assert format_p_value(p, alpha=alpha) == text
     unadjusted = text if text == "n/a" else f"{text}†"
-    assert p_value(p, alpha=alpha, adjusted=False) == unadjusted
+    assert format_p_value(p, alpha=alpha, adjusted=False) == unadjusted
 
 
 @pytest.mark.parametrize("alpha", [0.0005, 0.001, 0.01, 0.05, 0.1, 0.2345])
@@ -95,7 +100,7 @@ def test_no_p_is_shown_as_0_or_on_the_other_side_of_the_level(alpha: float) -> N
     ps = [i / 20_001 for i in range(1, 20_001)]
     ps += [alpha, math.nextafter(alpha, 0), math.nextafter(alpha, 1), alpha * 0.99, alpha * 1.01]
     for p in ps:
-        text = p_value(p, alpha=alpha)
+        text = format_p_value(p, alpha=alpha)
         if text == "<.001":
             assert p < 0.001 <= alpha
         elif text == ">.999":
@@ -120,7 +125,7 @@ def test_no_p_is_shown_as_0_or_on_the_other_side_of_the_level(alpha: float) -> N
     ],
 )
 def test_shares(value: float | None, text: str) -> None:
-    assert share(value) == text
+    assert format_percent(value) == text
 
 
 @pytest.mark.parametrize(

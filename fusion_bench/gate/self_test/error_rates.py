@@ -31,7 +31,7 @@ from fusion_bench.gate.self_test.simulate import (
 )
 from fusion_bench.gate.verdict import ALPHA, Verdict
 from fusion_bench.stats.intervals import clopper_pearson
-from fusion_bench.util.formatting import counted
+from fusion_bench.util.formatting import pluralize
 
 __all__ = ["Finding", "SelfTest", "self_test"]
 
@@ -120,7 +120,7 @@ def self_test(
     fit = [contest for contest in contests if name_of(contest) not in skipped]
     tries = [trial(contest, alpha / len(contests), alpha, seed) for contest in fit]
     skipped |= {
-        t.name: f"{counted(len(t.sums), 'group')}: too few for the test ever to reject"
+        t.name: f"{pluralize(len(t.sums), 'group')}: too few for the test ever to reject"
         for t in tries
         if t.powers.detectable is None
     }

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from fusion_bench.gate.self_test.error_rates import Finding, SelfTest
 from fusion_bench.report.markdown import escape
-from fusion_bench.util.numbers import number
+from fusion_bench.util.formatting import format_number
 
 __all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]
 
@@ -34,7 +34,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
     return (
         finding.kind,
         finding.check or "all together",
-        "none" if finding.drop is None else number(finding.drop),
+        "none" if finding.drop is None else format_number(finding.drop),
         f"{finding.count} of {finding.runs}",
         f"{100 * finding.share:.2f} %",
         f"[{100 * finding.low:.2f}, {100 * finding.high:.2f}] %",

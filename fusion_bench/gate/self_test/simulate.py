@@ -15,7 +15,7 @@ from fusion_bench.stats.corrections import holm
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import randomisation_p
 from fusion_bench.stats.resampling import draw_groups, group_codes
-from fusion_bench.util.formatting import counted
+from fusion_bench.util.formatting import pluralize
 
 __all__ = [
     "RESAMPLES",
@@ -78,7 +78,8 @@ def unfit(contest: Contest) -> str | None:
     changed = int((contest.difference != 0).sum())
     if changed < FEW:
         return (
-            f"the two systems differ on {counted(changed, 'query')}, and at least {FEW} are needed"
+            f"the two systems differ on {pluralize(changed, 'query')}, "
+            f"and at least {FEW} are needed"
         )
     groups = len(np.unique(contest.groups))
     return None if groups > 1 else "one group, so nothing tells the spread"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from matplotlib.figure import Figure
 
 from fusion_bench.report.plots import png
-from fusion_bench.report.tables import interval, number, shown
-from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tables import escape_control_chars, format_interval, format_number
+from fusion_bench.report.tables import format_percent as percent
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning import pareto_plot as front_plot
 from fusion_bench.report.tuning import pareto_table as fronts
@@ -63,7 +63,8 @@ def _held_out(tuning: TuningReport) -> str:
     return (
         f"Left, one bar a held-out query: {found.wins:,} gain, {found.losses:,} lose, "
         f"{found.ties:,} stay. Right, the mean with its interval "
-        f"{interval(found.low, found.high, signed=True)}: above 0 it ships, below 0 it is worse, "
+        f"{format_interval(found.low, found.high, signed=True)}: above 0 it ships, below 0 it is "
+        "worse, "
         "below the dotted line it is not worth a change. The grey tuning interval is no evidence: "
         "the numbers were chosen there."
     )
@@ -80,15 +81,17 @@ def _history(tuning: TuningReport) -> str:
         else "Much of the search came after it, so more trials are unlikely to find much."
     )
     return (
-        f"Each point is a setting; the default is at {number(default)}, the best "
-        f"({number(best.value)}) was trial {best.number} of {len(tuning.trials):,}. {end} {CUT_OFF}"
+        f"Each point is a setting; the default is at {format_number(default)}, the best "
+        f"({format_number(best.value)}) was trial {best.number} of {len(tuning.trials):,}. {end} "
+        f"{CUT_OFF}"
     )
 
 
 def _importance(tuning: TuningReport) -> str:
     first = tuning.importances[0]
     said = (
-        f"Left: {shown(first.path)} has {percent(first.share)} of the importance (PED-ANOVA): in "
+        f"Left: {escape_control_chars(first.path)} has {percent(first.share)} of the importance "
+        "(PED-ANOVA): in "
         "it the best tenth of the trials differs most from the rest. That is about where this "
         "search went, and a choice that it soon gave up gets little."
     )
@@ -99,7 +102,8 @@ def _importance(tuning: TuningReport) -> str:
     most = max(known, key=lambda path: known[path])
     return (
         f"{said} Right: what is lost on the tuning queries when one number of the tuned system "
-        f"goes back to its default; the most with {shown(most)} ({number(known[most])} "
+        f"goes back to its default; the most with {escape_control_chars(most)} "
+        f"({format_number(known[most])} "
         f"{tuning.measure}). What has hardly any on either side can stay at its default."
     )
 
@@ -128,8 +132,9 @@ def _folds(tuning: TuningReport) -> str:
     if len(known) > 1:
         near, far = min(known, key=lambda p: known[p]), max(known, key=lambda p: known[p])
         ends = (
-            f" They agree most on {shown(near)} ({percent(known[near])} of its range apart) and "
-            f"least on {shown(far)} ({percent(known[far])})."
+            f" They agree most on {escape_control_chars(near)} ({percent(known[near])} of its "
+            "range apart) and "
+            f"least on {escape_control_chars(far)} ({percent(known[far])})."
         )
     return (
         "Where each fold's search put each number, from the least (left) to the greatest value of "
@@ -148,9 +153,10 @@ def _calibration(found: ThresholdReport) -> str:
     return (
         "Each point is a tenth of the held-out queries: its mean best score against the share that "
         f"has a relevant document in the top {found.top}. On the diagonal a score is a "
-        f"probability; it is {number(off)} off on average. The lowest tenth "
-        f"({number(first.score)}) has one in {percent(first.share)} of its queries, the highest "
-        f"({number(last.score)}) in "
+        f"probability; it is {format_number(off)} off on average. The lowest tenth "
+        f"({format_number(first.score)}) has one in {percent(first.share)} of its queries, the "
+        "highest "
+        f"({format_number(last.score)}) in "
         f"{percent(last.share)}. Dashed: the default's thresholds; solid: the tuned ones."
     )
 

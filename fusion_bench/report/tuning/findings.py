@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.report.findings import Sentence
-from fusion_bench.report.tables import interval, number, p_value, shown
-from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tables import (
+    escape_control_chars,
+    format_interval,
+    format_number,
+    format_p_value,
+)
+from fusion_bench.report.tables import format_percent as percent
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
 from fusion_bench.report.tuning.tables import setting
@@ -51,13 +56,14 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
 
 def _by(tuning: TuningReport, gain: Gain) -> str:
     return (
-        f"{number(gain.difference, signed=True)} {interval(gain.low, gain.high, signed=True)}, "
-        f"p {p_value(gain.p, alpha=tuning.alpha)}"
+        f"{format_number(gain.difference, signed=True)} "
+        f"{format_interval(gain.low, gain.high, signed=True)}, "
+        f"p {format_p_value(gain.p, alpha=tuning.alpha)}"
     )
 
 
 def _verdict(tuning: TuningReport) -> Iterator[str]:
-    found, least = tuning.held_out, number(tuning.min_gain)
+    found, least = tuning.held_out, format_number(tuning.min_gain)
     on = f"on {found.queries:,} held-out queries: {tuning.measure} {_by(tuning, found)}"
     if tuning.verdict == "ship":
         small = found.difference < tuning.min_gain
@@ -75,7 +81,7 @@ def _verdict(tuning: TuningReport) -> Iterator[str]:
 
 def _needed(tuning: TuningReport) -> str:
     """How many queries would do, in place of "try again"."""
-    least, found = number(tuning.min_gain), tuning.held_out
+    least, found = format_number(tuning.min_gain), tuning.held_out
     if nothing_found(tuning):
         where = "held out" if tuning.nested is None else "held out and in cross-validation"
         return f"Nothing was found so far: the gain is not above 0 {where}."
@@ -104,7 +110,10 @@ def _shrinkage(tuning: TuningReport) -> Iterator[str]:
         yield "The search found nothing better than the default on the tuning queries either."
         return
     tune, held_out = tuning.tune.difference, tuning.held_out.difference
-    gains = f"{number(tune, signed=True)} on the tuning queries, {number(held_out, signed=True)}"
+    gains = (
+        f"{format_number(tune, signed=True)} on the tuning queries, "
+        f"{format_number(held_out, signed=True)}"
+    )
     if held_out <= 0:
         yield f"Shrinkage: {gains} held out. The whole gain was fitted to the tuning queries."
     elif lost > 0:
@@ -119,7 +128,8 @@ def _nested(tuning: TuningReport) -> Iterator[str]:
     paid = sum(fold.unseen > 0 for fold in tuning.folds)
     yield (
         f"Nested cross-validation estimates the gain of this procedure at "
-        f"{number(tuning.nested.difference, signed=True)} on unseen queries; it paid on {paid} of "
+        f"{format_number(tuning.nested.difference, signed=True)} on unseen queries; it paid on "
+        f"{paid} of "
         f"{len(tuning.folds)} folds."
     )
 
@@ -144,7 +154,7 @@ def _rule(tuning: TuningReport) -> Iterator[str]:
     if not tuning.done:
         return
     best = max(tuning.done, key=lambda trial: trial.value or 0.0)
-    highest = f"trial {best.number} ({number(best.value)})"
+    highest = f"trial {best.number} ({format_number(best.value)})"
     rule, taken = tuning.choice.rule, tuning.choice.trial
     if rule == "one_standard_error":
         yield (
@@ -193,8 +203,9 @@ def _thresholds(tuning: TuningReport) -> Iterator[str]:
     }[found.verdict]
     yield (
         f"Thresholds {at[0]} {said} {at[1]} at telling whether the top {found.top} holds a "
-        f"relevant document: utility {number(found.gain.tuned)} against "
-        f"{number(found.gain.default)} held out ({_by(tuning, found.gain)}). As one threshold, "
+        f"relevant document: utility {format_number(found.gain.tuned)} against "
+        f"{format_number(found.gain.default)} held out ({_by(tuning, found.gain)}). As one "
+        "threshold, "
         f"min_score is best at {found.min_score.upper:.4g}."
     )
 
@@ -208,7 +219,7 @@ def _interrupted(tuning: TuningReport) -> Iterator[str]:
 
 def _judged_only(tuning: TuningReport) -> Iterator[str]:
     if unjudged_decide(tuning):
-        judged = number(tuning.judged_only, signed=True)
+        judged = format_number(tuning.judged_only, signed=True)
         yield (
             f"Over judged documents only the held-out difference is {judged}, "
             "of the other sign: unjudged documents decide, so do not trust this verdict."
@@ -219,7 +230,8 @@ def _edges(tuning: TuningReport) -> Iterator[str]:
     at = [one for one in tuning.parameters if _at_edge(one, tuning)]
     if at:
         named = ", ".join(
-            f"{shown(one.path)} {setting(tuning.choice.params[one.path])}" for one in at
+            f"{escape_control_chars(one.path)} {setting(tuning.choice.params[one.path])}"
+            for one in at
         )
         yield f"Chosen at the end of its range: {named}. A wider range may hold something better."
 
@@ -243,7 +255,11 @@ def _at_edge(parameter: ParameterInfo, tuning: TuningReport) -> bool:
 def _losing_types(tuning: TuningReport) -> Iterator[str]:
     for one in tuning.by_type:
         if one.gain.high is not None and one.gain.high < 0:
-            name = "queries without a type" if one.type is None else f"type {shown(one.type)}"
+            name = (
+                "queries without a type"
+                if one.type is None
+                else f"type {escape_control_chars(one.type)}"
+            )
             yield (
                 f"The tuned system loses on {name}: {_by(tuning, one.gain)}, not adjusted for the "
                 "number of types."

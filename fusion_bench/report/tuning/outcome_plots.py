@@ -25,7 +25,7 @@ from fusion_bench.report.plots import (
     plain,
     styled,
 )
-from fusion_bench.report.tables import number
+from fusion_bench.report.tables import format_number
 from fusion_bench.report.tuning.plot_style import MARKS, in_range
 from fusion_bench.report.tuning.tables import setting
 from fusion_bench.report.tuning.tuning_records import (
@@ -141,7 +141,7 @@ def _decision(axes: Axes, tuning: TuningReport) -> None:
     axes.set_ylabel("mean gain and its interval")
     axes.set_xticks([0, 1], ["tuning", "held out"])
     axes.set_xlim(-0.5, 1.5)
-    axes.set_title(f"{number(found.difference, signed=True)}: {tuning.verdict}", fontsize=9)
+    axes.set_title(f"{format_number(found.difference, signed=True)}: {tuning.verdict}", fontsize=9)
 
 
 def calibration(found: ThresholdReport) -> Figure:

@@ -24,7 +24,7 @@ from fusion_bench.report.plots import (
     plain,
     styled,
 )
-from fusion_bench.report.tables import known
+from fusion_bench.report.tables import is_known
 from fusion_bench.report.tuning.plot_style import MARKS
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint, TuningReport
 
@@ -59,7 +59,7 @@ def draw(tuning: TuningReport, front: Front) -> Figure:
 
 
 def _known(front: Front, axis: str) -> bool:
-    return all(known(getattr(point, axis)) for point in front.points)
+    return all(is_known(getattr(point, axis)) for point in front.points)
 
 
 def _panel(axes: Axes, front: Front, axis: str) -> None:

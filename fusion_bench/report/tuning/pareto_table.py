@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.tables import Column, Row, Table, interval, known, number, shown
-from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tables import (
+    Column,
+    Row,
+    Table,
+    escape_control_chars,
+    format_interval,
+    format_number,
+    is_known,
+)
+from fusion_bench.report.tables import format_percent as percent
 from fusion_bench.report.tuning.tuning_records import (
     Difference,
     Front,
@@ -41,18 +49,18 @@ def table(tuning: TuningReport, front: Front) -> Table:
     rows = []
     several = len(front.efforts) > 1
     priced, timed, slow = (
-        any(point.depth and known(getattr(point, what)) for point in front.points)
+        any(point.depth and is_known(getattr(point, what)) for point in front.points)
         for what in ("cost", "seconds", "slow")
     )
     for point in front.points:
         if not (point.efficient or point.roles):
             continue
-        cells = [shown(point.reranker or "none")] if several else []
+        cells = [escape_control_chars(point.reranker or "none")] if several else []
         cells += [f"{point.depth:,}", f"{point.candidates:.1f}"]
         cells += [_amount(point.cost)] if priced else []
         cells += [_amount(point.seconds)] if timed else []
         cells += [_amount(point.slow)] if slow else []
-        cells += [number(point.value), number(point.held_out)]
+        cells += [format_number(point.value), format_number(point.held_out)]
         cells += [_difference(point.over_default), _difference(point.over_best), _marks(point)]
         rows.append(Row(tuple(cells), "plain" if point.efficient else "doubtful"))
     columns = [Column("reranker", left=True)] if several else []
@@ -80,7 +88,9 @@ def sources(front: Front) -> Iterator[str]:
     """Where each reranker's price and time are known from, one sentence a reranker."""
     for one in front.efforts:
         parts = [*_cost(one), *_time(one)]
-        name = shown(one.reranker) + ("" if one.provider is None else f" ({shown(one.provider)})")
+        name = escape_control_chars(one.reranker) + (
+            "" if one.provider is None else f" ({escape_control_chars(one.provider)})"
+        )
         if not parts:
             yield (
                 f"{name}: neither price nor time is known: declare tune.effort, or score the list "
@@ -139,7 +149,7 @@ def findings(tuning: TuningReport, front: Front) -> Iterator[str]:
     elif top.depth:
         yield (
             f"The best of the front needs {named(front, top)}: on the tuning queries nothing that "
-            f"takes less is within {number(tuning.min_gain)} of it."
+            f"takes less is within {format_number(tuning.min_gain)} of it."
         )
     else:
         yield "Reranking pays at no depth: the best of the front has no reranker."
@@ -157,7 +167,7 @@ def findings(tuning: TuningReport, front: Front) -> Iterator[str]:
 def _loses(found: Difference) -> str:
     """``loses 0.0020 [-0.0040, 0.0000] held out``."""
     if found.mean < 0:
-        return f"loses {number(-found.mean)} held out ({_difference(found)})"
+        return f"loses {format_number(-found.mean)} held out ({_difference(found)})"
     return f"loses nothing held out ({_difference(found)})"
 
 
@@ -175,7 +185,7 @@ def named(front: Front, point: FrontPoint) -> str:
     """``depth 20``, with the reranker where there are several."""
     if not point.depth:
         return "no reranker"
-    by = f" of {shown(point.reranker or '')}" if len(front.efforts) > 1 else ""
+    by = f" of {escape_control_chars(point.reranker or '')}" if len(front.efforts) > 1 else ""
     return f"depth {point.depth:,}{by}"
 
 
@@ -185,8 +195,9 @@ def _marks(point: FrontPoint) -> str:
 
 
 def _difference(found: Difference) -> str:
-    return f"{number(found.mean, signed=True)} {interval(found.low, found.high, signed=True)}"
+    interval = format_interval(found.low, found.high, signed=True)
+    return f"{format_number(found.mean, signed=True)} {interval}"
 
 
 def _amount(value: float | None) -> str:
-    return f"{value:.4g}" if value is not None and known(value) else "n/a"
+    return f"{value:.4g}" if value is not None and is_known(value) else "n/a"

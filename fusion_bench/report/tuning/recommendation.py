@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.tables import interval, number
+from fusion_bench.report.tables import format_interval, format_number
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import FrontPoint, TuningReport
 
@@ -82,8 +82,10 @@ def lever(tuning: TuningReport) -> str | None:
     found = point.over_default
     return (
         f"The biggest lever here is the {what}, and not what was tuned: "
-        f"{fronts.named(front, point)} reaches {number(point.held_out)} held out, the default "
-        f"({fronts.named(front, default)}) {number(default.held_out)} "
-        f"({number(found.mean, signed=True)} {interval(found.low, found.high, signed=True)}), the "
-        f"tuned numbers {number(tuning.held_out.tuned)}."
+        f"{fronts.named(front, point)} reaches {format_number(point.held_out)} held out, the "
+        "default "
+        f"({fronts.named(front, default)}) {format_number(default.held_out)} "
+        f"({format_number(found.mean, signed=True)} "
+        f"{format_interval(found.low, found.high, signed=True)}), the "
+        f"tuned numbers {format_number(tuning.held_out.tuned)}."
     )

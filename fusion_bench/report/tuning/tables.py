@@ -10,12 +10,12 @@ from fusion_bench.report.tables import (
     Row,
     Table,
     Tone,
-    interval,
-    number,
-    p_value,
-    shown,
+    escape_control_chars,
+    format_interval,
+    format_number,
+    format_p_value,
 )
-from fusion_bench.report.tables import share as percent
+from fusion_bench.report.tables import format_percent as percent
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import (
     Gain,
@@ -67,17 +67,17 @@ def setting(value: Value) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.{DIGITS}g}" if isinstance(value, float) else shown(str(value))
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else escape_control_chars(str(value))
 
 
 def _gain_cells(tuning: TuningReport, gain: Gain) -> tuple[str, ...]:
     return (
         f"{gain.queries:,}",
-        number(gain.default),
-        number(gain.tuned),
-        number(gain.difference, signed=True),
-        interval(gain.low, gain.high, signed=True),
-        p_value(gain.p, alpha=tuning.alpha),
+        format_number(gain.default),
+        format_number(gain.tuned),
+        format_number(gain.difference, signed=True),
+        format_interval(gain.low, gain.high, signed=True),
+        format_p_value(gain.p, alpha=tuning.alpha),
         f"{gain.wins:,}/{gain.ties:,}/{gain.losses:,}",
     )
 
@@ -139,7 +139,7 @@ def numbers(tuning: TuningReport) -> Table:
     rows = []
     for parameter in tuning.parameters:
         path = parameter.path
-        cells = [shown(path), _range(parameter), setting(parameter.default)]
+        cells = [escape_control_chars(path), _range(parameter), setting(parameter.default)]
         cells.append(setting(tuning.choice.params.get(path)))
         cells += [setting(fold.params.get(path)) for fold in tuning.folds]
         if tuning.folds:
@@ -148,7 +148,7 @@ def numbers(tuning: TuningReport) -> Table:
             cells.append(percent(weight.get(path)))
         if asked:
             lost = lost_without(tuning, parameter)
-            cells.append("-" if lost is None else number(-lost, signed=True))
+            cells.append("-" if lost is None else format_number(-lost, signed=True))
         rows.append(Row(tuple(cells)))
     return Table("The numbers", tuple(columns), tuple(rows), tuple(_number_notes(tuning)))
 
@@ -159,7 +159,7 @@ def lost_without(tuning: TuningReport, parameter: ParameterInfo) -> float | None
 
 
 def _number_notes(tuning: TuningReport) -> Iterator[str]:
-    ratios = [shown(one.path) for one in tuning.parameters if one.ratio]
+    ratios = [escape_control_chars(one.path) for one in tuning.parameters if one.ratio]
     if len(ratios) > 1:
         yield (
             f"Of {', '.join(ratios[:-1])} and {ratios[-1]} only the ratio counts: twice all of "
@@ -216,7 +216,7 @@ def by_type(tuning: TuningReport) -> Table:
     """The held-out gain of each query type."""
     rows = []
     for one in tuning.by_type:
-        name = "(no type)" if one.type is None else shown(one.type)
+        name = "(no type)" if one.type is None else escape_control_chars(one.type)
         rows.append(Row((name, *_gain_cells(tuning, one.gain))))
     note = (
         "Held-out queries only. Not adjusted for the number of types: a look at where the gain "
@@ -235,7 +235,8 @@ def typed(tuning: TuningReport, found: Typed) -> Table:
         ),
     ]
     notes = [
-        f"{shown(name)}: {described(params)}." for name, params in sorted(found.params.items())
+        f"{escape_control_chars(name)}: {described(params)}."
+        for name, params in sorted(found.params.items())
     ]
     columns = list(_gain_columns(tuning, "held-out queries"))
     columns[2] = Column("without")
@@ -267,7 +268,7 @@ def confusion(found: ThresholdReport) -> Table:
             if name == "min_score" and verdict == "ambiguous":
                 continue
             share = there / (there + absent) if there + absent else None
-            worth = number(rule.utility) if verdict == "correct" else ""
+            worth = format_number(rule.utility) if verdict == "correct" else ""
             cells = (at if verdict == "correct" else "", verdict, f"{there:,}", f"{absent:,}")
             rows.append(Row((*cells, percent(share), worth)))
     note = (
