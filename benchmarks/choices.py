@@ -19,13 +19,13 @@ from benchmarks.page import put
 from benchmarks.tuning import asked, splits
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.stats.intervals import estimate
-from fusion_bench.tune.search.search import search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.cross_validation import values_of
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.cross_validation import evaluate_in_batches
 from fusion_bench.tune.validation.splits import BoolArray
-from fusion_bench.tune.validation.trial_selection import one_standard_error, sceptical_gains
+from fusion_bench.tune.validation.trial_selection import one_standard_error, shrunken_gains
 
 #: Collection → how many tuning queries are drawn.
 SIZES: Mapping[str, tuple[int, ...]] = {
@@ -45,7 +45,7 @@ RULES = (
 )
 
 
-def tuning_part(name: str) -> Problem:
+def tuning_part(name: str) -> TuningObjective:
     """The queries that may be looked at."""
     collection = COLLECTIONS[name]()
     kept = splits(collection)[0].tune
@@ -81,27 +81,29 @@ def luck(gaps: FloatArray, errors: FloatArray, groups: IntArray) -> float:
     return float((signs @ scaled).max(axis=1).mean())
 
 
-def gains(problem: Problem, size: int, seed: int, trials: int) -> FloatArray:
+def gains(problem: TuningObjective, size: int, seed: int, trials: int) -> FloatArray:
     """What each rule's choice on a sample gains on the other queries, in the order of ``RULES``."""
     groups = factorize(problem.runs.groups)[0]
     keep = drawn(groups, size, seed)
-    study = search(problem, keep, Tuning(system="default", trials=trials).settings())
-    params = [trial.params for trial in study.trials if not trial.failed]
-    part, own = problem.restricted(keep), groups[keep]
-    values = values_of(part, params)
+    study = run_search(
+        problem, keep, TuneSettings(system="default", trials=trials).search_settings()
+    )
+    params = [trial.params for trial in study.trials if not trial.is_failed]
+    part, own = problem.subset_queries(keep), groups[keep]
+    values = evaluate_in_batches(part, params)
     gaps = values - values[0]
     means = gaps.mean(axis=1)
     errors = np.array([estimate(row, own).standard_error for row in gaps])
-    points = part.points(params)
+    points = part.unit_points(params)
     taken = [
         int(np.argmax(means)),
-        one_standard_error(values, points, part.points([part.default])[0], own),
+        one_standard_error(values, points, part.unit_points([part.default_params])[0], own),
         int(np.argmax(means - errors)),
         int(np.argmax(means - luck(gaps, errors, own) * errors)),
         int(np.argmax(np.nan_to_num([estimate(row, own).low for row in gaps], nan=-np.inf))),
-        int(np.argmax(sceptical_gains(values, values[0], own))),
+        int(np.argmax(shrunken_gains(values, values[0], own))),
     ]
-    found = problem.values([params[0], *(params[t] for t in taken)])[:, ~keep].mean(axis=1)
+    found = problem.evaluate_params([params[0], *(params[t] for t in taken)])[:, ~keep].mean(axis=1)
     return np.asarray(found[1:] - found[0])
 
 

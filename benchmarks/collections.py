@@ -18,8 +18,8 @@ from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_qrels, load_run
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.search_space import search_space
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.search_space import build_search_space
 
 __all__ = ["ATTACK", "COLLECTIONS", "Collection", "problem"]
 
@@ -130,7 +130,7 @@ def problem(
     fusion: Mapping[str, Any] = RRF,
     blend: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
-) -> Problem:
+) -> TuningObjective:
     """What is tuned on a collection.
 
     Args:
@@ -150,5 +150,5 @@ def problem(
         }
     )
     roles = dict(zip(runs.sources, runs.roles, strict=True))
-    space = search_space(system, parameters, {name: roles[name] for name in system.runs})
-    return Problem(system, runs, MEASURE, space, collection.spaces, collection.qrels)
+    space = build_search_space(system, parameters, {name: roles[name] for name in system.runs})
+    return TuningObjective(system, runs, MEASURE, space, collection.spaces, collection.qrels)

@@ -30,19 +30,24 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
-from fusion_bench.experiment.tune_settings import Effort, Range, Tuning
+from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
 from fusion_bench.io import load_run
 from fusion_bench.report.tuning.tuning_records import FrontPoint
-from fusion_bench.tune.pareto.dominance import efficient
-from fusion_bench.tune.pareto.evaluated_points import Archive
-from fusion_bench.tune.pareto.multi_objective import trade
-from fusion_bench.tune.pareto.pareto_report import frontier
-from fusion_bench.tune.pareto.pareto_search import everywhere, pool, settled, with_depth
-from fusion_bench.tune.pareto.rerank_cost import tolls
-from fusion_bench.tune.pareto.rerank_depths import depths, rerankers
-from fusion_bench.tune.search.search import Study, search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.pareto.dominance import is_efficient
+from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
+from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
+from fusion_bench.tune.pareto.pareto_report import front_points
+from fusion_bench.tune.pareto.pareto_search import (
+    add_depth_dimension,
+    candidate_settings,
+    resolve_depth,
+    settings_at_depths,
+)
+from fusion_bench.tune.pareto.rerank_cost import reranker_costs
+from fusion_bench.tune.pareto.rerank_depths import depth_ladder, reranker_names
+from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 
 #: Budgets are up to so many candidates a query.
 MOST = 100.0
@@ -63,59 +68,65 @@ class Case:
         seed: Of samplers.
     """
 
-    judge: Judge
-    part: Problem
-    study: Study
+    judge: HeldOutEvaluation
+    part: TuningObjective
+    study: SearchResult
     ladder: tuple[int, ...]
     seed: int
 
     @property
     def good(self) -> list[Params]:
         """Settings of the search, the best first."""
-        done = (trial for trial in self.study.trials if not trial.failed)
+        done = (trial for trial in self.study.trials if not trial.is_failed)
         return [t.params for t in sorted(done, key=lambda t: (-t.value, t.number))]
 
     def at(self, settings: Sequence[Params], ladder: Sequence[int]) -> list[Params]:
         """These settings at these depths with every reranker."""
-        return list(everywhere(self.part, settings, ladder, rerankers(self.part)))
+        return list(settings_at_depths(self.part, settings, ladder, reranker_names(self.part)))
 
 
-def eight(case: Case, archive: Archive, _budget: int) -> None:
+def eight(case: Case, archive: EvaluatedPoints, _budget: int) -> None:
     """The best eight settings at eight depths."""
-    archive.evaluate(case.at(case.good[:8], EIGHT))
+    archive.evaluate_params(case.at(case.good[:8], EIGHT))
 
 
-def many(case: Case, archive: Archive, budget: int) -> None:
+def many(case: Case, archive: EvaluatedPoints, budget: int) -> None:
     """As many of the best settings at all depths as the budget allows."""
-    archive.evaluate(list(islice(case.at(case.good, case.ladder), budget)))
+    archive.evaluate_params(list(islice(case.at(case.good, case.ladder), budget)))
 
 
-def spread(case: Case, archive: Archive, budget: int) -> None:
+def spread(case: Case, archive: EvaluatedPoints, budget: int) -> None:
     """Settings evenly spread over the search, by their rank, at all depths."""
-    lists = len(rerankers(case.part)) * len(case.ladder)
+    lists = len(reranker_names(case.part)) * len(case.ladder)
     step = max(1, len(case.good) * lists // budget)
-    archive.evaluate(case.at(case.good[::step], case.ladder)[:budget])
+    archive.evaluate_params(case.at(case.good[::step], case.ladder)[:budget])
 
 
-def sampled(method: str, *, after: bool) -> Callable[[Case, Archive, int], None]:
+def sampled(method: str, *, after: bool) -> Callable[[Case, EvaluatedPoints, int], None]:
     """A multi-objective sampler, alone or after the pool at all depths."""
 
-    def way(case: Case, archive: Archive, budget: int) -> None:
+    def way(case: Case, archive: EvaluatedPoints, budget: int) -> None:
         if after:
-            archive.evaluate(case.at(pool(case.part, case.study, case.study.best), case.ladder))
+            archive.evaluate_params(
+                case.at(
+                    candidate_settings(case.part, case.study, case.study.best_trial), case.ladder
+                )
+            )
             budget -= archive.evaluations
 
         def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
-            found = archive.evaluate([settled(case.part, one, case.ladder) for one in asked])
-            return [None if one is None else (one.value, one.taken.candidates) for one in found]
+            found = archive.evaluate_params(
+                [resolve_depth(case.part, one, case.ladder) for one in asked]
+            )
+            return [None if one is None else (one.value, one.cost.mean_candidates) for one in found]
 
-        space = with_depth(case.part.parameters, case.ladder)
-        trade(space, evaluate, method=method, trials=budget, batch=16, seed=case.seed)
+        space = add_depth_dimension(case.part.parameters, case.ladder)
+        search_tradeoffs(space, evaluate, method=method, trials=budget, batch=16, seed=case.seed)
 
     return way
 
 
-WAYS: Mapping[str, Callable[[Case, Archive, int], None]] = {
+WAYS: Mapping[str, Callable[[Case, EvaluatedPoints, int], None]] = {
     "best 8 at 8 depths": eight,
     "best at all depths": many,
     "spread at all depths": spread,
@@ -126,14 +137,14 @@ WAYS: Mapping[str, Callable[[Case, Archive, int], None]] = {
 }
 
 
-def _methods(collection: Collection, names: Sequence[str]) -> Problem:
+def _methods(collection: Collection, names: Sequence[str]) -> TuningObjective:
     """Method, weights, blend and reranker in one conditional space."""
     ranges = {
-        "fusion.method": Range(choices=("rrf", "weighted_score")),
-        "blend.method": Range(choices=("replace", "linear", "position_aware")),
+        "fusion.method": ParameterRange(choices=("rrf", "weighted_score")),
+        "blend.method": ParameterRange(choices=("replace", "linear", "position_aware")),
     }
     if len(names) > 1:
-        ranges["blend.reranker"] = Range(choices=tuple(names))
+        ranges["blend.reranker"] = ParameterRange(choices=tuple(names))
     blend = {"method": "replace", "reranker": names[0], "missing": "below"}
     return problem(collection, blend=blend, parameters=ranges)
 
@@ -153,7 +164,7 @@ def _read(kind: str, name: str) -> Run:
     return load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
 
 
-def cases() -> Iterator[tuple[str, Collection, Problem]]:
+def cases() -> Iterator[tuple[str, Collection, TuningObjective]]:
     """What is searched, and where."""
     position = {"method": "position_aware", "retrieval": "reciprocal_rank", "missing": "below"}
     built_in = attack()
@@ -179,7 +190,7 @@ def areas(points: Sequence[FrontPoint], least: float, held_out: float) -> list[f
     value = np.array([point.value for point in points])
     held = np.array([point.held_out for point in points])
     # Whoever reranks, a candidate is a candidate here.
-    on = np.flatnonzero(efficient(effort[:, None], value))
+    on = np.flatnonzero(is_efficient(effort[:, None], value))
     on = on[np.argsort(effort[on], kind="stable")]
     log = np.log(np.maximum(effort, 1.0))
     return [
@@ -196,20 +207,26 @@ def _widths(effort: FloatArray, most: float) -> FloatArray:
 
 def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
     """Each way with evaluations, CPU seconds and four areas."""
-    known = tolls(rerankers(case.part), Effort(), {})
+    known = reranker_costs(reranker_names(case.part), EffortSettings(), {})
     plain = case.part.system.model_copy(update={"blend": NoBlend()})
-    base = replace(case.judge.problem, system=plain, parameters=()).values([{}])[0]
+    base = replace(case.judge.problem, system=plain, parameters=()).evaluate_params([{}])[0]
     split = case.judge.split
     least, held_out = float(base[split.tune].mean()), float(base[split.held_out].mean())
     for name, way in WAYS.items():
-        archive = Archive(case.part, known)
-        for trial in {t.number: t for t in (case.study.default, case.study.best)}.values():
-            archive.add(trial.params, trial.value)
+        archive = EvaluatedPoints(case.part, known)
+        for trial in {
+            t.number: t for t in (case.study.default_trial, case.study.best_trial)
+        }.values():
+            archive.add_point(trial.params, trial.value)
         started = time.process_time()
         way(case, archive, budget)
         seconds = time.process_time() - started
-        points = frontier(
-            case.judge, archive.entries, ("candidates",), case.study.default, case.study.best
+        points = front_points(
+            case.judge,
+            archive.points,
+            ("candidates",),
+            case.study.default_trial,
+            case.study.best_trial,
         )
         yield name, np.array([archive.evaluations, seconds, *areas(points, least, held_out)])
 
@@ -229,12 +246,14 @@ def main() -> None:
     for name, collection, base in cases():
         found: dict[str, list[FloatArray]] = {}
         for seed in range(asked.seeds):
-            tuning = Tuning(system="default", trials=asked.trials, seed=seed)
-            judge = Judge(base, splits(collection)[0], tuning)
-            part = base.restricted(judge.split.tune)
-            study = search(base, judge.split.tune, tuning.settings())
-            case = Case(judge, part, study, depths(part, None, [50]), seed)
-            budget = 150 + len(case.at(pool(part, study, study.best), case.ladder))
+            tuning = TuneSettings(system="default", trials=asked.trials, seed=seed)
+            judge = HeldOutEvaluation(base, splits(collection)[0], tuning)
+            part = base.subset_queries(judge.split.tune)
+            study = run_search(base, judge.split.tune, tuning.search_settings())
+            case = Case(judge, part, study, depth_ladder(part, None, [50]), seed)
+            budget = 150 + len(
+                case.at(candidate_settings(part, study, study.best_trial), case.ladder)
+            )
             for way, row in compared(case, budget):
                 found.setdefault(way, []).append(row)
         for way, rows in found.items():

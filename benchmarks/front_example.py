@@ -16,13 +16,13 @@ from benchmarks.collections import ATTACK
 from benchmarks.page import put
 from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import Effort
+from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.report.markdown import _table
 from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import findings, table
-from fusion_bench.tune.run import Walk
+from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.util.atomic_files import move_whole
 
@@ -35,12 +35,12 @@ def tuned() -> TuningReport:
     experiment, source = read_experiment(ROOT / "experiments" / "default.yaml")
     if experiment.tune is None:
         raise SystemExit("experiments/default.yaml: has no 'tune'")
-    effort = Effort(price=2.0, seconds=0.004)
+    effort = EffortSettings(price=2.0, seconds=0.004)
     tuning = experiment.tune.model_copy(update={"folds": 0, "effort": effort})
     dataset = load_tuned_dataset(experiment, source, tuning, ATTACK)
     problem = create_problem(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
-        walk = Walk(problem, dataset, tuning, Path(folder))
+        walk = TuningRun(problem, dataset, tuning, Path(folder))
         return walk("default", provenance(source, v2_enabled=True))
 
 

@@ -22,11 +22,11 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.tune.search.search import search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.cross_validation import choose
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.cross_validation import choose_trial
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import hashed_split
 
 RESULTS = Path(__file__).parent / "salts.json"
@@ -60,7 +60,7 @@ class Row:
     seconds: float
 
 
-def cases() -> dict[str, Callable[[], Problem]]:
+def cases() -> dict[str, Callable[[], TuningObjective]]:
     """What is tuned: plain RRF with k = 60, its k and its weights."""
     return {
         "trec-dl-2019: splade + tas-b": lambda: problem(
@@ -78,19 +78,23 @@ def permuted(runs: AlignedRuns, seed: int) -> AlignedRuns:
     return replace(runs, grades=runs.grades[order], judged=runs.judged[order], _memo={})
 
 
-def run(name: str, base: Problem, salts: int, tuning: Tuning, *, control: bool) -> Row:
+def run(
+    name: str, base: TuningObjective, salts: int, tuning: TuneSettings, *, control: bool
+) -> Row:
     """Search, choose and judge once a salt."""
     started, found, gains, kept = time.process_time(), Counter[str](), [], 0
     for salt in range(salts):
         one = replace(base, runs=permuted(base.runs, salt)) if control else base
         split = hashed_split(one.runs.groups, one.runs.types, salt=str(salt))
-        study = search(one, split.tune, tuning.settings())
-        chosen = choose(one, study, split.tune, tuning.choose)
-        judge = Judge(one, split, tuning)
-        default, tuned = one.values([one.default, chosen.params])
-        kept += chosen is study.default
-        tune, held_out = (judge.gain(tuned, default, m) for m in (split.tune, split.held_out))
-        found[judge.verdict(held_out)] += 1
+        study = run_search(one, split.tune, tuning.search_settings())
+        chosen = choose_trial(one, study, split.tune, tuning.choose)
+        judge = HeldOutEvaluation(one, split, tuning)
+        default, tuned = one.evaluate_params([one.default_params, chosen.params])
+        kept += chosen is study.default_trial
+        tune, held_out = (
+            judge.measure_gain(tuned, default, m) for m in (split.tune, split.held_out)
+        )
+        found[judge.decide_verdict(held_out)] += 1
         gains.append((tune.difference, held_out.difference))
     mean = np.mean(gains, axis=0)
     seconds = (time.process_time() - started) / salts
@@ -147,7 +151,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only collections whose name contains this")
     parser.add_argument("--write", action="store_true", help="renew salts.json and docs/tuning.md")
     asked = parser.parse_args()
-    tuning = Tuning(system="default", trials=asked.trials)
+    tuning = TuneSettings(system="default", trials=asked.trials)
     rows = []
     for control in (False, True):
         for name, make in cases().items():

@@ -19,29 +19,29 @@ from benchmarks.cases import SIZES, make
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Range, Settings
+from fusion_bench.experiment.tune_settings import ParameterRange, SearchSettings
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.search.search import Study, search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.search_space import search_space
+from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.search_space import build_search_space
 
 #: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.
-SPACES: dict[str, dict[str, Range]] = {
+SPACES: dict[str, dict[str, ParameterRange]] = {
     "weights": {},
-    "k and weights": {"fusion.k": Range(low=1, high=1000, log=True)},
+    "k and weights": {"fusion.k": ParameterRange(low=1, high=1000, log=True)},
 }
 
 
-def problem(size: str, space: str) -> Problem:
+def problem(size: str, space: str) -> TuningObjective:
     """RRF of four lists with a weight each."""
     case = make(SIZES[size])
     names = [run.name for run in case.runs]
     system = System.model_validate({"name": "rrf", "runs": names, "fusion": {"method": "rrf"}})
-    weights = {f"fusion.weights.{name}": Range(low=0.1, high=2) for name in names}
+    weights = {f"fusion.weights.{name}": ParameterRange(low=0.1, high=2) for name in names}
     roles = {run.name: run.roles for run in case.runs}
     ranges = {**SPACES[space], **weights}
-    parameters = search_space(system, ranges, roles)
-    return Problem(system, case.aligned, parse_measure("nDCG@10"), parameters)
+    parameters = build_search_space(system, ranges, roles)
+    return TuningObjective(system, case.aligned, parse_measure("nDCG@10"), parameters)
 
 
 class Clock:
@@ -60,27 +60,27 @@ class Clock:
         return found
 
 
-def timed(go: Callable[[], Study]) -> tuple[Study, float, float]:
+def timed(go: Callable[[], SearchResult]) -> tuple[SearchResult, float, float]:
     """A study, its CPU and its wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
     study = go()
     return study, time.process_time() - cpu, time.perf_counter() - wall
 
 
-def sweep(one: Problem, settings: Settings) -> tuple[float, ...]:
+def sweep(one: TuningObjective, settings: SearchSettings) -> tuple[float, ...]:
     """CPU and wall of the sweep, of the sampler alone, and CPU of evaluating alone."""
     keep = np.ones(len(one.runs.queries), dtype=bool)
-    evaluate = Clock(one.values)
+    evaluate = Clock(one.evaluate_params)
     with TemporaryDirectory() as folder:
         study, cpu, wall = timed(
-            lambda: search(one, keep, settings, log=Path(folder) / "log", evaluate=evaluate)
+            lambda: run_search(one, keep, settings, log=Path(folder) / "log", evaluate=evaluate)
         )
     known = {repr(sorted(t.params.items())): t.value for t in study.trials}
 
     def instant(trials: Sequence[Params]) -> FloatArray:
         return np.array([[known[repr(sorted(params.items()))]] for params in trials])
 
-    _, bare_cpu, bare_wall = timed(lambda: search(one, keep, settings, evaluate=instant))
+    _, bare_cpu, bare_wall = timed(lambda: run_search(one, keep, settings, evaluate=instant))
     return cpu, wall, bare_cpu, bare_wall, evaluate.cpu
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     for space in SPACES:
         one = problem(options.size, space)
         for sampler in options.samplers:
-            settings = Settings(trials=options.trials, sampler=sampler, batch=options.batch)
+            settings = SearchSettings(trials=options.trials, sampler=sampler, batch=options.batch)
             cpu, wall, bare_cpu, bare_wall, evaluating = sweep(one, settings)
             print(
                 f"{space:14} {sampler:8} {cpu:9.2f}s {wall:7.2f}s {bare_cpu:8.2f}s "

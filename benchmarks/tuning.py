@@ -24,12 +24,12 @@ from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.experiment.tune_settings import Choose, Range, Tuning
+from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule, TuneSettings
 from fusion_bench.stats.intervals import Estimate, estimate
-from fusion_bench.tune.search.search import search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.cross_validation import choose
-from fusion_bench.tune.validation.splits import Split, hashed_split, own_split
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.cross_validation import choose_trial
+from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}
@@ -73,10 +73,10 @@ class Clock:
         self.cpu += time.process_time() - self._from[1]
 
 
-def splits(collection: Collection) -> list[Split]:
+def splits(collection: Collection) -> list[QuerySplit]:
     """The dataset's own, or one a salt."""
     runs = collection.runs
-    own = own_split(runs.queries, collection.queries)
+    own = dataset_split(runs.queries, collection.queries)
     if own is not None:
         return [own]
     salts = range(SALTS[collection.name])
@@ -92,21 +92,23 @@ def taking_part(collection: Collection) -> Collection:
     return replace(collection, runs=runs, all_lists=lists)
 
 
-def asked(collection: Collection) -> Problem:
+def asked(collection: Collection) -> TuningObjective:
     """RRF with k = 60 (the reranker over its first 50); everything that bears on it is tuned."""
-    ranges: dict[str, Any] = {"fusion.method": Range(choices=("rrf", "weighted_score"))}
+    ranges: dict[str, Any] = {"fusion.method": ParameterRange(choices=("rrf", "weighted_score"))}
     blend = None
     if collection.runs.rerankers:
         reranker = collection.runs.rerankers[0]
         blend = {"method": "replace", "reranker": reranker, "missing": "below"}
         methods = ("replace", "linear", "position_aware")
-        ranges["blend.method"] = Range(choices=("none", *methods))
+        ranges["blend.method"] = ParameterRange(choices=("none", *methods))
         deep = {"low": 10, "high": 200, "int": True, "log": True}
-        ranges["blend.depth"] = Range.model_validate({**deep, "when": {"blend.method": methods}})
+        ranges["blend.depth"] = ParameterRange.model_validate(
+            {**deep, "when": {"blend.method": methods}}
+        )
     return problem(collection, blend=blend, parameters=ranges)
 
 
-def held_out(every: Sequence[Split], found: Sequence[FloatArray]) -> FloatArray:
+def held_out(every: Sequence[QuerySplit], found: Sequence[FloatArray]) -> FloatArray:
     """(S, Q): NaN where a query was tuned on, and all along splits beyond those found."""
     out = np.full((len(every), len(every[0].tune)), np.nan)
     for row, split, values in zip(out, every, found, strict=False):
@@ -114,22 +116,22 @@ def held_out(every: Sequence[Split], found: Sequence[FloatArray]) -> FloatArray:
     return out
 
 
-def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> list[Tool]:
+def ours(asked_for: TuningObjective, every: Sequence[QuerySplit], trials: int) -> list[Tool]:
     """The default, and what a search makes of it by each rule of choice, the product's first."""
-    settings = Tuning(system="default", trials=trials).settings()
+    settings = TuneSettings(system="default", trials=trials).search_settings()
     clock, studies = Clock(), []
     for split in every:
         with clock:
-            studies.append(search(asked_for, split.tune, settings))
+            studies.append(run_search(asked_for, split.tune, settings))
     tried = max(len(study.trials) for study in studies)
-    default = asked_for.values([asked_for.default])[0]
+    default = asked_for.evaluate_params([asked_for.default_params])[0]
     tools = [Tool(DEFAULT, held_out(every, [default] * len(every)), 0.0, 0.0, 1, ())]
-    for rule in get_args(Choose):
+    for rule in get_args(SelectionRule):
         own, params = Clock(), []
         for split, study in zip(every, studies, strict=True):
             with own:
-                params.append(choose(asked_for, study, split.tune, rule).params)
-        values = held_out(every, [asked_for.values([one])[0] for one in params])
+                params.append(choose_trial(asked_for, study, split.tune, rule).params)
+        values = held_out(every, [asked_for.evaluate_params([one])[0] for one in params])
         wall, cpu = (
             (a + b) / len(every) for a, b in ((clock.wall, own.wall), (clock.cpu, own.cpu))
         )
@@ -139,7 +141,7 @@ def ours(asked_for: Problem, every: Sequence[Split], trials: int) -> list[Tool]:
     return tools
 
 
-def theirs(rival: Rival, collection: Collection, every: Sequence[Split]) -> Iterator[Tool]:
+def theirs(rival: Rival, collection: Collection, every: Sequence[QuerySplit]) -> Iterator[Tool]:
     """What a grid makes of it; the grid is computed once, as it does not depend on the split."""
     clock = Clock()
     with clock:
@@ -155,7 +157,7 @@ def theirs(rival: Rival, collection: Collection, every: Sequence[Split]) -> Iter
 
 def itself(
     collection: Collection,
-    every: Sequence[Split],
+    every: Sequence[QuerySplit],
     variants: Mapping[str, FloatArray],
     copied: Sequence[str],
 ) -> Tool:

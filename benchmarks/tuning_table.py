@@ -9,13 +9,13 @@ from typing import Any
 
 from benchmarks.collections import COLLECTIONS
 from benchmarks.page import put
-from fusion_bench.experiment.tune_settings import Choose
+from fusion_bench.experiment.tune_settings import SelectionRule
 
 __all__ = ["DEFAULT", "OURS", "RANX_ITSELF", "renew", "said", "table"]
 
 RESULTS = Path(__file__).parent / "tuning.json"
 #: Our rows by rule of choice.
-OURS: Mapping[Choose, str] = {
+OURS: Mapping[SelectionRule, str] = {
     "sceptical": "fusion_bench tune",
     "best": "fusion_bench tune, best trial",
     "one_standard_error": "fusion_bench tune, one standard error",

@@ -18,13 +18,13 @@ from benchmarks.collections import COLLECTIONS, attack, problem
 from benchmarks.page import put
 from benchmarks.salts import VERDICTS
 from fusion_bench.data.records import Query
-from fusion_bench.experiment.tune_settings import Tuning
-from fusion_bench.tune.search.search import search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.cross_validation import choose
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.cross_validation import choose_trial
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
-from fusion_bench.tune.validation.splits import Split, hashed_split, own_split
+from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
 
 
 def tactics() -> dict[str, str]:
@@ -35,14 +35,14 @@ def tactics() -> dict[str, str]:
     return {one["external_id"]: one["tactics"][0] for one in every if one["tactics"]}
 
 
-def cases(salts: int) -> dict[str, tuple[Problem, list[Split]]]:
+def cases(salts: int) -> dict[str, tuple[TuningObjective, list[QuerySplit]]]:
     """Each collection with its types, and how it is split."""
     codec = problem(COLLECTIONS["codec"]())
     plain, known = attack(reranked=False), tactics()
     types = tuple(known.get(group) for group in plain.runs.groups)
     typed = problem(replace(plain, runs=replace(plain.runs, types=types, _memo={})))
     queries: dict[str, Query] = dict(plain.queries)
-    own = own_split(plain.runs.queries, queries)
+    own = dataset_split(plain.runs.queries, queries)
     hashed = [
         hashed_split(codec.runs.groups, codec.runs.types, salt=str(salt)) for salt in range(salts)
     ]
@@ -56,20 +56,20 @@ def cases(salts: int) -> dict[str, tuple[Problem, list[Split]]]:
     }
 
 
-def row(name: str, base: Problem, splits: list[Split], tuning: Tuning) -> str:
+def row(name: str, base: TuningObjective, splits: list[QuerySplit], tuning: TuneSettings) -> str:
     """One collection over its splits."""
     found, gains, types = Counter[str](), [], 0
     for split in splits:
-        study = search(base, split.tune, tuning.settings())
-        chosen = choose(base, study, split.tune, tuning.choose)
-        judge = Judge(base, split, tuning)
+        study = run_search(base, split.tune, tuning.search_settings())
+        chosen = choose_trial(base, study, split.tune, tuning.choose)
+        judge = HeldOutEvaluation(base, split, tuning)
         typed = tune_by_type(
-            judge, chosen, lambda _, part, keep: search(part, keep, tuning.settings())
+            judge, chosen, lambda _, part, keep: run_search(part, keep, tuning.search_settings())
         )
         if typed is None:
             continue
-        default, tuned = base.values([base.default, chosen.params])
-        whole = judge.gain(tuned, default, split.held_out)
+        default, tuned = base.evaluate_params([base.default_params, chosen.params])
+        whole = judge.measure_gain(tuned, default, split.held_out)
         found[typed.verdict] += 1
         types = max(types, len(typed.params))
         gains.append((whole.difference, typed.gain.difference, typed.over_global.difference))
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
     asked = parser.parse_args()
-    tuning = Tuning(system="default", trials=asked.trials)
+    tuning = TuneSettings(system="default", trials=asked.trials)
     lines = [
         "| collection | types tuned | splits | one set − default | by type − default | "
         "by type − one set | ship | too few | keep | worse |",

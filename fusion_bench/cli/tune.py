@@ -22,9 +22,9 @@ from fusion_bench.cli._base import (
 if TYPE_CHECKING:
     from fusion_bench.config.models import Source
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.experiment.tune_settings import Tuning
+    from fusion_bench.experiment.tune_settings import TuneSettings
     from fusion_bench.tune.distributed.dask_tuning import Spread
-    from fusion_bench.tune.space.objective import Problem
+    from fusion_bench.tune.space.objective import TuningObjective
 
 __all__ = ["command", "tune"]
 
@@ -156,7 +156,7 @@ def tune(
 def _walk(
     experiment: Experiment,
     source: Source,
-    tuning: Tuning,
+    tuning: TuneSettings,
     name: str,
     folder: Path,
     folders: list[Path],
@@ -169,7 +169,7 @@ def _walk(
     from fusion_bench.io import find_dataset
     from fusion_bench.report.tuning.write import write
     from fusion_bench.tune.export_experiment import tuned_experiment
-    from fusion_bench.tune.run import Walk
+    from fusion_bench.tune.run import TuningRun
     from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 
     enabled = v2_enabled()
@@ -181,7 +181,7 @@ def _walk(
         address = how.pop("cluster")
         progress("reading" if address is None else f"{address} reads the queries", 1, 1)
         with _spread(address, problem, source.path, path, tuning, v2_enabled=enabled) as spread:
-            walk = Walk(
+            walk = TuningRun(
                 problem,
                 dataset,
                 tuning,
@@ -214,10 +214,10 @@ def _refuse_two_ways(workers: int, storage: str | None) -> None:
 @contextmanager
 def _spread(
     address: str | None,
-    problem: Problem,
+    problem: TuningObjective,
     experiment: Path,
     dataset: Path,
-    tuning: Tuning,
+    tuning: TuneSettings,
     *,
     v2_enabled: bool,
 ) -> Iterator[Spread | None]:
@@ -232,7 +232,7 @@ def _spread(
         yield Spread(client, problem, part)
 
 
-def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # noqa: ANN401
+def _tuning(experiment: Experiment, source: Source, **given: Any) -> TuneSettings:  # noqa: ANN401
     """What the experiment's ``tune:`` says, with what the command line says over it.
 
     Raises:
@@ -240,7 +240,7 @@ def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # 
     """
     from fusion_bench.config.models import validated
     from fusion_bench.errors import ConfigError, UnknownNameError
-    from fusion_bench.experiment.tune_settings import Tuning
+    from fusion_bench.experiment.tune_settings import TuneSettings
 
     own = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
     said = own | {key: value for key, value in given.items() if value is not None}
@@ -251,4 +251,4 @@ def _tuning(experiment: Experiment, source: Source, **given: Any) -> Tuning:  # 
     if said["system"] not in experiment.systems:
         raise UnknownNameError("system", said["system"], experiment.systems, where="--system")
     said.setdefault("seed", experiment.seed)
-    return validated(Tuning, said, lambda place: "tune." + ".".join(map(str, place)))
+    return validated(TuneSettings, said, lambda place: "tune." + ".".join(map(str, place)))

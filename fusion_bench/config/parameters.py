@@ -91,16 +91,16 @@ class Parameter:
             raise ConfigError(f"{self.path}: a range needs low and high")
         return self.low, self.high
 
-    def under(self, prefix: str) -> Parameter:
+    def add_prefix(self, prefix: str) -> Parameter:
         """The same inside something else: paths get a place before them."""
         when = tuple((f"{prefix}.{path}", allowed) for path, allowed in self.when)
         return replace(self, path=f"{prefix}.{self.path}", when=when)
 
-    def given(self, path: str, *allowed: Value) -> Parameter:
+    def add_condition(self, path: str, *allowed: Value) -> Parameter:
         """The same, taking part only under these values of another one."""
         return replace(self, when=(*self.when, (path, allowed)))
 
-    def active(self, params: Params) -> bool:
+    def is_active(self, params: Params) -> bool:
         """Whether it takes part beside these values."""
         return all(path in params and params[path] in allowed for path, allowed in self.when)
 
@@ -115,14 +115,14 @@ class Parameter:
         steps = 0.0 if step is None else (value - low) / step
         return low <= value <= high and abs(steps - round(steps)) < 1e-9
 
-    def neat(self, value: Value) -> Value:
+    def round_value(self, value: Value) -> Value:
         """A real number without steps, with few significant digits; others as is."""
         if self.kind != "float" or self.step is not None or not isinstance(value, float):
             return value
         low, high = self.bounds
         return min(max(float(f"{value:.{DIGITS}g}"), low), high)
 
-    def unit(self, value: Value) -> float:
+    def unit_position(self, value: Value) -> float:
         """The value's place in [0, 1]: by the logarithm under ``log``, choices evenly spread.
 
         A value outside the range has its place outside; one that is no number or no choice, NaN.

@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.measures import Measure, parse_measure
 
 __all__ = ["Experiment", "read_experiment"]
@@ -81,7 +81,7 @@ class Experiment(StrictModel):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     interval: Literal["t", "bootstrap"] = "t"
     resamples: Annotated[int, Field(ge=10_000)] | None = None
-    tune: Tuning | None = None
+    tune: TuneSettings | None = None
     seed: Annotated[int, Field(ge=0)] = 7
     gate: GatePolicy | None = None
 

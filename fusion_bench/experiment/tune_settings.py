@@ -12,25 +12,25 @@ from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError
 
 __all__ = [
-    "OWN",
-    "Choose",
-    "Crag",
-    "Declared",
-    "Effort",
-    "FrontSearch",
-    "Range",
-    "Sampler",
-    "Settings",
-    "Tuning",
+    "DECLARED",
+    "CragSettings",
+    "DeclaredCost",
+    "EffortSettings",
+    "FrontSettings",
+    "ParameterRange",
+    "SamplerName",
+    "SearchSettings",
+    "SelectionRule",
+    "TuneSettings",
 ]
 
-Sampler: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
-Choose: TypeAlias = Literal["sceptical", "best", "one_standard_error"]
+SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
+SelectionRule: TypeAlias = Literal["sceptical", "best", "one_standard_error"]
 #: Stands for the ranges that the methods declare themselves.
-OWN = "own"
+DECLARED = "own"
 
 
-class Range(StrictModel):
+class ParameterRange(StrictModel):
     """The values of one parameter: a range, or choices.
 
     Attributes:
@@ -51,7 +51,7 @@ class Range(StrictModel):
     choices: tuple[Value, ...] = ()
     when: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
 
-    def parameter(self, path: str) -> Parameter:
+    def to_parameter(self, path: str) -> Parameter:
         """As the search takes it.
 
         Raises:
@@ -76,7 +76,7 @@ class Range(StrictModel):
         )
 
 
-class Settings(StrictModel):
+class SearchSettings(StrictModel):
     """How a search runs.
 
     Attributes:
@@ -94,13 +94,13 @@ class Settings(StrictModel):
 
     trials: Annotated[int, Field(ge=1)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
-    sampler: Sampler = "tpe"
+    sampler: SamplerName = "tpe"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
     points: Annotated[int, Field(ge=2)] = 5
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
-class Declared(StrictModel):
+class DeclaredCost(StrictModel):
     """What reranking takes, by the candidate.
 
     Attributes:
@@ -112,7 +112,7 @@ class Declared(StrictModel):
     seconds: Annotated[float, Field(ge=0)] | None = None
 
 
-class Effort(Declared):
+class EffortSettings(DeclaredCost):
     """What reranking takes, for the front of quality against effort.
 
     The ledger of a rerank list knows better, so it wins where there is one.
@@ -122,19 +122,19 @@ class Effort(Declared):
         prefer: ``declared`` lets what is declared here win over a ledger.
     """
 
-    rerankers: dict[str, Declared] = Field(default_factory=dict)
+    rerankers: dict[str, DeclaredCost] = Field(default_factory=dict)
     prefer: Literal["ledger", "declared"] = "ledger"
 
-    def of(self, reranker: str) -> Declared:
+    def declared_for(self, reranker: str) -> DeclaredCost:
         """What is declared for one rerank list."""
-        own = self.rerankers.get(reranker, Declared())
-        return Declared(
+        own = self.rerankers.get(reranker, DeclaredCost())
+        return DeclaredCost(
             price=self.price if own.price is None else own.price,
             seconds=self.seconds if own.seconds is None else own.seconds,
         )
 
 
-class FrontSearch(StrictModel):
+class FrontSettings(StrictModel):
     """How the front of quality against rerank effort is looked for.
 
     Attributes:
@@ -151,7 +151,7 @@ class FrontSearch(StrictModel):
     depths: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = None
 
 
-class Crag(StrictModel):
+class CragSettings(StrictModel):
     """Thresholds on the best rerank score: is there a relevant document in the top of the list?
 
     Attributes:
@@ -169,13 +169,13 @@ class Crag(StrictModel):
     credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
 
     @model_validator(mode="after")
-    def _ordered(self) -> Crag:
+    def _check_order(self) -> CragSettings:
         if self.lower > self.upper:
             raise ValueError(f"lower {self.lower:g} is above upper {self.upper:g}: swap them")
         return self
 
 
-class Tuning(Settings):
+class TuneSettings(SearchSettings):
     """What an experiment's ``tune:`` says.
 
     Attributes:
@@ -199,18 +199,18 @@ class Tuning(Settings):
 
     system: str
     measure: str | None = None
-    parameters: dict[str, Range | Literal["own"]] | None = None
+    parameters: dict[str, ParameterRange | Literal["own"]] | None = None
     held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
     salt: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0)] = 5
     min_gain: Annotated[float, Field(ge=0)] = 0.005
-    choose: Choose = "sceptical"
-    effort: Effort = Effort()
-    front: FrontSearch = FrontSearch()
-    crag: Crag | None = None
+    choose: SelectionRule = "sceptical"
+    effort: EffortSettings = EffortSettings()
+    front: FrontSettings = FrontSettings()
+    crag: CragSettings | None = None
     by_query_type: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"
 
-    def settings(self) -> Settings:
+    def search_settings(self) -> SearchSettings:
         """The part that one search needs."""
-        return Settings(**{name: getattr(self, name) for name in Settings.model_fields})
+        return SearchSettings(**{name: getattr(self, name) for name in SearchSettings.model_fields})

@@ -61,7 +61,7 @@ class WeightedScore(WeightedFusion):
         """The weights, the normaliser with its own space, and what absence means."""
         models = {name: model for name, model in normalizers.all().items() if model.searched}
         scales = [
-            one.under("normalize").given("normalize.method", name)
+            one.add_prefix("normalize").add_condition("normalize.method", name)
             for name, model in models.items()
             for one in model(method=name).space()
         ]

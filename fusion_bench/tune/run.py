@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.tuning_records import Front
 from fusion_bench.stats.intervals import Interval
-from fusion_bench.tune.pareto.pareto_search import FrontFinder
+from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.processes import Evaluate
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.shared_study import export, shared_search
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import cross_validate
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import BoolArray, split_queries
 
-__all__ = ["Progress", "Walk"]
+__all__ = ["Progress", "TuningRun"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -32,7 +32,7 @@ LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class TuningRun:
     """One dataset's way from its problem to a verdict.
 
     Attributes:
@@ -50,16 +50,16 @@ class Walk:
         progress: Called as the work goes on.
     """
 
-    problem: Problem
+    problem: TuningObjective
     dataset: Dataset
-    tuning: Tuning
+    tuning: TuneSettings
     folder: Path
     alpha: float = 0.05
     interval: Interval = "t"
     workers: int = 1
     storage: str | None = None
     export: str | None = None
-    spread: Callable[[Problem, BoolArray], Evaluate] | None = None
+    spread: Callable[[TuningObjective, BoolArray], Evaluate] | None = None
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
     def __call__(self, name: str, provenance: Provenance) -> TuningReport:
@@ -73,15 +73,15 @@ class Walk:
         split = split_queries(
             self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )
-        judge = Judge(self.problem, split, tuning, self.alpha, self.interval)
-        judge.check()
+        judge = HeldOutEvaluation(self.problem, split, tuning, self.alpha, self.interval)
+        judge.check_feasible()
         study = self._search(split.tune, 0)
         if self.export is not None:
             export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
-        chosen = judge.choose(study)
+        chosen = judge.choose_trial(study)
         cross = typed = front = None
         try:
-            _go_on_from(study)
+            _check_finished(study)
             folds = iter(range(1, tuning.folds + 1))
             cross = cross_validate(
                 self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
@@ -89,12 +89,12 @@ class Walk:
             if tuning.by_query_type:
                 typed = tune_by_type(judge, chosen, self._search_type)
             front = self._front(judge, study, chosen)
-        except _StoppedError:
+        except _SearchStoppedError:
             study = replace(study, interrupted=True)
         if front is not None and front.interrupted:
             study = replace(study, interrupted=True)
         self.progress(f"{self.dataset.name}: judging", 1, 1)
-        return judge.report(
+        return judge.make_report(
             study,
             chosen,
             cross,
@@ -105,10 +105,10 @@ class Walk:
             front=front,
         )
 
-    def _front(self, judge: Judge, study: Study, chosen: Trial) -> Front | None:
+    def _front(self, judge: HeldOutEvaluation, study: SearchResult, chosen: Trial) -> Front | None:
         """Quality against rerank effort."""
         name = self.dataset.name
-        find = FrontFinder(
+        find = ParetoSearch(
             judge,
             self.dataset.provenance,
             self.folder / FRONT_LOG,
@@ -116,21 +116,21 @@ class Walk:
         )
         return find(study, chosen)
 
-    def _search_type(self, name: str, problem: Problem, keep: BoolArray) -> Study:
+    def _search_type(self, name: str, problem: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""
         self.progress(f"{self.dataset.name}: type {name}", 0, 1)
-        settings, evaluate = self.tuning.settings(), self._evaluate(problem, keep)
-        study = search(problem, keep, settings, workers=self.workers, evaluate=evaluate)
-        return _go_on_from(study)
+        settings, evaluate = self.tuning.search_settings(), self._evaluate(problem, keep)
+        study = run_search(problem, keep, settings, workers=self.workers, evaluate=evaluate)
+        return _check_finished(study)
 
-    def _evaluate(self, problem: Problem, keep: BoolArray) -> Evaluate | None:
+    def _evaluate(self, problem: TuningObjective, keep: BoolArray) -> Evaluate | None:
         return None if self.spread is None else self.spread(problem, keep)
 
-    def _search(self, keep: BoolArray, fold: int) -> Study:
+    def _search(self, keep: BoolArray, fold: int) -> SearchResult:
         """Search on these queries; fold 0 = all tuning queries."""
         # Its own seed: with the same first trials, folds would seem to agree more than they do.
         seed = self.tuning.seed + fold
-        settings = self.tuning.settings().model_copy(update={"seed": seed})
+        settings = self.tuning.search_settings().model_copy(update={"seed": seed})
         where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
         total = settings.trials
 
@@ -144,7 +144,7 @@ class Walk:
             )
         else:
             log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
-            study = search(
+            study = run_search(
                 self.problem,
                 keep,
                 settings,
@@ -153,19 +153,19 @@ class Walk:
                 workers=self.workers,
                 evaluate=self._evaluate(self.problem, keep),
             )
-        return _go_on_from(study) if fold else study
+        return _check_finished(study) if fold else study
 
 
-class _StoppedError(Exception):
+class _SearchStoppedError(Exception):
     """Somebody pressed Ctrl-C in a search that others would follow."""
 
 
-def _go_on_from(study: Study) -> Study:
+def _check_finished(study: SearchResult) -> SearchResult:
     """The study, unless it was stopped: then nothing more is searched.
 
     Raises:
         _StoppedError: It was.
     """
     if study.interrupted:
-        raise _StoppedError
+        raise _SearchStoppedError
     return study

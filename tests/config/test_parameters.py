@@ -53,21 +53,27 @@ def test_contains_knows_bounds_steps_and_kinds(
 
 
 def test_places_in_the_unit_interval() -> None:
-    assert real("x", 2, 4).unit(2.5) == 0.25
-    assert real("x", 1, 100, log=True).unit(10) == pytest.approx(0.5)
-    assert real("x", 3, 3).unit(3) == 0
-    assert [choice("x", "a", "b", "c").unit(v) for v in "abc"] == [0, 0.5, 1]
-    assert choice("x", "a").unit("a") == 0
-    nowhere = [choice("x", "a").unit("b"), real("x", 0, 1).unit(None), real("x", 0, 1).unit("a")]
-    assert all(math.isnan(place) for place in [*nowhere, real("x", 1, 2, log=True).unit(0)])
+    assert real("x", 2, 4).unit_position(2.5) == 0.25
+    assert real("x", 1, 100, log=True).unit_position(10) == pytest.approx(0.5)
+    assert real("x", 3, 3).unit_position(3) == 0
+    assert [choice("x", "a", "b", "c").unit_position(v) for v in "abc"] == [0, 0.5, 1]
+    assert choice("x", "a").unit_position("a") == 0
+    nowhere = [
+        choice("x", "a").unit_position("b"),
+        real("x", 0, 1).unit_position(None),
+        real("x", 0, 1).unit_position("a"),
+    ]
+    assert all(
+        math.isnan(place) for place in [*nowhere, real("x", 1, 2, log=True).unit_position(0)]
+    )
 
 
 def test_a_parameter_moves_with_its_conditions() -> None:
-    one = real("lo", 0, 1).given("method", "a", "b").under("fusion")
+    one = real("lo", 0, 1).add_condition("method", "a", "b").add_prefix("fusion")
     assert one.path == "fusion.lo"
-    assert one.active({"fusion.method": "b"})
-    assert not one.active({"fusion.method": "c"})
-    assert not one.active({})
+    assert one.is_active({"fusion.method": "b"})
+    assert not one.is_active({"fusion.method": "c"})
+    assert not one.is_active({})
 
 
 def test_a_table_is_widths_and_values() -> None:
@@ -76,12 +82,17 @@ def test_a_table_is_widths_and_values() -> None:
 
 
 def test_equal_parameters_of_two_methods_are_one_dimension() -> None:
-    found = merged([integer("k", 1, 9).given("m", "a"), integer("k", 1, 9).given("m", "b")])
-    assert found == (integer("k", 1, 9).given("m", "a", "b"),)
+    found = merged(
+        [integer("k", 1, 9).add_condition("m", "a"), integer("k", 1, 9).add_condition("m", "b")]
+    )
+    assert found == (integer("k", 1, 9).add_condition("m", "a", "b"),)
 
 
 def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
-    a, b = integer("f.k", 1, 9).given("m", "a"), integer("f.k", 1, 5).given("m", "b")
+    a, b = (
+        integer("f.k", 1, 9).add_condition("m", "a"),
+        integer("f.k", 1, 5).add_condition("m", "b"),
+    )
     assert [one.path for one in merged([a, b])] == ["f.k", "f(b).k"]
     with pytest.raises(ConfigError, match=r"f\.k: two ranges for one parameter"):
         merged([integer("f.k", 1, 9), integer("f.k", 1, 5)])
@@ -89,8 +100,8 @@ def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
 
 def test_neat_numbers_stay_inside_and_on_their_steps() -> None:
     free = real("w", 0.12341, 1.98761)
-    assert free.neat(0.7686276) == 0.7686
-    assert (free.neat(0.123411), free.neat(1.987609)) == (0.12341, 1.98761)
-    assert real("w", 0, 1, step=0.25).neat(0.25) == 0.25
-    assert integer("k", 1, 20_000).neat(12_345) == 12_345
-    assert choice("m", "a", None).neat(None) is None
+    assert free.round_value(0.7686276) == 0.7686
+    assert (free.round_value(0.123411), free.round_value(1.987609)) == (0.12341, 1.98761)
+    assert real("w", 0, 1, step=0.25).round_value(0.25) == 0.25
+    assert integer("k", 1, 20_000).round_value(12_345) == 12_345
+    assert choice("m", "a", None).round_value(None) is None

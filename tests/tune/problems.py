@@ -7,10 +7,10 @@ from typing import Any
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Range
+from fusion_bench.experiment.tune_settings import ParameterRange
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.search_space import search_space
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.search_space import build_search_space
 from tests.tune.cases import aligned
 
 __all__ = ["problem", "roles_of", "system"]
@@ -35,15 +35,15 @@ def problem(
     runs: AlignedRuns | None = None,
     measure: str = "nDCG@10",
     parameters: tuple[Parameter, ...] | None = None,
-) -> Problem:
+) -> TuningObjective:
     default, runs = default or system(), runs or aligned()
     asked = None
     if ranges is not None:
-        asked = {p: one if one == "own" else Range(**one) for p, one in ranges.items()}
-    return Problem(
+        asked = {p: one if one == "own" else ParameterRange(**one) for p, one in ranges.items()}
+    return TuningObjective(
         default,
         runs,
         parse_measure(measure),
-        parameters or search_space(default, asked, roles_of(runs)),
+        parameters or build_search_space(default, asked, roles_of(runs)),
         {"sharp": "unbounded"},
     )

@@ -15,7 +15,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.tune import run as walk
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.search import SearchResult, run_search
 from tests import tiny
 
 SMALL = ["--trials", "6", "--folds", "0", "--no-plots", "--datasets"]
@@ -159,9 +159,9 @@ def test_ctrl_c_writes_what_was_found_and_says_130(root: Path) -> None:
 def test_ctrl_c_in_a_fold_ends_the_folds_too(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, folds = search, []
+    real, folds = run_search, []
 
-    def stopped(*given: Any, **more: Any) -> Study:  # noqa: ANN401 - as search takes them
+    def stopped(*given: Any, **more: Any) -> SearchResult:  # noqa: ANN401 - as search takes them
         folds.append(more.get("log"))
         return replace(real(*given, **more), interrupted=len(folds) > 1)
 

@@ -72,7 +72,7 @@ def in_range(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
     if parameter.kind == "choice":
         values = [value for value in values if value in parameter.choices]
     searched = parameter.range
-    return [searched.unit(value) for value in values]
+    return [searched.unit_position(value) for value in values]
 
 
 def set_scale(axes: Axes, parameter: ParameterInfo, which: str) -> None:

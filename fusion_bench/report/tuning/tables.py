@@ -208,7 +208,7 @@ def apart(tuning: TuningReport, parameter: ParameterInfo) -> float | None:
     if parameter.kind == "choice":
         return None
     there = [fold.params.get(parameter.path) for fold in tuning.folds]
-    places = [parameter.range.unit(value) for value in there if value is not None]
+    places = [parameter.range.unit_position(value) for value in there if value is not None]
     return max(places) - min(places) if places else None
 
 

@@ -20,10 +20,15 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.search.search import OnTrial, Study, drive, identity
-from fusion_bench.tune.search.trial_log import Log
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search.search import (
+    SearchResult,
+    TrialCallback,
+    run_trials,
+    search_fingerprint,
+)
+from fusion_bench.tune.search.trial_log import TrialLog
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.tune.validation.splits import split_queries
 
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["DatasetShard", "Loader", "Shards", "Sums", "mean_of", "sharded_search"]
 
 #: Makes one shard's problem, on the worker that will keep it.
-Loader = Callable[[], Problem]
+Loader = Callable[[], TuningObjective]
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class DatasetShard:
     experiment: Path
     dataset: Path
 
-    def __call__(self) -> Problem:
+    def __call__(self) -> TuningObjective:
         """The problem on the shard's tuning queries.
 
         Raises:
@@ -63,7 +68,7 @@ class DatasetShard:
         split = split_queries(
             problem.runs, dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )
-        return problem.restricted(split.tune)
+        return problem.subset_queries(split.tune)
 
 
 class Sums(NamedTuple):
@@ -89,7 +94,7 @@ class Shards:
             raise ConfigError("cluster: no shard to load: give at least one")
         self._client = client
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        self._shards: list[Future[Problem]] = [
+        self._shards: list[Future[TuningObjective]] = [
             client.submit(
                 _loaded,
                 loader,
@@ -105,14 +110,14 @@ class Shards:
         """(T, 1): the mean of each trial over the queries of all shards."""
         return mean_of(self.each(_summed, [list(trials)] * len(self._shards)))
 
-    def head(self) -> Problem:
+    def head(self) -> TuningObjective:
         """The problem on one query: its space, default and suggestions, without the data."""
-        problem: Problem = self._client.submit(_head, self._shards[0], pure=False).result()
+        problem: TuningObjective = self._client.submit(_head, self._shards[0], pure=False).result()
         return problem
 
-    def identity(self, settings: Settings) -> str:
+    def identity(self, settings: SearchSettings) -> str:
         """As :func:`fusion_bench.tune.search.search.identity`, of all shards in their order."""
-        parts = self.each(identity, [settings] * len(self._shards))
+        parts = self.each(search_fingerprint, [settings] * len(self._shards))
         return hashlib.sha256("".join(parts).encode()).hexdigest()
 
     def each(self, function: Callable[..., Any], arguments: Sequence[object]) -> list[Any]:
@@ -148,11 +153,11 @@ def mean_of(parts: Sequence[Sums]) -> FloatArray:
 def sharded_search(
     client: Client,
     loaders: Sequence[Loader],
-    settings: Settings,
+    settings: SearchSettings,
     *,
     log: Path | None = None,
-    on_trial: OnTrial | None = None,
-) -> Study:
+    on_trial: TrialCallback | None = None,
+) -> SearchResult:
     """Search where the queries are spread over a cluster; exact lines need them in one place.
 
     Args:
@@ -166,20 +171,20 @@ def sharded_search(
         ConfigError: As there; and where no shard is given.
     """
     shards = Shards(client, loaders)
-    record = Log(log, shards.identity(settings)) if log is not None else None
-    return drive(shards.head(), settings, shards.values, log=record, on_trial=on_trial)
+    record = TrialLog(log, shards.identity(settings)) if log is not None else None
+    return run_trials(shards.head(), settings, shards.values, log=record, on_trial=on_trial)
 
 
-def _loaded(loader: Loader) -> Problem:
+def _loaded(loader: Loader) -> TuningObjective:
     return loader()
 
 
-def _summed(problem: Problem, trials: Sequence[Params]) -> Sums:
-    return Sums(problem.values(trials).sum(axis=1), len(problem.runs.queries))
+def _summed(problem: TuningObjective, trials: Sequence[Params]) -> Sums:
+    return Sums(problem.evaluate_params(trials).sum(axis=1), len(problem.runs.queries))
 
 
-def _head(problem: Problem) -> Problem:
+def _head(problem: TuningObjective) -> TuningObjective:
     first = np.zeros(len(problem.runs.queries), dtype=bool)
     first[0] = True
-    head = problem.restricted(first)
+    head = problem.subset_queries(first)
     return replace(head, qrels=None, runs=replace(head.runs, vocabulary=(), _memo={}))

@@ -21,11 +21,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Settings, Tuning
+from fusion_bench.experiment.tune_settings import SearchSettings, TuneSettings
 from fusion_bench.tune.distributed.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.search.processes import Evaluate, dealt
-from fusion_bench.tune.search.search import identity
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.search.search import search_fingerprint
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import require
@@ -58,19 +58,19 @@ class Part:
 
     experiment: Path
     dataset: Path
-    tuning: Tuning
+    tuning: TuneSettings
     v2_enabled: bool
     number: int
     parts: int
 
-    def __call__(self) -> Problem:
+    def __call__(self) -> TuningObjective:
         """The problem on these queries."""
         experiment, source = read_experiment(self.experiment)
         dataset = load_tuned_dataset(experiment, source, self.tuning, self.dataset)
         whole = create_problem(experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled)
         keep = np.zeros(len(whole.runs.queries), dtype=bool)
         keep[dealt(whole, self.parts)[self.number]] = True
-        part = whole.restricted(keep)
+        part = whole.subset_queries(keep)
         # What was derived from all queries must not keep them in memory.
         return replace(part, runs=replace(part.runs, _memo={}))
 
@@ -96,23 +96,23 @@ class Spread:
         ConfigError: The workers do not read what is read here.
     """
 
-    def __init__(self, client: Client, problem: Problem, part: Part) -> None:
+    def __init__(self, client: Client, problem: TuningObjective, part: Part) -> None:
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         self._parts = dealt(problem, workers)
         loaders = [replace(part, number=i, parts=workers) for i in range(len(self._parts))]
         self._shards = Shards(client, loaders)
-        settings = Settings()
-        theirs = self._shards.each(identity, [settings] * len(loaders))
+        settings = SearchSettings()
+        theirs = self._shards.each(search_fingerprint, [settings] * len(loaders))
         for mine, other in zip(self._parts, theirs, strict=True):
             keep = np.zeros(len(problem.runs.queries), dtype=bool)
             keep[mine] = True
-            if identity(problem.restricted(keep), settings) != other:
+            if search_fingerprint(problem.subset_queries(keep), settings) != other:
                 raise ConfigError(
                     f"cluster: a worker reads other data in {part.dataset} than this machine: give "
                     "all of them the same files under the same path"
                 )
 
-    def __call__(self, problem: Problem, keep: BoolArray) -> Evaluate:
+    def __call__(self, problem: TuningObjective, keep: BoolArray) -> Evaluate:
         """Evaluate the trials of a problem that differs in its system and space alone.
 
         Args:
@@ -131,7 +131,7 @@ class Spread:
         return values
 
 
-def _sums(whole: Problem, asked: _Asked) -> Sums:
+def _sums(whole: TuningObjective, asked: _Asked) -> Sums:
     """On a worker: the sums over what is kept of its queries."""
     queries = int(asked.keep.sum())
     if not queries:
@@ -141,7 +141,7 @@ def _sums(whole: Problem, asked: _Asked) -> Sums:
         key = ("spread", asked.keep.tobytes())
         runs = runs.memo(key, lambda: whole.runs.subset(asked.keep), keep=KEPT)
     part = replace(whole, system=asked.system, parameters=asked.parameters, runs=runs)
-    return Sums(part.values(asked.trials).sum(axis=1), queries)
+    return Sums(part.evaluate_params(asked.trials).sum(axis=1), queries)
 
 
 @contextmanager

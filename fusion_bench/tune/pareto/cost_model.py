@@ -17,14 +17,14 @@ import numpy as np
 
 from fusion_bench.io.provenance import ListMeta
 
-__all__ = ["Bill", "Clock", "bill_of", "clock_of", "largest_call"]
+__all__ = ["LatencyModel", "PriceModel", "latency_model", "max_call_size", "price_model"]
 
 #: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.
 Z95 = NormalDist().inv_cdf(0.95)
 
 
 @dataclass(frozen=True)
-class Bill:
+class PriceModel:
     """The price of one query: whole search units, and a part that grows with the candidates.
 
     Attributes:
@@ -43,7 +43,7 @@ class Bill:
 
 
 @dataclass(frozen=True)
-class Clock:
+class LatencyModel:
     """The latency of one query: calls side by side, the slowest of which is waited for.
 
     Attributes:
@@ -58,7 +58,7 @@ class Clock:
     p50: tuple[float, ...]
     p95: tuple[float, ...]
     batch: float
-    beside: int
+    concurrency: int
 
     def __call__(self, count: int, share: float = 0.5) -> float:
         """Seconds within which this share of queries with so many candidates is answered.
@@ -69,63 +69,65 @@ class Clock:
         if count == 0:
             return 0.0
         calls = max(1, math.ceil(count / self.batch))
-        rounds = math.ceil(calls / self.beside)
-        p50, p95 = (self._call(min(count, self.batch), known) for known in (self.p50, self.p95))
+        rounds = math.ceil(calls / self.concurrency)
+        p50, p95 = (
+            self._call_seconds(min(count, self.batch), known) for known in (self.p50, self.p95)
+        )
         sigma = math.log(p95 / p50) / Z95 if p50 > 0 else 0.0
         slowest = NormalDist().inv_cdf(share ** (1 / math.ceil(calls / rounds)))
         return rounds * p50 * math.exp(sigma * slowest)
 
-    def _call(self, documents: float, known: tuple[float, ...]) -> float:
+    def _call_seconds(self, documents: float, known: tuple[float, ...]) -> float:
         """Between measured sizes on a straight line, above them in proportion, below them flat."""
         grown = np.maximum.accumulate(known)
         beyond = max(documents / self.sizes[-1], 1.0)
         return float(np.interp(documents, self.sizes, grown)) * beyond
 
 
-def largest_call(meta: ListMeta) -> float:
+def max_call_size(meta: ListMeta) -> float:
     """Documents of a call at most, as far as the record shows."""
-    batch = _number(_first_provider(meta), "batch") or math.inf
-    return _number(meta.ledger, "largest_call") or min(batch, float(meta.depth))
+    batch = _read_number(_first_provider(meta), "batch") or math.inf
+    return _read_number(meta.ledger, "largest_call") or min(batch, float(meta.depth))
 
 
-def bill_of(meta: ListMeta) -> Bill | None:
+def price_model(meta: ListMeta) -> PriceModel | None:
     """The price by the ledger; None where nobody said what the provider charges."""
     ledger, price = meta.ledger, _first_provider(meta).get("price")
-    total, documents = _number(ledger, "cost"), _number(ledger, "documents")
+    total, documents = _read_number(ledger, "cost"), _read_number(ledger, "documents")
     if not documents or not (total or isinstance(price, Mapping)):
         return None
-    searches, by_units = _number(ledger, "searches"), 0.0
+    searches, by_units = _read_number(ledger, "searches"), 0.0
     if searches:
-        by_tokens = _number(ledger, "tokens") + _number(ledger, "output_tokens") > 0
-        rate = _number(price, "per_1000_searches") if isinstance(price, Mapping) else 0.0
+        by_tokens = _read_number(ledger, "tokens") + _read_number(ledger, "output_tokens") > 0
+        rate = _read_number(price, "per_1000_searches") if isinstance(price, Mapping) else 0.0
         by_units = min(total, searches * rate / 1e3) if by_tokens else total
     # Some calls are billed more units than others (long documents): each counts its share.
-    each = max(searches / max(_number(ledger, "calls"), 1.0), 1.0)
+    each = max(searches / max(_read_number(ledger, "calls"), 1.0), 1.0)
     whole = round(each)
-    return Bill(
+    return PriceModel(
         unit=by_units / searches * each / whole if searches else 0.0,
-        documents=largest_call(meta) / whole,
+        documents=max_call_size(meta) / whole,
         candidate=(total - by_units) / documents,
     )
 
 
-def clock_of(meta: ListMeta) -> Clock | None:
+def latency_model(meta: ListMeta) -> LatencyModel | None:
     """The latency by the ledger; None where no call was made."""
     ledger = meta.ledger
-    calls, documents = _number(ledger, "calls"), _number(ledger, "documents")
+    calls, documents = _read_number(ledger, "calls"), _read_number(ledger, "documents")
     rows = ledger.get("by_documents") or []
     if not rows and calls and documents:  # a record from before calls were told apart by size
         rows = [{"documents": documents / calls, **(ledger.get("call_ms") or {})}]
-    known = [row for row in rows if _number(row, "documents") and _number(row, "p50")]
+    known = [row for row in rows if _read_number(row, "documents") and _read_number(row, "p50")]
     if not known:
         return None
-    alone = calls <= _number(ledger, "queries_answered")  # no query needed a second call
-    return Clock(
-        sizes=tuple(_number(row, "documents") for row in known),
-        p50=tuple(_number(row, "p50") / 1e3 for row in known),
-        p95=tuple(max(_number(row, "p95"), _number(row, "p50")) / 1e3 for row in known),
-        batch=math.inf if alone else largest_call(meta),
-        beside=int(_number(_first_provider(meta), "concurrency")) or 1,
+    alone = calls <= _read_number(ledger, "queries_answered")  # no query needed a second call
+    return LatencyModel(
+        sizes=tuple(_read_number(row, "documents") for row in known),
+        p50=tuple(_read_number(row, "p50") / 1e3 for row in known),
+        p95=tuple(max(_read_number(row, "p95"), _read_number(row, "p50")) / 1e3 for row in known),
+        batch=math.inf if alone else max_call_size(meta),
+        concurrency=int(_read_number(_first_provider(meta), "concurrency")) or 1,
     )
 
 
@@ -136,7 +138,7 @@ def _first_provider(meta: ListMeta) -> Mapping[str, Any]:
     return first if isinstance(first, Mapping) else {}
 
 
-def _number(record: Mapping[str, Any], key: str) -> float:
+def _read_number(record: Mapping[str, Any], key: str) -> float:
     """A number of a record that may hold anything; 0 where there is none."""
     found = record.get(key)
     return float(found) if isinstance(found, int | float) and math.isfinite(found) else 0.0

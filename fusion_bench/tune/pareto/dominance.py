@@ -7,10 +7,10 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.tune.validation.splits import BoolArray
 
-__all__ = ["efficient", "hypervolume"]
+__all__ = ["hypervolume", "is_efficient"]
 
 
-def efficient(effort: FloatArray, value: FloatArray) -> BoolArray:
+def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:
     """Which points no other point beats.
 
     A point beats another if it takes no more of any kind of effort, is worth no less, and differs.

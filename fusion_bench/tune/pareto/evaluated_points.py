@@ -9,19 +9,19 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.pareto.rerank_cost import Taken, Toll, taken
-from fusion_bench.tune.pareto.rerank_depths import deepest
-from fusion_bench.tune.search.trial_log import Log, Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost, system_cost
+from fusion_bench.tune.pareto.rerank_depths import max_rerank_depth
+from fusion_bench.tune.search.trial_log import Trial, TrialLog
+from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["Archive", "Entry"]
+__all__ = ["EvaluatedPoint", "EvaluatedPoints"]
 
 #: Settings evaluated, and written down, together.
 BATCH = 16
 
 
 @dataclass(frozen=True)
-class Entry:
+class EvaluatedPoint:
     """One setting.
 
     Attributes:
@@ -34,15 +34,15 @@ class Entry:
     params: Params
     system: System
     value: float
-    taken: Taken
+    cost: SystemCost
 
     @property
-    def place(self) -> tuple[str, int]:
+    def reranker_and_depth(self) -> tuple[str, int]:
         """Its reranker and its depth."""
-        return " + ".join(sorted(self.taken.counts)), deepest(self.system)
+        return " + ".join(sorted(self.cost.counts)), max_rerank_depth(self.system)
 
 
-class Archive:
+class EvaluatedPoints:
     """Settings on the tuning queries, each evaluated once.
 
     Args:
@@ -54,43 +54,43 @@ class Archive:
 
     def __init__(
         self,
-        problem: Problem,
-        known: Mapping[str, Toll],
+        problem: TuningObjective,
+        known: Mapping[str, RerankerCost],
         *,
-        log: Log | None = None,
-        told: Callable[[int], None] = lambda _done: None,
+        log: TrialLog | None = None,
+        on_progress: Callable[[int], None] = lambda _done: None,
     ) -> None:
-        self.entries: list[Entry] = []
+        self.points: list[EvaluatedPoint] = []
         self.evaluations = 0
-        self._problem, self._known, self._log, self._told = problem, known, log, told
+        self._problem, self._known, self._log, self._on_progress = problem, known, log, on_progress
 
-    def add(self, params: Params, value: float) -> None:
+    def add_point(self, params: Params, value: float) -> None:
         """Take note of a setting whose value is known."""
-        system = self._problem.build(params)
-        found = taken(system, self._problem.runs, self._known)
-        self.entries.append(Entry(params, system, value, found))
+        system = self._problem.build_system(params)
+        found = system_cost(system, self._problem.runs, self._known)
+        self.points.append(EvaluatedPoint(params, system, value, found))
 
-    def evaluate(self, asked: Sequence[Params]) -> list[Entry | None]:
+    def evaluate_params(self, asked: Sequence[Params]) -> list[EvaluatedPoint | None]:
         """The entry of each setting; None = it cannot be computed."""
-        found: list[Entry | None] = []
+        found: list[EvaluatedPoint | None] = []
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
-            for params, value in zip(batch, self._values(batch), strict=True):
+            for params, value in zip(batch, self._mean_values(batch), strict=True):
                 if np.isfinite(value):
-                    self.add(params, value)
-                found.append(self.entries[-1] if np.isfinite(value) else None)
-            self._told(self.evaluations)
+                    self.add_point(params, value)
+                found.append(self.points[-1] if np.isfinite(value) else None)
+            self._on_progress(self.evaluations)
         return found
 
-    def _values(self, batch: Sequence[Params]) -> list[float]:
-        known = [None if self._log is None else self._log.value(params) for params in batch]
+    def _mean_values(self, batch: Sequence[Params]) -> list[float]:
+        known = [None if self._log is None else self._log.find_value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
-        means = iter(self._problem.values(new).mean(axis=1).tolist() if new else ())
+        means = iter(self._problem.evaluate_params(new).mean(axis=1).tolist() if new else ())
         values = [next(means) if value is None else value for value in known]
         if self._log is not None:
             pairs = zip(batch, values, strict=True)
             first = self.evaluations
-            self._log.add(
+            self._log.add_trials(
                 [Trial(first + i, dict(p), v, "sampler") for i, (p, v) in enumerate(pairs)]
             )
         self.evaluations += len(batch)

@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fusion_bench.config.parameters import Parameter, Params
-from fusion_bench.tune.search.samplers import expected_warnings, suggest
+from fusion_bench.tune.search.samplers import silence_experimental_warnings, suggest_params
 
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["trade"]
+__all__ = ["search_tradeoffs"]
 
 #: NSGA-II's parents. A front has a dozen points or two, and there are few trials.
 POPULATION = 32
 
 #: Settings → (value, effort) of each; None = could not be computed.
-Judged = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
+EvaluatePairs = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
 
 
-def trade(
+def search_tradeoffs(
     parameters: Sequence[Parameter],
-    evaluate: Judged,
+    evaluate: EvaluatePairs,
     *,
     method: str,
     trials: int,
@@ -45,13 +45,13 @@ def trade(
     from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with expected_warnings():
+    with silence_experimental_warnings():
         study = optuna.create_study(
-            directions=["maximize", "minimize"], sampler=_sampler(method, seed)
+            directions=["maximize", "minimize"], sampler=_multi_objective_sampler(method, seed)
         )
         for start in range(0, trials, batch):
             asked = [study.ask() for _ in range(min(batch, trials - start))]
-            found = evaluate([suggest(trial, parameters) for trial in asked])
+            found = evaluate([suggest_params(trial, parameters) for trial in asked])
             for trial, pair in zip(asked, found, strict=True):
                 if pair is None:
                     study.tell(trial, state=TrialState.FAIL)
@@ -59,7 +59,7 @@ def trade(
                     study.tell(trial, pair)
 
 
-def _sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
+def _multi_objective_sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
     from optuna import samplers
 
     if method == "nsga2":

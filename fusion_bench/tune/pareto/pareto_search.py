@@ -13,24 +13,35 @@ from pathlib import Path
 from fusion_bench.config.parameters import Parameter, Params, integer
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.tune.pareto.evaluated_points import Archive
-from fusion_bench.tune.pareto.multi_objective import trade
-from fusion_bench.tune.pareto.pareto_report import Axis, axes_of, effort_on, frontier
-from fusion_bench.tune.pareto.rerank_cost import Toll, tolls
+from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
+from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
+from fusion_bench.tune.pareto.pareto_report import (
+    EffortAxis,
+    comparable_axes,
+    effort_on,
+    front_points,
+)
+from fusion_bench.tune.pareto.rerank_cost import RerankerCost, reranker_costs
 from fusion_bench.tune.pareto.rerank_depths import (
     at_depth,
-    deepest,
-    depths,
-    is_depth,
-    rerankers,
+    depth_ladder,
+    is_depth_path,
+    max_rerank_depth,
+    reranker_names,
     with_reranker,
 )
-from fusion_bench.tune.search.search import Study, identity
-from fusion_bench.tune.search.trial_log import Log, Trial
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.search.search import SearchResult, search_fingerprint
+from fusion_bench.tune.search.trial_log import Trial, TrialLog
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 
-__all__ = ["FrontFinder", "everywhere", "pool", "settled", "with_depth"]
+__all__ = [
+    "ParetoSearch",
+    "add_depth_dimension",
+    "candidate_settings",
+    "resolve_depth",
+    "settings_at_depths",
+]
 
 #: So many of the best trials are taken to every depth …
 BEST = 4
@@ -40,11 +51,11 @@ SPREAD = (1, 5, 9, 13)
 #: The sampler's own dimension: which depth of the ladder.
 DEPTH = "front.depth"
 
-Told = Callable[[int, int], None]
+PointCallback = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class FrontFinder:
+class ParetoSearch:
     """What is needed to look for a front.
 
     Attributes:
@@ -54,12 +65,12 @@ class FrontFinder:
         told: Called with how many settings are done, and how many there will be.
     """
 
-    judge: Judge
+    judge: HeldOutEvaluation
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     log: Path | None = None
-    told: Told = lambda _done, _total: None
+    on_progress: PointCallback = lambda _done, _total: None
 
-    def __call__(self, study: Study, chosen: Trial) -> model.Front | None:
+    def __call__(self, study: SearchResult, chosen: Trial) -> model.Front | None:
         """The front of a search.
 
         Args:
@@ -69,64 +80,82 @@ class FrontFinder:
         Returns:
             None where none is asked for, or there is no reranker.
         """
-        rules, names = self.judge.tuning.front, rerankers(self.judge.problem)
+        rules, names = self.judge.tuning.front, reranker_names(self.judge.problem)
         if rules.method == "none" or not names:
             return None
-        known = tolls(names, self.judge.tuning.effort, self.provenance)
-        axes = axes_of(list(known.values()))
-        archive, interrupted = self._archive(study, chosen, known, axes)
+        known = reranker_costs(names, self.judge.tuning.effort, self.provenance)
+        axes = comparable_axes(list(known.values()))
+        archive, interrupted = self._evaluate_points(study, chosen, known, axes)
         return model.Front(
             method=rules.method,
             evaluations=archive.evaluations,
             axes=axes,
-            points=frontier(self.judge, archive.entries, axes, study.default, chosen),
+            points=front_points(self.judge, archive.points, axes, study.default_trial, chosen),
             efforts=tuple(one.source for one in known.values()),
             interrupted=interrupted,
         )
 
-    def _archive(
-        self, study: Study, chosen: Trial, known: Mapping[str, Toll], axes: Sequence[Axis]
-    ) -> tuple[Archive, bool]:
+    def _evaluate_points(
+        self,
+        study: SearchResult,
+        chosen: Trial,
+        known: Mapping[str, RerankerCost],
+        axes: Sequence[EffortAxis],
+    ) -> tuple[EvaluatedPoints, bool]:
         """Everything that was evaluated, and whether somebody cut it short."""
         tuning = self.judge.tuning
-        problem = self.judge.problem.restricted(self.judge.split.tune)
-        also = [deepest(problem.build(one.params)) for one in (study.default, chosen)]
-        ladder = depths(problem, tuning.front.depths, also)
-        settings = list(everywhere(problem, pool(problem, study, chosen), ladder, tuple(known)))
+        problem = self.judge.problem.subset_queries(self.judge.split.tune)
+        also = [
+            max_rerank_depth(problem.build_system(one.params))
+            for one in (study.default_trial, chosen)
+        ]
+        ladder = depth_ladder(problem, tuning.front.depths, also)
+        settings = list(
+            settings_at_depths(
+                problem, candidate_settings(problem, study, chosen), ladder, tuple(known)
+            )
+        )
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
-        log = None if self.log is None else Log(self.log, identity(problem, tuning.settings()))
+        log = (
+            None
+            if self.log is None
+            else TrialLog(self.log, search_fingerprint(problem, tuning.search_settings()))
+        )
         total = len(settings) + more
-        archive = Archive(problem, known, log=log, told=lambda done: self.told(done, total))
-        for trial in dict.fromkeys((study.default.number, chosen.number)):
+        archive = EvaluatedPoints(
+            problem, known, log=log, on_progress=lambda done: self.on_progress(done, total)
+        )
+        for trial in dict.fromkeys((study.default_trial.number, chosen.number)):
             one = next(t for t in study.trials if t.number == trial)
-            archive.add(one.params, one.value)
+            archive.add_point(one.params, one.value)
         try:
-            archive.evaluate(settings)
-            self._trade(archive, problem, ladder, axes, more)
+            archive.evaluate_params(settings)
+            self._search_with_sampler(archive, problem, ladder, axes, more)
         except KeyboardInterrupt:
             return archive, True
         return archive, False
 
-    def _trade(
+    def _search_with_sampler(
         self,
-        archive: Archive,
-        problem: Problem,
+        archive: EvaluatedPoints,
+        problem: TuningObjective,
         ladder: Sequence[int],
-        axes: Sequence[Axis],
+        axes: Sequence[EffortAxis],
         trials: int,
     ) -> None:
         """Search settings and depths together."""
         tuning = self.judge.tuning
 
         def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
-            found = archive.evaluate([settled(problem, params, ladder) for params in asked])
+            found = archive.evaluate_params(
+                [resolve_depth(problem, params, ladder) for params in asked]
+            )
             return [
-                None if one is None else (one.value, effort_on(one.taken, axes[-1]))
-                for one in found
+                None if one is None else (one.value, effort_on(one.cost, axes[-1])) for one in found
             ]
 
-        trade(
-            with_depth(problem.parameters, ladder),
+        search_tradeoffs(
+            add_depth_dimension(problem.parameters, ladder),
             evaluate,
             method=tuning.front.method,
             trials=trials,
@@ -135,17 +164,22 @@ class FrontFinder:
         )
 
 
-def pool(problem: Problem, study: Study, chosen: Trial) -> list[Params]:
+def candidate_settings(
+    problem: TuningObjective, study: SearchResult, chosen: Trial
+) -> list[Params]:
     """Settings worth a look at every depth: default, choice, the best, and some of the others."""
-    done = sorted((t for t in study.trials if not t.failed), key=lambda t: (-t.value, t.number))
-    good = [t for t in done if deepest(problem.build(t.params))]
-    picked = [study.default, chosen, *good[:BEST]]
+    done = sorted((t for t in study.trials if not t.is_failed), key=lambda t: (-t.value, t.number))
+    good = [t for t in done if max_rerank_depth(problem.build_system(t.params))]
+    picked = [study.default_trial, chosen, *good[:BEST]]
     picked += [good[len(good) * k // 16] for k in SPREAD if good]
     return [one.params for one in {t.number: t for t in picked}.values()]
 
 
-def everywhere(
-    problem: Problem, settings: Sequence[Params], ladder: Sequence[int], names: Sequence[str]
+def settings_at_depths(
+    problem: TuningObjective,
+    settings: Sequence[Params],
+    ladder: Sequence[int],
+    names: Sequence[str],
 ) -> Iterator[Params]:
     """Each setting at each depth with each reranker, no two alike."""
     seen: list[Params] = []
@@ -159,14 +193,14 @@ def everywhere(
                     yield found
 
 
-def with_depth(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
+def add_depth_dimension(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
     """The space with one depth for all, by its place on the ladder."""
-    rest = [one for one in parameters if not is_depth(one.path)]
+    rest = [one for one in parameters if not is_depth_path(one.path)]
     return [*rest, integer(DEPTH, 0, len(ladder) - 1)]
 
 
-def settled(problem: Problem, params: Params, ladder: Sequence[int]) -> Params:
+def resolve_depth(problem: TuningObjective, params: Params, ladder: Sequence[int]) -> Params:
     """What the sampler says, as a setting of the system."""
     own = {path: value for path, value in params.items() if path != DEPTH}
     depth = ladder[int(str(params[DEPTH]))]
-    return problem.canonical(at_depth(problem, own, depth) or own)
+    return problem.normalize_weights(at_depth(problem, own, depth) or own)

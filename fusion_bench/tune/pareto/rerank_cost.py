@@ -16,21 +16,27 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.scores import plain_parts
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Declared, Effort
+from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.tune.pareto.cost_model import Bill, Clock, bill_of, clock_of, largest_call
+from fusion_bench.tune.pareto.cost_model import (
+    LatencyModel,
+    PriceModel,
+    latency_model,
+    max_call_size,
+    price_model,
+)
 
-__all__ = ["Taken", "Toll", "candidates", "taken", "tolls"]
+__all__ = ["RerankerCost", "SystemCost", "count_candidates", "reranker_costs", "system_cost"]
 
 #: Of one query, by the number of its candidates.
-Amount = Callable[[int], float]
+AmountPerQuery = Callable[[int], float]
 #: The share of queries that ``slow`` speaks of.
-SLOW = 0.95
+SLOW_SHARE = 0.95
 
 
 @dataclass(frozen=True)
-class Toll:
+class RerankerCost:
     """What one reranker takes.
 
     Attributes:
@@ -40,14 +46,14 @@ class Toll:
         source: Where that is known from.
     """
 
-    cost: Amount | None
-    seconds: Amount | None
-    slow: Amount | None
+    cost: AmountPerQuery | None
+    seconds: AmountPerQuery | None
+    slow: AmountPerQuery | None
     source: model.RerankerEffort
 
 
 @dataclass(frozen=True)
-class Taken:
+class SystemCost:
     """What a system takes, on the mean of some queries.
 
     Attributes:
@@ -63,14 +69,14 @@ class Taken:
     slow: float | None
 
     @property
-    def candidates(self) -> float:
+    def mean_candidates(self) -> float:
         """Mean candidates a query, whoever reranks them."""
         return sum(self.counts.values())
 
 
-def tolls(
-    rerankers: Sequence[str], effort: Effort, provenance: Mapping[str, ListMeta]
-) -> dict[str, Toll]:
+def reranker_costs(
+    rerankers: Sequence[str], effort: EffortSettings, provenance: Mapping[str, ListMeta]
+) -> dict[str, RerankerCost]:
     """What each reranker takes.
 
     Args:
@@ -79,12 +85,12 @@ def tolls(
         provenance: What is known of the making of the lists.
     """
     return {
-        name: _toll(name, effort.of(name), provenance.get(name), effort.prefer)
+        name: _reranker_cost(name, effort.declared_for(name), provenance.get(name), effort.prefer)
         for name in rerankers
     }
 
 
-def candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
+def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     """By rerank list, shape (Q,): documents that it has to score for each query."""
     found: dict[str, IntArray] = {}
     for index, plain, part in plain_parts(system, runs):
@@ -99,19 +105,21 @@ def candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     return found
 
 
-def taken(system: System, runs: AlignedRuns, known: Mapping[str, Toll]) -> Taken:
+def system_cost(system: System, runs: AlignedRuns, known: Mapping[str, RerankerCost]) -> SystemCost:
     """What a system takes on the mean of all queries of ``runs``."""
-    counts = candidates(system, runs)
-    cost = _total(counts, {name: known[name].cost for name in counts})
-    return Taken(
+    counts = count_candidates(system, runs)
+    cost = _mean_total(counts, {name: known[name].cost for name in counts})
+    return SystemCost(
         counts={name: float(own.mean()) for name, own in counts.items()},
         cost=None if cost is None else 1000 * cost,
-        seconds=_total(counts, {name: known[name].seconds for name in counts}),
-        slow=_total(counts, {name: known[name].slow for name in counts}),
+        seconds=_mean_total(counts, {name: known[name].seconds for name in counts}),
+        slow=_mean_total(counts, {name: known[name].slow for name in counts}),
     )
 
 
-def _total(counts: Mapping[str, IntArray], amounts: Mapping[str, Amount | None]) -> float | None:
+def _mean_total(
+    counts: Mapping[str, IntArray], amounts: Mapping[str, AmountPerQuery | None]
+) -> float | None:
     """Mean over queries of what all rerankers take; None where one of them is not known."""
     total = 0.0
     for name, own in counts.items():
@@ -124,17 +132,19 @@ def _total(counts: Mapping[str, IntArray], amounts: Mapping[str, Amount | None])
     return total
 
 
-def _toll(name: str, declared: Declared, meta: ListMeta | None, prefer: str) -> Toll:
-    bill = None if meta is None else bill_of(meta)
-    clock = None if meta is None else clock_of(meta)
+def _reranker_cost(
+    name: str, declared: DeclaredCost, meta: ListMeta | None, prefer: str
+) -> RerankerCost:
+    bill = None if meta is None else price_model(meta)
+    clock = None if meta is None else latency_model(meta)
     price, seconds = declared.price, declared.seconds
     own_price = price is not None and (bill is None or prefer == "declared")
     own_time = seconds is not None and (clock is None or prefer == "declared")
-    cost = _linear(price, 1e3) if own_price else bill
-    return Toll(
+    cost = _per_candidate(price, 1e3) if own_price else bill
+    return RerankerCost(
         cost=cost,
-        seconds=_linear(seconds) if own_time else clock,
-        slow=None if own_time or clock is None else partial(clock, share=SLOW),
+        seconds=_per_candidate(seconds) if own_time else clock,
+        slow=None if own_time or clock is None else partial(clock, share=SLOW_SHARE),
         source=model.RerankerEffort(
             reranker=name,
             provider=None if meta is None else meta.asked,
@@ -142,17 +152,19 @@ def _toll(name: str, declared: Declared, meta: ListMeta | None, prefer: str) -> 
             seconds="declared" if own_time else None if clock is None else "ledger",
             declared_price=price,
             declared_seconds=seconds,
-            **_record(meta, bill, clock),
+            **_ledger_facts(meta, bill, clock),
         ),
     )
 
 
-def _linear(amount: float | None, of: float = 1.0) -> Amount | None:
+def _per_candidate(amount: float | None, of: float = 1.0) -> AmountPerQuery | None:
     """An amount for each candidate."""
     return None if amount is None else lambda count: amount * count / of
 
 
-def _record(meta: ListMeta | None, bill: Bill | None, clock: Clock | None) -> dict[str, object]:
+def _ledger_facts(
+    meta: ListMeta | None, bill: PriceModel | None, clock: LatencyModel | None
+) -> dict[str, object]:
     """What the ledger says, in few numbers."""
     if meta is None or (bill is None and clock is None):
         return {}
@@ -161,8 +173,8 @@ def _record(meta: ListMeta | None, bill: Bill | None, clock: Clock | None) -> di
         "queries": int(ledger.get("queries_answered") or 0),
         "calls": int(ledger.get("calls") or 0),
         "documents": int(ledger.get("documents") or 0),
-        "largest_call": int(largest_call(meta)),
-        "at_once": None if clock is None else clock.beside,
+        "largest_call": int(max_call_size(meta)),
+        "at_once": None if clock is None else clock.concurrency,
         "recorded_price": None if bill is None else 1e3 * bill(meta.depth) / meta.depth,
         "recorded_seconds": None if clock is None else clock(meta.depth),
     }

@@ -12,10 +12,18 @@ import numpy as np
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.parameter_paths import CONDITION
 
-__all__ = ["LADDER", "at_depth", "deepest", "depths", "is_depth", "rerankers", "with_reranker"]
+__all__ = [
+    "LADDER",
+    "at_depth",
+    "depth_ladder",
+    "is_depth_path",
+    "max_rerank_depth",
+    "reranker_names",
+    "with_reranker",
+]
 
 #: Rerank depths that are tried where the space says nothing of them; 0 = no reranker.
 LADDER = (0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 40, 50, 60, 75, 100)
@@ -23,7 +31,9 @@ LADDER = (0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 40, 50, 60, 75, 100)
 STEPS = 14
 
 
-def depths(problem: Problem, asked: Sequence[int] | None, also: Sequence[int]) -> tuple[int, ...]:
+def depth_ladder(
+    problem: TuningObjective, asked: Sequence[int] | None, also: Sequence[int]
+) -> tuple[int, ...]:
     """The depths of a front, 0 first.
 
     What the space allows, where it says so, otherwise :data:`LADDER`. Beyond the largest pool of
@@ -34,81 +44,85 @@ def depths(problem: Problem, asked: Sequence[int] | None, also: Sequence[int]) -
         asked: Instead of all that.
         also: Depths that must be there: the default's, the choice's.
     """
-    listed = asked or _allowed(problem.parameters) or LADDER
+    listed = asked or _allowed_depths(problem.parameters) or LADDER
     pool = int(np.diff(problem.runs.offsets).max())
     enough = min((depth for depth in listed if depth >= pool), default=pool)
     return tuple(sorted({0, *(depth for depth in (*listed, *also) if depth <= enough)}))
 
 
-def rerankers(problem: Problem) -> tuple[str, ...]:
+def reranker_names(problem: TuningObjective) -> tuple[str, ...]:
     """The rerank lists that the default or the space names."""
     chosen = {
         str(value)
         for one in problem.parameters
-        if _plain(one.path).endswith("blend.reranker")
+        if _strip_conditions(one.path).endswith("blend.reranker")
         for value in one.choices
     }
     return tuple(sorted(chosen | problem.system.rerankers))
 
 
-def is_depth(path: str) -> bool:
+def is_depth_path(path: str) -> bool:
     """Whether a rerank depth stands there."""
-    return _plain(path).endswith("blend.depth")
+    return _strip_conditions(path).endswith("blend.depth")
 
 
-def deepest(system: System) -> int:
+def max_rerank_depth(system: System) -> int:
     """The greatest rerank depth of any query; 0 = no reranker."""
-    every = (blend for _, blend in _blends(system))
+    every = (blend for _, blend in _blends_by_prefix(system))
     return max((blend.depth for blend in every if isinstance(blend, RerankBlend)), default=0)
 
 
-def at_depth(problem: Problem, params: Params, depth: int) -> Params | None:
+def at_depth(problem: TuningObjective, params: Params, depth: int) -> Params | None:
     """The same setting at another depth; 0 = without a reranker.
 
     Returns:
         None where it has no reranker whose depth could be set.
     """
     found = dict(params)
-    places = list(_reranked(problem.build(params)))
+    places = list(_rerank_prefixes(problem.build_system(params)))
     for prefix in places:
         if depth:
-            found = _put(found, f"{prefix}blend.depth", depth)
+            found = _set_path(found, f"{prefix}blend.depth", depth)
         else:
-            found = {p: v for p, v in found.items() if not _plain(p).startswith(f"{prefix}blend.")}
+            found = {
+                p: v
+                for p, v in found.items()
+                if not _strip_conditions(p).startswith(f"{prefix}blend.")
+            }
             found[f"{prefix}blend.method"] = "none"
     return found if places or not depth else None
 
 
-def with_reranker(problem: Problem, params: Params, reranker: str) -> Params:
+def with_reranker(problem: TuningObjective, params: Params, reranker: str) -> Params:
     """The same setting with another rerank list."""
     found = dict(params)
-    for prefix in _reranked(problem.build(params)):
-        found = _put(found, f"{prefix}blend.reranker", reranker)
+    for prefix in _rerank_prefixes(problem.build_system(params)):
+        found = _set_path(found, f"{prefix}blend.reranker", reranker)
     return found
 
 
-def _put(params: dict[str, Value], path: str, value: Value) -> dict[str, Value]:
+def _set_path(params: dict[str, Value], path: str, value: Value) -> dict[str, Value]:
     """A value at a path, whatever condition its name bears."""
-    return {p: v for p, v in params.items() if _plain(p) != path} | {path: value}
+    return {p: v for p, v in params.items() if _strip_conditions(p) != path} | {path: value}
 
 
-def _reranked(system: System) -> Iterator[str]:
+def _rerank_prefixes(system: System) -> Iterator[str]:
     """What stands before ``blend`` in the paths of every blend with a reranker."""
-    return (prefix for prefix, blend in _blends(system) if isinstance(blend, RerankBlend))
+    return (prefix for prefix, blend in _blends_by_prefix(system) if isinstance(blend, RerankBlend))
 
 
-def _blends(system: System) -> Iterator[tuple[str, Blend]]:
+def _blends_by_prefix(system: System) -> Iterator[tuple[str, Blend]]:
     if system.by_query_type is None:
         yield "", system.blend
     for name, one in (system.by_query_type or {}).items():
         yield f"by_query_type.{name}.", one.blend
 
 
-def _allowed(parameters: Sequence[Parameter]) -> tuple[int, ...]:
+def _allowed_depths(parameters: Sequence[Parameter]) -> tuple[int, ...]:
     """Depths in the ranges that the space has for them; none where it has none."""
     found: set[int] = set()
     for one in parameters:
-        if not is_depth(one.path):
+        if not is_depth_path(one.path):
             continue
         if one.kind == "choice":
             found |= {int(value) for value in one.choices if isinstance(value, int)}
@@ -119,5 +133,5 @@ def _allowed(parameters: Sequence[Parameter]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _plain(path: str) -> str:
+def _strip_conditions(path: str) -> str:
     return CONDITION.sub("", path)

@@ -20,7 +20,7 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 
 __all__ = ["Evaluate", "dealt", "evaluators"]
 
@@ -29,11 +29,11 @@ Evaluate: TypeAlias = Callable[[Sequence[Params]], FloatArray]
 #: How often a dead process is replaced before the fault must lie elsewhere.
 RETRIES = 2
 
-_problem: Problem | None = None
+_problem: TuningObjective | None = None
 
 
 @contextmanager
-def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
+def evaluators(problem: TuningObjective, workers: int) -> Iterator[Evaluate]:
     """Evaluate the problem's trials in this process, or in several others.
 
     Args:
@@ -41,7 +41,7 @@ def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
         workers: How many processes; 1 = this one alone.
     """
     if workers == 1:
-        yield problem.values
+        yield problem.evaluate_params
         return
     helpers = [_Helper(problem, part) for part in dealt(problem, workers)]
     try:
@@ -51,7 +51,7 @@ def evaluators(problem: Problem, workers: int) -> Iterator[Evaluate]:
             helper.close()
 
 
-def dealt(problem: Problem, workers: int) -> list[IntArray]:
+def dealt(problem: TuningObjective, workers: int) -> list[IntArray]:
     """Neighbouring queries with about equally many candidates for each process; none is empty."""
     offsets = problem.runs.offsets
     ends = np.searchsorted(offsets, offsets[-1] * np.arange(1, workers) / workers)
@@ -76,10 +76,10 @@ def _together(helpers: Sequence[_Helper], trials: Sequence[Params]) -> FloatArra
 class _Helper:
     """One process with some of the queries."""
 
-    def __init__(self, problem: Problem, part: IntArray) -> None:
+    def __init__(self, problem: TuningObjective, part: IntArray) -> None:
         keep = np.zeros(len(problem.runs.queries), dtype=bool)
         keep[part] = True
-        some = problem.restricted(keep)
+        some = problem.subset_queries(keep)
         # What was derived from the arrays is made again where it is needed.
         self._problem = replace(some, runs=replace(some.runs, _memo={}))
         self._executor = self._begun()
@@ -127,7 +127,7 @@ class _Helper:
         )
 
 
-def _start(problem: Problem) -> None:
+def _start(problem: TuningObjective) -> None:
     """Remember the problem; leave Ctrl-C to the process that asks."""
     import signal
 
@@ -139,4 +139,4 @@ def _start(problem: Problem) -> None:
 def _evaluate(trials: Sequence[Params]) -> FloatArray:
     if _problem is None:
         raise FusionBenchError("workers: a process was started without its problem")
-    return _problem.values(trials)
+    return _problem.evaluate_params(trials)

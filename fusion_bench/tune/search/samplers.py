@@ -17,31 +17,31 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.experiment.tune_settings import SearchSettings
 
 if TYPE_CHECKING:
     import optuna
 
 __all__ = [
-    "Proposer",
-    "around",
-    "distribution",
-    "expected_warnings",
-    "neat",
-    "proposer",
-    "refuse",
-    "sampler",
-    "suggest",
+    "TrialProposer",
+    "check_sampler",
+    "distribution_around",
+    "make_proposer",
+    "optuna_distribution",
+    "optuna_sampler",
+    "round_params",
+    "silence_experimental_warnings",
+    "suggest_params",
 ]
 
 #: What ``grid`` and ``brute_force`` are ready to go through.
 MOST_POINTS = 200_000
 
 
-class Proposer(Protocol):
+class TrialProposer(Protocol):
     """Proposes trials and learns what they were worth."""
 
-    def learn(self, trials: Sequence[tuple[Params, float]]) -> None:
+    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
         """Take note of trials that it did not propose; NaN = could not be computed."""
 
     def ask(self, count: int) -> list[Params]:
@@ -51,11 +51,11 @@ class Proposer(Protocol):
         """What the trials of the last :meth:`ask` were worth; NaN = could not be computed."""
 
 
-def proposer(
+def make_proposer(
     parameters: Sequence[Parameter],
-    settings: Settings,
+    settings: SearchSettings,
     canonical: Callable[[Params], Params] = dict,
-) -> Proposer:
+) -> TrialProposer:
     """The one that the settings name.
 
     Args:
@@ -69,12 +69,12 @@ def proposer(
         MissingExtraError: It needs a package that is not installed.
     """
     if settings.sampler in {"grid", "brute_force"}:
-        return _Points(parameters, settings, canonical)
-    refuse(parameters, settings.sampler)
-    return _Asking(parameters, sampler(settings))
+        return _PointProposer(parameters, settings, canonical)
+    check_sampler(parameters, settings.sampler)
+    return _OptunaProposer(parameters, optuna_sampler(settings))
 
 
-def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
+def optuna_distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
     """The parameter as Optuna has it."""
     from optuna import distributions
 
@@ -87,41 +87,43 @@ def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
     return distributions.FloatDistribution(low, high, log=parameter.log, step=parameter.step)
 
 
-def around(parameter: Parameter, value: Value) -> optuna.distributions.BaseDistribution | None:
+def distribution_around(
+    parameter: Parameter, value: Value
+) -> optuna.distributions.BaseDistribution | None:
     """The same, wide enough for a value outside: a default's, which need not lie in its space.
 
     None = no range holds it: a threshold that is not set, a choice that is not offered.
     """
     if parameter.contains(value):
-        return distribution(parameter)
+        return optuna_distribution(parameter)
     if parameter.kind == "choice" or isinstance(value, str | bool) or value is None:
         return None
     if parameter.kind == "int" and not float(value).is_integer():
         return None
     low, high = min(parameter.bounds[0], value), max(parameter.bounds[1], value)
     log = parameter.log and low > 0
-    return distribution(replace(parameter, low=low, high=high, step=None, log=log))
+    return optuna_distribution(replace(parameter, low=low, high=high, step=None, log=log))
 
 
-def suggest(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:
+def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:
     """Let Optuna choose the value of each parameter that takes part.
 
     Numbers come with few digits; Optuna keeps its own, which differ by less than it can tell.
     """
     found: dict[str, Value] = {}
     for one in parameters:
-        if one.active(found):
-            found[one.path] = one.neat(_suggested(trial, one))
+        if one.is_active(found):
+            found[one.path] = one.round_value(_suggest_value(trial, one))
     return found
 
 
-def neat(params: Params, parameters: Sequence[Parameter]) -> Params:
+def round_params(params: Params, parameters: Sequence[Parameter]) -> Params:
     """A trial's numbers as they were evaluated, from those that Optuna keeps."""
     known = {one.path: one for one in parameters}
-    return {path: known[path].neat(value) for path, value in params.items()}
+    return {path: known[path].round_value(value) for path, value in params.items()}
 
 
-def _suggested(trial: optuna.Trial, one: Parameter) -> Value:
+def _suggest_value(trial: optuna.Trial, one: Parameter) -> Value:
     if one.kind == "choice":
         return trial.suggest_categorical(one.path, one.choices)
     low, high = one.bounds
@@ -131,7 +133,7 @@ def _suggested(trial: optuna.Trial, one: Parameter) -> Value:
     return trial.suggest_float(one.path, low, high, step=one.step, log=one.log)
 
 
-def refuse(parameters: Sequence[Parameter], sampler: str) -> None:
+def check_sampler(parameters: Sequence[Parameter], sampler: str) -> None:
     """Refuse a sampler that cannot search this space.
 
     Raises:
@@ -155,7 +157,7 @@ def refuse(parameters: Sequence[Parameter], sampler: str) -> None:
 
 
 @contextmanager
-def expected_warnings() -> Iterator[None]:
+def silence_experimental_warnings() -> Iterator[None]:
     """Silence what Optuna says of parts that we use on purpose, and nothing else."""
     from optuna.exceptions import ExperimentalWarning
 
@@ -164,7 +166,7 @@ def expected_warnings() -> Iterator[None]:
         yield
 
 
-def sampler(settings: Settings) -> optuna.samplers.BaseSampler:
+def optuna_sampler(settings: SearchSettings) -> optuna.samplers.BaseSampler:
     """Optuna's sampler of that name."""
     from optuna import samplers
 
@@ -175,12 +177,12 @@ def sampler(settings: Settings) -> optuna.samplers.BaseSampler:
         "qmc": lambda: samplers.QMCSampler(seed=settings.seed, scramble=True),
         "random": lambda: samplers.RandomSampler(seed=settings.seed),
     }
-    with expected_warnings():
+    with silence_experimental_warnings():
         found: optuna.samplers.BaseSampler = made[settings.sampler]()
     return found
 
 
-class _Asking:
+class _OptunaProposer:
     """An Optuna sampler through ask and tell."""
 
     def __init__(
@@ -190,11 +192,11 @@ class _Asking:
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._parameters = parameters
-        self._distributions = {one.path: distribution(one) for one in parameters}
+        self._distributions = {one.path: optuna_distribution(one) for one in parameters}
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
         self._asked: list[optuna.Trial] = []
 
-    def learn(self, trials: Sequence[tuple[Params, float]]) -> None:
+    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
         """Add finished trials to the study; failed ones teach nothing."""
         import optuna
 
@@ -210,15 +212,15 @@ class _Asking:
 
     def ask(self, count: int) -> list[Params]:
         """Ask for a batch: each proposal knows that the others are under way."""
-        with expected_warnings():
+        with silence_experimental_warnings():
             self._asked = [self._study.ask() for _ in range(count)]
-            return [suggest(trial, self._parameters) for trial in self._asked]
+            return [suggest_params(trial, self._parameters) for trial in self._asked]
 
     def tell(self, values: Sequence[float]) -> None:
         """Tell them in the order in which they were asked."""
         from optuna.trial import TrialState
 
-        with expected_warnings():
+        with silence_experimental_warnings():
             for trial, value in zip(self._asked, values, strict=True):
                 if np.isnan(value):
                     self._study.tell(trial, state=TrialState.FAIL)
@@ -226,17 +228,17 @@ class _Asking:
                     self._study.tell(trial, value)
 
 
-class _Points:
+class _PointProposer:
     """Every point of a finite space once, in random order where not all of them are wanted."""
 
     def __init__(
         self,
         parameters: Sequence[Parameter],
-        settings: Settings,
+        settings: SearchSettings,
         canonical: Callable[[Params], Params],
     ) -> None:
-        levels = {one.path: _levels(one, settings) for one in parameters}
-        points = list(itertools.islice(_combinations(parameters, levels), MOST_POINTS + 1))
+        levels = {one.path: _parameter_levels(one, settings) for one in parameters}
+        points = list(itertools.islice(_all_points(parameters, levels), MOST_POINTS + 1))
         if len(points) > MOST_POINTS:
             raise ConfigError(
                 f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
@@ -249,7 +251,7 @@ class _Points:
         self._left = iter(points)
         self._done: list[Params] = []
 
-    def learn(self, trials: Sequence[tuple[Params, float]]) -> None:
+    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
         """Leave out points that were tried already."""
         self._done += [params for params, _ in trials]
 
@@ -262,7 +264,7 @@ class _Points:
         """Nothing is learned."""
 
 
-def _levels(one: Parameter, settings: Settings) -> tuple[Value, ...]:
+def _parameter_levels(one: Parameter, settings: SearchSettings) -> tuple[Value, ...]:
     """The values that are gone through."""
     if one.kind == "choice":
         return one.choices
@@ -285,7 +287,7 @@ def _levels(one: Parameter, settings: Settings) -> tuple[Value, ...]:
     return tuple(float(f"{v:.12g}") for v in values)
 
 
-def _combinations(
+def _all_points(
     parameters: Sequence[Parameter], levels: dict[str, tuple[Value, ...]]
 ) -> Iterator[Params]:
     """Every point, the last parameter running fastest; inactive parameters take no part."""
@@ -295,7 +297,7 @@ def _combinations(
             yield dict(chosen)
             return
         one = parameters[n]
-        if not one.active(chosen):
+        if not one.is_active(chosen):
             yield from rest(n + 1, chosen)
             return
         for value in levels[one.path]:

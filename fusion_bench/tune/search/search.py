@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.processes import Evaluate, evaluators
-from fusion_bench.tune.search.samplers import proposer
-from fusion_bench.tune.search.trial_log import Log, Origin, Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.search.samplers import make_proposer
+from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
+from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["Study", "drive", "identity", "search"]
+__all__ = ["SearchResult", "run_search", "run_trials", "search_fingerprint"]
 
 #: What can change without making it another search: when it ends, not where it goes.
-FREE: Final = {"trials", "timeout"}
+RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 
-OnTrial = Callable[[Trial, Trial], None]
+TrialCallback = Callable[[Trial, Trial], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class SearchResult:
     """What a search found.
 
     Attributes:
@@ -48,26 +48,26 @@ class Study:
     seconds: float = 0.0
 
     @property
-    def default(self) -> Trial:
+    def default_trial(self) -> Trial:
         """The system as it was."""
         return self.trials[0]
 
     @property
-    def best(self) -> Trial:
+    def best_trial(self) -> Trial:
         """The best; of equally good ones the first, so that nothing changes without a gain."""
-        return max((t for t in self.trials if not t.failed), key=lambda trial: trial.value)
+        return max((t for t in self.trials if not t.is_failed), key=lambda trial: trial.value)
 
 
-def search(
-    problem: Problem,
+def run_search(
+    problem: TuningObjective,
     keep: NDArray[np.bool_],
-    settings: Settings,
+    settings: SearchSettings,
     *,
-    on_trial: OnTrial | None = None,
+    on_trial: TrialCallback | None = None,
     log: Path | None = None,
     workers: int = 1,
     evaluate: Evaluate | None = None,
-) -> Study:
+) -> SearchResult:
     """Search a space on some of the queries.
 
     Args:
@@ -83,22 +83,22 @@ def search(
         ConfigError: The default itself cannot be computed, the sampler cannot search this space,
             or the log belongs to another search.
     """
-    part = problem.restricted(keep)
-    if (reason := part.problem_with(part.default)) is not None:
+    part = problem.subset_queries(keep)
+    if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
-    record = Log(log, identity(part, settings)) if log is not None else None
+    record = TrialLog(log, search_fingerprint(part, settings)) if log is not None else None
     with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
-        return drive(part, settings, found, log=record, on_trial=on_trial)
+        return run_trials(part, settings, found, log=record, on_trial=on_trial)
 
 
-def drive(
-    problem: Problem,
-    settings: Settings,
+def run_trials(
+    problem: TuningObjective,
+    settings: SearchSettings,
     evaluate: Evaluate,
     *,
-    log: Log | None = None,
-    on_trial: OnTrial | None = None,
-) -> Study:
+    log: TrialLog | None = None,
+    on_trial: TrialCallback | None = None,
+) -> SearchResult:
     """Go through a search, wherever its trials are evaluated.
 
     Args:
@@ -108,23 +108,23 @@ def drive(
         log: Where finished trials are written and looked up.
         on_trial: Called after each trial with it and the best so far.
     """
-    run = _Run(problem, evaluate, log, on_trial)
+    run = _TrialRecorder(problem, evaluate, log, on_trial)
     interrupted = False
     started = time.monotonic()
     try:
-        _go(run, problem, settings, started)
+        _ask_and_tell(run, problem, settings, started)
     except KeyboardInterrupt:
         if not run.trials:
             raise
         interrupted = True
-    return Study(tuple(run.trials), interrupted, time.monotonic() - started)
+    return SearchResult(tuple(run.trials), interrupted, time.monotonic() - started)
 
 
-def identity(problem: Problem, settings: Settings) -> str:
+def search_fingerprint(problem: TuningObjective, settings: SearchSettings) -> str:
     """What two searches have in common that go the same way: a SHA-256."""
     runs = problem.runs
     digest = hashlib.sha256()
-    rules = settings.model_dump(mode="json", exclude=FREE)
+    rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
     for text in (
         problem.system.model_dump_json(),
         problem.measure.name,
@@ -140,12 +140,14 @@ def identity(problem: Problem, settings: Settings) -> str:
     return digest.hexdigest()
 
 
-def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None:
-    seeds = [params for params in problem.suggestions if params != problem.default]
-    run.finish([problem.default], "default")
-    run.finish(seeds[: settings.trials - 1], "seed")
-    ask = proposer(problem.parameters, settings, problem.canonical)
-    ask.learn([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
+def _ask_and_tell(
+    run: _TrialRecorder, problem: TuningObjective, settings: SearchSettings, started: float
+) -> None:
+    seeds = [params for params in problem.preset_params if params != problem.default_params]
+    run.evaluate_trials([problem.default_params], "default")
+    run.evaluate_trials(seeds[: settings.trials - 1], "seed")
+    ask = make_proposer(problem.parameters, settings, problem.normalize_weights)
+    ask.add_trials([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
 
     def in_time() -> bool:
         return settings.timeout is None or time.monotonic() - started < settings.timeout
@@ -154,14 +156,18 @@ def _go(run: _Run, problem: Problem, settings: Settings, started: float) -> None
         proposed = ask.ask(min(settings.batch, settings.trials - len(run.trials)))
         if not proposed:
             break
-        ask.tell([trial.value for trial in run.finish(proposed, "sampler")])
+        ask.tell([trial.value for trial in run.evaluate_trials(proposed, "sampler")])
 
 
-class _Run:
+class _TrialRecorder:
     """The trials so far, and what happens to each batch."""
 
     def __init__(
-        self, problem: Problem, evaluate: Evaluate, log: Log | None, on_trial: OnTrial | None
+        self,
+        problem: TuningObjective,
+        evaluate: Evaluate,
+        log: TrialLog | None,
+        on_trial: TrialCallback | None,
     ) -> None:
         self.trials: list[Trial] = []
         self.evaluate = evaluate
@@ -170,7 +176,7 @@ class _Run:
         self._on_trial = on_trial
         self._best: Trial | None = None
 
-    def finish(self, proposed: Sequence[Params], origin: Origin) -> list[Trial]:
+    def evaluate_trials(self, proposed: Sequence[Params], origin: TrialOrigin) -> list[Trial]:
         """Evaluate what no log knows, write it down, and hand it on.
 
         All in one form where only the ratio of weights counts, but for the default: it stays as the
@@ -178,8 +184,8 @@ class _Run:
         """
         batch = proposed
         if origin != "default":
-            batch = [self._problem.canonical(params) for params in proposed]
-        known = [None if self._log is None else self._log.value(params) for params in batch]
+            batch = [self._problem.normalize_weights(params) for params in proposed]
+        known = [None if self._log is None else self._log.find_value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
         found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())
         values = [next(found) if value is None else value for value in known]
@@ -190,12 +196,12 @@ class _Run:
         ]
         self.trials += done  # before the log, so that Ctrl-C between the two loses nothing
         if self._log is not None:
-            self._log.add(done)
+            self._log.add_trials(done)
         for trial in done:
-            self._announce(trial)
+            self._notify(trial)
         return done
 
-    def _announce(self, trial: Trial) -> None:
+    def _notify(self, trial: Trial) -> None:
         if self._best is None or trial.value > self._best.value:
             self._best = trial
         if self._on_trial is not None:

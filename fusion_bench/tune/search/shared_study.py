@@ -23,12 +23,18 @@ from numpy.typing import NDArray
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.evaluation.scores import described
-from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.processes import Evaluate, evaluators
-from fusion_bench.tune.search.samplers import around, neat, refuse, sampler, suggest
-from fusion_bench.tune.search.search import OnTrial, Study, identity
-from fusion_bench.tune.search.trial_log import Origin, Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.search.samplers import (
+    check_sampler,
+    distribution_around,
+    optuna_sampler,
+    round_params,
+    suggest_params,
+)
+from fusion_bench.tune.search.search import SearchResult, TrialCallback, search_fingerprint
+from fusion_bench.tune.search.trial_log import Trial, TrialOrigin
+from fusion_bench.tune.space.objective import TuningObjective
 
 if TYPE_CHECKING:
     import optuna
@@ -48,15 +54,15 @@ ORIGIN, IMPOSSIBLE = "fusion_bench:origin", "fusion_bench:impossible"
 
 
 def shared_search(
-    problem: Problem,
+    problem: TuningObjective,
     keep: NDArray[np.bool_],
-    settings: Settings,
+    settings: SearchSettings,
     url: str,
     *,
-    on_trial: OnTrial | None = None,
+    on_trial: TrialCallback | None = None,
     workers: int = 1,
     heartbeat: tuple[int, int] = (HEARTBEAT, GRACE),
-) -> Study:
+) -> SearchResult:
     """Take part in a search until it is done.
 
     Args:
@@ -75,12 +81,12 @@ def shared_search(
         ConfigError: The database cannot be reached, the sampler cannot be shared, or the default
             cannot be computed.
     """
-    part = problem.restricted(keep)
-    if (reason := part.problem_with(part.default)) is not None:
+    part = problem.subset_queries(keep)
+    if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     if settings.sampler in {"grid", "brute_force"}:
         raise ConfigError(f"sampler {settings.sampler}: cannot be shared: use it without --storage")
-    refuse(part.parameters, settings.sampler)
+    check_sampler(part.parameters, settings.sampler)
     started = time.monotonic()
     interrupted = False
     with (
@@ -93,10 +99,10 @@ def shared_search(
             guest.take_part(started)
         except KeyboardInterrupt:
             interrupted = True
-        return Study(guest.all_trials(), interrupted, time.monotonic() - started)
+        return SearchResult(guest.all_trials(), interrupted, time.monotonic() - started)
 
 
-def export(study: Study, problem: Problem, url: str, name: str) -> int:
+def export(study: SearchResult, problem: TuningObjective, url: str, name: str) -> int:
     """Write a finished search to an Optuna storage, all trials at once.
 
     Args:
@@ -124,13 +130,13 @@ def export(study: Study, problem: Problem, url: str, name: str) -> int:
     return len(study.trials)
 
 
-def _frozen(trial: Trial, problem: Problem) -> optuna.trial.FrozenTrial:
+def _frozen(trial: Trial, problem: TuningObjective) -> optuna.trial.FrozenTrial:
     """A finished trial as Optuna keeps it, with the whole configuration beside its parameters."""
     import optuna
 
     states = optuna.trial.TrialState
     ranges = {
-        one.path: around(one, trial.params[one.path])
+        one.path: distribution_around(one, trial.params[one.path])
         for one in problem.parameters
         if one.path in trial.params
     }
@@ -138,16 +144,16 @@ def _frozen(trial: Trial, problem: Problem) -> optuna.trial.FrozenTrial:
     return optuna.create_trial(
         params={path: trial.params[path] for path in found},
         distributions=found,
-        value=None if trial.failed else trial.value,
-        state=states.FAIL if trial.failed else states.COMPLETE,
+        value=None if trial.is_failed else trial.value,
+        state=states.FAIL if trial.is_failed else states.COMPLETE,
         user_attrs={"origin": trial.origin, "number": trial.number, **_config(trial, problem)},
     )
 
 
-def _config(trial: Trial, problem: Problem) -> dict[str, object]:
+def _config(trial: Trial, problem: TuningObjective) -> dict[str, object]:
     """The resolved system; nothing where its method refuses these values."""
     try:
-        return {"config": described(problem.build(trial.params))}
+        return {"config": described(problem.build_system(trial.params))}
     except FusionBenchError:
         return {}
 
@@ -157,11 +163,11 @@ class _Guest:
 
     def __init__(
         self,
-        problem: Problem,
-        settings: Settings,
+        problem: TuningObjective,
+        settings: SearchSettings,
         storage: optuna.storages.RDBStorage,
         evaluate: Evaluate,
-        on_trial: OnTrial | None,
+        on_trial: TrialCallback | None,
     ) -> None:
         self._problem = problem
         self._settings = settings
@@ -169,9 +175,9 @@ class _Guest:
         self._evaluate = evaluate
         self._on_trial = on_trial
         self._best: Trial | None = None
-        value = float(evaluate([problem.default]).mean())
-        self._default = Trial(0, problem.default, value, "default")
-        self._study = self._joined(f"fusion_bench-{identity(problem, settings)[:40]}")
+        value = float(evaluate([problem.default_params]).mean())
+        self._default = Trial(0, problem.default_params, value, "default")
+        self._study = self._joined(f"fusion_bench-{search_fingerprint(problem, settings)[:40]}")
 
     def take_part(self, started: float) -> None:
         """Ask, evaluate and tell until the search is done, or time is up."""
@@ -195,10 +201,12 @@ class _Guest:
         """The default, and what all machines found."""
         from optuna.trial import TrialState
 
-        found: list[tuple[Params, float, Origin]] = []
+        found: list[tuple[Params, float, TrialOrigin]] = []
         for trial in self._study.get_trials(deepcopy=False):
             origin = trial.user_attrs.get(ORIGIN, "sampler")
-            params = self._problem.canonical(neat(trial.params, self._problem.parameters))
+            params = self._problem.normalize_weights(
+                round_params(trial.params, self._problem.parameters)
+            )
             if trial.state == TrialState.COMPLETE and trial.value is not None:
                 found.append((params, trial.value, origin))
             elif IMPOSSIBLE in trial.user_attrs:
@@ -213,14 +221,14 @@ class _Guest:
             study = optuna.create_study(
                 storage=self._storage,
                 study_name=name,
-                sampler=sampler(self._settings),
+                sampler=optuna_sampler(self._settings),
                 direction="maximize",
             )
         except optuna.exceptions.DuplicatedStudyError:
             # Machines that draw the same numbers would try the same points.
-            other = sampler(self._settings.model_copy(update={"seed": _own_seed()}))
+            other = optuna_sampler(self._settings.model_copy(update={"seed": _own_seed()}))
             return optuna.load_study(study_name=name, storage=self._storage, sampler=other)
-        for params in self._problem.suggestions[: self._settings.trials - 1]:
+        for params in self._problem.preset_params[: self._settings.trials - 1]:
             if self._problem.contains(params):
                 study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
         return study
@@ -246,8 +254,8 @@ class _Guest:
         with _quiet():
             asked = [self._study.ask() for _ in range(count)]
             with _alive(self._storage, asked):
-                raw = [suggest(trial, self._problem.parameters) for trial in asked]
-                proposed = [self._problem.canonical(params) for params in raw]
+                raw = [suggest_params(trial, self._problem.parameters) for trial in asked]
+                proposed = [self._problem.normalize_weights(params) for params in raw]
                 values = self._evaluate(proposed).mean(axis=1).tolist()
             for trial, params, value in zip(asked, proposed, values, strict=True):
                 if np.isnan(value):

@@ -19,9 +19,9 @@ from typing import Literal, TypeAlias
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 
-__all__ = ["Log", "Origin", "Trial"]
+__all__ = ["Trial", "TrialLog", "TrialOrigin"]
 
-Origin: TypeAlias = Literal["default", "seed", "sampler"]
+TrialOrigin: TypeAlias = Literal["default", "seed", "sampler"]
 #: Of the file's layout.
 VERSION = 1
 
@@ -40,20 +40,20 @@ class Trial:
     number: int
     params: Params
     value: float
-    origin: Origin
+    origin: TrialOrigin
 
     @property
-    def failed(self) -> bool:
+    def is_failed(self) -> bool:
         """Whether it could not be computed."""
         return math.isnan(self.value)
 
 
-def key(params: Params) -> str:
+def params_key(params: Params) -> str:
     """One text for one choice of values."""
     return json.dumps(dict(params), sort_keys=True)
 
 
-class Log:
+class TrialLog:
     """The finished trials of one search, on disk.
 
     Args:
@@ -70,44 +70,46 @@ class Log:
         self._known: dict[str, float] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            self._read(identity)
+            self._read_file(identity)
         if not path.exists() or path.stat().st_size == 0:
-            self._append([json.dumps({"version": VERSION, "search": identity})])
+            self._append_lines([json.dumps({"version": VERSION, "search": identity})])
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def value(self, params: Params) -> float | None:
+    def find_value(self, params: Params) -> float | None:
         """What an earlier run found; None = it is not there."""
-        return self._known.get(key(params))
+        return self._known.get(params_key(params))
 
-    def add(self, trials: Sequence[Trial]) -> None:
+    def add_trials(self, trials: Sequence[Trial]) -> None:
         """Write finished trials and wait until the disk has them."""
-        new = [trial for trial in trials if key(trial.params) not in self._known]
-        self._known |= {key(trial.params): trial.value for trial in new}
+        new = [trial for trial in trials if params_key(trial.params) not in self._known]
+        self._known |= {params_key(trial.params): trial.value for trial in new}
         if new:
-            self._append([_line(trial) for trial in new])
+            self._append_lines([_format_trial(trial) for trial in new])
 
-    def _append(self, lines: Sequence[str]) -> None:
+    def _append_lines(self, lines: Sequence[str]) -> None:
         with self.path.open("ab") as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
             file.flush()
             os.fsync(file.fileno())
 
-    def _read(self, identity: str) -> None:
+    def _read_file(self, identity: str) -> None:
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):  # the process was killed while it wrote this line
             os.truncate(self.path, len(whole))
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
-            self._take(number, line, identity)
+            self._parse_line(number, line, identity)
 
-    def _take(self, number: int, line: str, identity: str) -> None:
+    def _parse_line(self, number: int, line: str, identity: str) -> None:
         try:
             record = json.loads(line)
             if number > 1:
                 value = record["value"]
-                self._known[key(record["params"])] = math.nan if value is None else float(value)
+                self._known[params_key(record["params"])] = (
+                    math.nan if value is None else float(value)
+                )
                 return
             version, search = record["version"], record["search"]
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -121,12 +123,12 @@ class Log:
             )
 
 
-def _line(trial: Trial) -> str:
+def _format_trial(trial: Trial) -> str:
     return json.dumps(
         {
             "number": trial.number,
             "origin": trial.origin,
-            "value": None if trial.failed else trial.value,
+            "value": None if trial.is_failed else trial.value,
             "params": dict(trial.params),
         }
     )

@@ -17,15 +17,24 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
-from fusion_bench.tune.space.parameter_paths import ABSENT, Roles, placed, value_at
-from fusion_bench.tune.space.search_space import suggestions
-from fusion_bench.tune.space.weight_normalization import canonical, free_weights, kind_of
+from fusion_bench.tune.space.parameter_paths import (
+    ABSENT,
+    SourceRoles,
+    apply_parameters,
+    read_parameter,
+)
+from fusion_bench.tune.space.search_space import preset_params
+from fusion_bench.tune.space.weight_normalization import (
+    find_free_weights,
+    normalize_weights,
+    structure_key,
+)
 
-__all__ = ["Problem"]
+__all__ = ["TuningObjective"]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TuningObjective:
     """A system, its parameters, and the queries that tell what a choice of them is worth.
 
     Attributes:
@@ -45,26 +54,26 @@ class Problem:
     qrels: Qrels | None = None
 
     @cached_property
-    def roles(self) -> Roles:
+    def source_roles(self) -> SourceRoles:
         """Roles of the system's sources."""
         rows = self.runs.rows(self.system.runs)
         return {name: self.runs.roles[i] for name, i in zip(self.system.runs, rows, strict=True)}
 
     @cached_property
-    def default(self) -> Params:
+    def default_params(self) -> Params:
         """What the system says of each parameter that takes part in it."""
         found: dict[str, Value] = {}
         for one in self.parameters:
-            value = value_at(self.system, one.path, self.roles)
-            if value is not ABSENT and one.active(found):
+            value = read_parameter(self.system, one.path, self.source_roles)
+            if value is not ABSENT and one.is_active(found):
                 found[one.path] = value
         return found
 
     @cached_property
-    def suggestions(self) -> tuple[Params, ...]:
+    def preset_params(self) -> tuple[Params, ...]:
         """The default with what the sources of its methods suggest instead."""
-        offered = suggestions(self.system, self.parameters)
-        return tuple({**self.default, **one} for one in offered)
+        offered = preset_params(self.system, self.parameters)
+        return tuple({**self.default_params, **one} for one in offered)
 
     @property
     def conditional(self) -> bool:
@@ -73,42 +82,46 @@ class Problem:
 
     def contains(self, params: Params) -> bool:
         """Whether these values are a point of the space: every active parameter, nothing else."""
-        active = {one.path: one for one in self.parameters if one.active(params)}
+        active = {one.path: one for one in self.parameters if one.is_active(params)}
         return set(active) == set(params) and all(
             one.contains(params[path]) for path, one in active.items()
         )
 
-    def canonical(self, params: Params) -> Params:
+    def normalize_weights(self, params: Params) -> Params:
         """The same system's parameters in one form, where only the ratio of its weights counts.
 
         Args:
             params: Any; those of what cannot be built stay as they are.
         """
-        return canonical(params, self.parameters, self.free_weights(params))
+        return normalize_weights(params, self.parameters, self.free_weights(params))
 
     def free_weights(self, params: Params) -> frozenset[str]:
         """The paths of the weights of which only the ratio counts; none in what cannot be built."""
-        kind = kind_of(params)
-        if kind not in self._free:
+        kind = structure_key(params)
+        if kind not in self._free_by_structure:
             try:
-                found = free_weights(self.build(params), params, self.roles)
+                found = find_free_weights(self.build_system(params), params, self.source_roles)
             except FusionBenchError:
                 return frozenset()
-            self._free[kind] = found
-        return self._free[kind]
+            self._free_by_structure[kind] = found
+        return self._free_by_structure[kind]
 
     @cached_property
-    def _free(self) -> dict[Hashable, frozenset[str]]:
+    def _free_by_structure(self) -> dict[Hashable, frozenset[str]]:
         """What is known of each kind of parameters."""
         return {}
 
-    def build(self, params: Params) -> System:
+    def build_system(self, params: Params) -> System:
         """The system with these values; the default itself stays as it is written.
 
         Raises:
             ConfigError: A value that its method refuses.
         """
-        return self.system if params == self.default else placed(self.system, params, self.roles)
+        return (
+            self.system
+            if params == self.default_params
+            else apply_parameters(self.system, params, self.source_roles)
+        )
 
     def systems(self, trials: Sequence[Params]) -> list[System]:
         """The system of each trial.
@@ -116,9 +129,9 @@ class Problem:
         Raises:
             ConfigError: A value that its method refuses.
         """
-        return [self.build(params) for params in trials]
+        return [self.build_system(params) for params in trials]
 
-    def values(self, trials: Sequence[Params]) -> FloatArray:
+    def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
         """The measure of each trial on every query.
 
         Returns:
@@ -127,42 +140,42 @@ class Problem:
             company a trial is evaluated.
         """
         try:
-            found = self._values(self.systems(trials))
+            found = self._evaluate_systems(self.systems(trials))
         except FusionBenchError:
-            found = np.vstack([self._value(params) for params in trials])
+            found = np.vstack([self._evaluate_alone(params) for params in trials])
         freeze(found)
         return found
 
-    def problem_with(self, params: Params) -> str | None:
+    def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
         try:
-            self._values([self.build(params)])
+            self._evaluate_systems([self.build_system(params)])
         except FusionBenchError as error:
             return str(error)
         return None
 
-    def restricted(self, keep: NDArray[np.bool_]) -> Problem:
+    def subset_queries(self, keep: NDArray[np.bool_]) -> TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
         return self if keep.all() else replace(self, runs=self.runs.subset(keep))
 
-    def points(self, trials: Sequence[Params]) -> FloatArray:
+    def unit_points(self, trials: Sequence[Params]) -> FloatArray:
         """Places in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
         return np.array(
             [
                 [
-                    one.unit(params[one.path]) if one.path in params else np.nan
+                    one.unit_position(params[one.path]) if one.path in params else np.nan
                     for one in self.parameters
                 ]
                 for params in trials
             ]
         ).reshape(len(trials), len(self.parameters))
 
-    def _value(self, params: Params) -> FloatArray:
+    def _evaluate_alone(self, params: Params) -> FloatArray:
         try:
-            return self._values([self.build(params)])
+            return self._evaluate_systems([self.build_system(params)])
         except FusionBenchError:
             return np.full((1, len(self.runs.queries)), np.nan)
 
-    def _values(self, systems: Sequence[System]) -> FloatArray:
+    def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
         found = evaluate(systems, self.runs, [self.measure], spaces=self.spaces, qrels=self.qrels)
         return np.array([scores.values[0] for scores in found])

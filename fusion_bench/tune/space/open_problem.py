@@ -9,18 +9,18 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL, prepare
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Range, Tuning
+from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset import read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.search_space import search_space
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.search_space import build_search_space
 
 __all__ = ["create_problem", "load_tuned_dataset"]
 
 
 def load_tuned_dataset(
-    experiment: Experiment, source: Source, tuning: Tuning, path: Path
+    experiment: Experiment, source: Source, tuning: TuneSettings, path: Path
 ) -> Dataset:
     """Check a dataset against what is tuned, and read only the lists that it needs.
 
@@ -47,12 +47,12 @@ def load_tuned_dataset(
     return dataset
 
 
-def _chosen_rerankers(tuning: Tuning) -> list[tuple[str, tuple[str, ...]]]:
+def _chosen_rerankers(tuning: TuneSettings) -> list[tuple[str, tuple[str, ...]]]:
     """The rerank lists that a search may choose, each with the place that says so."""
     return [
         (str(name), ("parameters", path))
         for path, one in (tuning.parameters or {}).items()
-        if path.endswith("blend.reranker") and isinstance(one, Range)
+        if path.endswith("blend.reranker") and isinstance(one, ParameterRange)
         for name in one.choices
     ]
 
@@ -60,11 +60,11 @@ def _chosen_rerankers(tuning: Tuning) -> list[tuple[str, tuple[str, ...]]]:
 def create_problem(
     experiment: Experiment,
     source: Source,
-    tuning: Tuning,
+    tuning: TuneSettings,
     dataset: Dataset,
     *,
     v2_enabled: bool = True,
-) -> Problem:
+) -> TuningObjective:
     """What is tuned, on every judged query of a dataset.
 
     Raises:
@@ -88,7 +88,7 @@ def create_problem(
     rows = task.runs.rows(system.runs)
     roles = {name: task.runs.roles[i] for name, i in zip(system.runs, rows, strict=True)}
     try:
-        parameters = search_space(system, tuning.parameters, roles)
+        parameters = build_search_space(system, tuning.parameters, roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
-    return Problem(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
+    return TuningObjective(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)

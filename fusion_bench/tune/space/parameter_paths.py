@@ -19,23 +19,30 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 
-__all__ = ["ABSENT", "Roles", "placed", "value_at", "with_blend", "with_fusion"]
+__all__ = [
+    "ABSENT",
+    "SourceRoles",
+    "apply_parameters",
+    "read_parameter",
+    "with_blend",
+    "with_fusion",
+]
 
 #: Roles of each source, by its name.
-Roles = Mapping[str, frozenset[str]]
+SourceRoles = Mapping[str, frozenset[str]]
 #: What :func:`value_at` finds where a system has no such place.
 ABSENT: Final = object()
 
 #: ``fusion(isr).k`` and ``fusion.k`` are one place under two conditions.
 CONDITION = re.compile(r"\([^)]*\)")
-ENTRY = re.compile(r"(.+)\.(\d+)\.(value|ranks)")
-WEIGHT = re.compile(r"fusion\.weights\.(.+)")
+TABLE_ENTRY = re.compile(r"(.+)\.(\d+)\.(value|ranks)")
+SOURCE_WEIGHT = re.compile(r"fusion\.weights\.(.+)")
 TYPE_WEIGHT = re.compile(r"weights_by_type\.([^.]+)\.(.+)")
-TYPED = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
-DEPTH = re.compile(r"depth\.(.+)")
+TYPED_PATH = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
+SOURCE_DEPTH = re.compile(r"depth\.(.+)")
 
 
-def placed(system: System, params: Params, roles: Roles) -> System:
+def apply_parameters(system: System, params: Params, roles: SourceRoles) -> System:
     """The system with these values in their places.
 
     Args:
@@ -48,17 +55,17 @@ def placed(system: System, params: Params, roles: Roles) -> System:
     """
     own = {CONDITION.sub("", path): value for path, value in params.items()}
     typed: dict[str, dict[str, Value]] = {}
-    for path in [path for path in own if TYPED.fullmatch(path)]:
-        query_type, inner = _typed(system, path)
+    for path in [path for path in own if TYPED_PATH.fullmatch(path)]:
+        query_type, inner = _split_typed_path(system, path)
         typed.setdefault(query_type, {})[inner] = own.pop(path)
-    data = _filled(system, own, roles)
+    data = _set_values(system, own, roles)
     for query_type, inside in typed.items():
-        variant = _filled(system.of_type(query_type), inside, roles)
+        variant = _set_values(system.of_type(query_type), inside, roles)
         data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
     return validated(System, data)
 
 
-def _filled(system: System, own: Mapping[str, Value], roles: Roles) -> dict[str, Any]:
+def _set_values(system: System, own: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:
     """The system as plain data with these values in their places."""
     data = system.model_dump()
     for path in sorted(own, key=lambda path: path.count(".")):
@@ -67,41 +74,41 @@ def _filled(system: System, own: Mapping[str, Value], roles: Roles) -> dict[str,
     tables: dict[str, dict[tuple[int, str], float]] = {}
     weights: dict[str, float] = {}
     for path, value in own.items():
-        if entry := ENTRY.fullmatch(path):
-            tables.setdefault(entry[1], {})[int(entry[2]), entry[3]] = _number(path, value)
-        elif weight := WEIGHT.fullmatch(path):
-            weights[weight[1]] = _number(path, value)
+        if entry := TABLE_ENTRY.fullmatch(path):
+            tables.setdefault(entry[1], {})[int(entry[2]), entry[3]] = _check_number(path, value)
+        elif weight := SOURCE_WEIGHT.fullmatch(path):
+            weights[weight[1]] = _check_number(path, value)
         elif not path.endswith("method"):
-            _set(data, system, path, value)
+            _set_value(data, system, path, value)
     for path, entries in tables.items():
-        parent, name = _parent(data, path)
-        parent[name] = _table(parent.get(name), entries, path)
+        parent, name = _find_parent(data, path)
+        parent[name] = _change_table(parent.get(name), entries, path)
     if weights:
         _set_weights(data, weights, roles, system)
     if any(TYPE_WEIGHT.fullmatch(path) for path in own):
-        _share_out(data["weights_by_type"])
+        _normalize_type_weights(data["weights_by_type"])
     return data
 
 
-def value_at(system: System, path: str, roles: Roles) -> Any:  # noqa: ANN401 - Value or ABSENT
+def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - Value or ABSENT
     """What stands at a path; :data:`ABSENT` where there is no such place."""
     path = CONDITION.sub("", path)
-    if TYPED.fullmatch(path):
-        query_type, inner = _typed(system, path)
-        return value_at(system.of_type(query_type), inner, roles)
-    if weight := WEIGHT.fullmatch(path):
-        return _weights(system.fusion, system, roles).get(weight[1], ABSENT)
+    if TYPED_PATH.fullmatch(path):
+        query_type, inner = _split_typed_path(system, path)
+        return read_parameter(system.of_type(query_type), inner, roles)
+    if weight := SOURCE_WEIGHT.fullmatch(path):
+        return _source_weights(system.fusion, system, roles).get(weight[1], ABSENT)
     data = system.model_dump()
-    if entry := ENTRY.fullmatch(path):
-        limits = sorted(_walk(data, entry[1]).items()) if _walk(data, entry[1]) else []
+    if entry := TABLE_ENTRY.fullmatch(path):
+        limits = sorted(_read_path(data, entry[1]).items()) if _read_path(data, entry[1]) else []
         i = int(entry[2])
         if not 1 <= i <= len(limits):
             return ABSENT
         before = limits[i - 2][0] if i > 1 else 0
         return limits[i - 1][1] if entry[3] == "value" else limits[i - 1][0] - before
-    if (depth := DEPTH.fullmatch(path)) and not isinstance(data["depth"], dict):
+    if (depth := SOURCE_DEPTH.fullmatch(path)) and not isinstance(data["depth"], dict):
         return data["depth"] if depth[1] in system.runs else ABSENT
-    return _walk(data, path, ABSENT)
+    return _read_path(data, path, ABSENT)
 
 
 def with_fusion(system: System, method: str) -> Fusion:
@@ -118,7 +125,7 @@ def with_blend(system: System, method: str) -> Blend:
     if system.blend.method == method:
         return system.blend
     try:
-        return blends.build(_carried(blends, system.blend.model_dump(), method))
+        return blends.build(_carry_fields(blends, system.blend.model_dump(), method))
     except ConfigError as error:
         raise ConfigError(
             f"blend {method!r}: {error} (give the system that is tuned a blend with a reranker: "
@@ -126,13 +133,13 @@ def with_blend(system: System, method: str) -> Blend:
         ) from None
 
 
-def _typed(system: System, path: str) -> tuple[str, str]:
+def _split_typed_path(system: System, path: str) -> tuple[str, str]:
     """The query type of a path, and the path in the system that answers it.
 
     Raises:
         ConfigError: The system has no answer of its own for that type.
     """
-    found = TYPED.fullmatch(path)
+    found = TYPED_PATH.fullmatch(path)
     known = system.by_query_type or {}
     if found is None or found[1] not in known:
         listed = ", ".join(known) or "none"
@@ -143,7 +150,7 @@ def _typed(system: System, path: str) -> tuple[str, str]:
 def _set_method(data: dict[str, Any], system: System, path: str, method: str) -> None:
     """Replace a whole part by the default of another method."""
     part = path.rpartition(".")[0]
-    parent, name = _parent(data, part)
+    parent, name = _find_parent(data, part)
     now = parent.get(name)
     if method == (now.get("method") if isinstance(now, dict) else now):
         return
@@ -153,15 +160,15 @@ def _set_method(data: dict[str, Any], system: System, path: str, method: str) ->
         parent[name] = {"method": method}
 
 
-def _carried(registry: Registry[Any], data: Mapping[str, Any], method: str) -> dict[str, Any]:
+def _carry_fields(registry: Registry[Any], data: Mapping[str, Any], method: str) -> dict[str, Any]:
     known = registry.all()
     fields = known[method].model_fields if method in known else {}
     return {k: v for k, v in data.items() if k in fields} | {"method": method}
 
 
-def _set(data: dict[str, Any], system: System, path: str, value: Value) -> None:
+def _set_value(data: dict[str, Any], system: System, path: str, value: Value) -> None:
     """Put a value where it stands; a name that ends a path may hold dots."""
-    if depth := DEPTH.fullmatch(path):
+    if depth := SOURCE_DEPTH.fullmatch(path):
         if not isinstance(data["depth"], dict):
             now = data["depth"]
             data["depth"] = {} if now is None else dict.fromkeys(system.runs, now)
@@ -169,11 +176,11 @@ def _set(data: dict[str, Any], system: System, path: str, value: Value) -> None:
     elif (typed := TYPE_WEIGHT.fullmatch(path)) and typed[1] in (data["weights_by_type"] or {}):
         data["weights_by_type"][typed[1]][typed[2]] = value
     else:
-        parent, name = _parent(data, path)
+        parent, name = _find_parent(data, path)
         parent[name] = value
 
 
-def _parent(data: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+def _find_parent(data: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     """The mapping that a path's last part is a key of; made where a method's default lacks it."""
     here = data
     *parts, name = path.split(".")
@@ -186,7 +193,7 @@ def _parent(data: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     return here, name
 
 
-def _walk(data: Any, path: str, default: Any = None) -> Any:  # noqa: ANN401 - plain data
+def _read_path(data: Any, path: str, default: Any = None) -> Any:  # noqa: ANN401 - plain data
     """What stands at a path of plain data."""
     parts = path.split(".")
     for n, part in enumerate(parts):
@@ -201,7 +208,7 @@ def _walk(data: Any, path: str, default: Any = None) -> Any:  # noqa: ANN401 - p
     return data
 
 
-def _table(
+def _change_table(
     now: Mapping[int, float] | None, entries: Mapping[tuple[int, str], float], path: str
 ) -> dict[int, float]:
     """A table from rank limits to values with some widths and values changed."""
@@ -218,7 +225,7 @@ def _table(
     return found
 
 
-def _weights(fusion: Fusion, system: System, roles: Roles) -> dict[str, float]:
+def _source_weights(fusion: Fusion, system: System, roles: SourceRoles) -> dict[str, float]:
     """The weight of every source, by its name; none where the method has no weights."""
     if "weights" not in type(fusion).model_fields:
         return {}
@@ -230,11 +237,11 @@ def _weights(fusion: Fusion, system: System, roles: Roles) -> dict[str, float]:
 
 
 def _set_weights(
-    data: dict[str, Any], weights: Mapping[str, float], roles: Roles, system: System
+    data: dict[str, Any], weights: Mapping[str, float], roles: SourceRoles, system: System
 ) -> None:
     """Put weights by source or role over those that the sources have now."""
     fusion = fusions.build(data["fusion"])
-    now = _weights(fusion, system, roles) or dict.fromkeys(system.runs, 1.0)
+    now = _source_weights(fusion, system, roles) or dict.fromkeys(system.runs, 1.0)
     for key, weight in weights.items():
         meant = [name for name in system.runs if name == key or key in roles[name]]
         if not meant:
@@ -246,7 +253,7 @@ def _set_weights(
     data["fusion"]["weights"] = now
 
 
-def _share_out(by_type: dict[str, dict[str, float]]) -> None:
+def _normalize_type_weights(by_type: dict[str, dict[str, float]]) -> None:
     """Make the weights of each type add up to 1."""
     for query_type, weights in by_type.items():
         total = sum(weights.values())
@@ -255,7 +262,7 @@ def _share_out(by_type: dict[str, dict[str, float]]) -> None:
         by_type[query_type] = {key: weight / total for key, weight in weights.items()}
 
 
-def _number(path: str, value: Value) -> float:
+def _check_number(path: str, value: Value) -> float:
     if isinstance(value, str) or value is None:
         raise ConfigError(f"{path}: must be a number, given {value!r}")
     return float(value)

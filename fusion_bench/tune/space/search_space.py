@@ -9,32 +9,37 @@ from typing import Literal
 from fusion_bench.config.parameters import Parameter, Params, Value, merged, real
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import OWN, Range
-from fusion_bench.tune.space.parameter_paths import Roles, placed, with_blend, with_fusion
+from fusion_bench.experiment.tune_settings import DECLARED, ParameterRange
+from fusion_bench.tune.space.parameter_paths import (
+    SourceRoles,
+    apply_parameters,
+    with_blend,
+    with_fusion,
+)
 
-__all__ = ["declared", "search_space", "suggestions"]
+__all__ = ["build_search_space", "declared_parameters", "preset_params"]
 
 
-def declared(system: System) -> tuple[Parameter, ...]:
+def declared_parameters(system: System) -> tuple[Parameter, ...]:
     """What the methods of a system declare, as they stand in it."""
     if system.by_query_type is not None:
         return merged(
-            one.under(f"by_query_type.{query_type}")
+            one.add_prefix(f"by_query_type.{query_type}")
             for query_type in system.by_query_type
-            for one in declared(system.of_type(query_type))
+            for one in declared_parameters(system.of_type(query_type))
         )
     return merged(
         [
-            *_fusion_space(system, system.fusion.method),
-            *(one.under("blend") for one in system.blend.space()),
+            *_fusion_parameters(system, system.fusion.method),
+            *(one.add_prefix("blend") for one in system.blend.space()),
         ]
     )
 
 
-def search_space(
+def build_search_space(
     system: System,
-    ranges: Mapping[str, Range | Literal["own"]] | None,
-    roles: Roles,
+    ranges: Mapping[str, ParameterRange | Literal["own"]] | None,
+    roles: SourceRoles,
 ) -> tuple[Parameter, ...]:
     """What a search may change, every parameter after those that it depends on.
 
@@ -49,23 +54,23 @@ def search_space(
         ConfigError: A path that leads nowhere, a broken range, or nothing left to tune.
     """
     if ranges is None:
-        found = declared(system)
+        found = declared_parameters(system)
     else:
-        own = {path: one for path, one in ranges.items() if isinstance(one, Range)}
-        explicit = {path: one.parameter(path) for path, one in own.items()}
-        _refuse_overruled(system, explicit)
-        offered = [*declared(system), *_chosen_methods(system, explicit)]
-        asked = [path for path, one in ranges.items() if one == OWN]
-        found = merged(_asked_for(offered, asked, explicit))
+        own = {path: one for path, one in ranges.items() if isinstance(one, ParameterRange)}
+        explicit = {path: one.to_parameter(path) for path, one in own.items()}
+        _refuse_overruled_paths(system, explicit)
+        offered = [*declared_parameters(system), *_method_parameters(system, explicit)]
+        asked = [path for path, one in ranges.items() if one == DECLARED]
+        found = merged(_select_parameters(offered, asked, explicit))
     if not found:
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
-    ordered = tuple(_after_conditions(_without_empty_conditions(found)))
+    ordered = tuple(_order_by_conditions(_drop_empty_conditions(found)))
     for one in ordered:
-        _try(system, one, ordered, roles)
+        _check_path(system, one, ordered, roles)
     return ordered
 
 
-def suggestions(system: System, parameters: Sequence[Parameter]) -> tuple[Params, ...]:
+def preset_params(system: System, parameters: Sequence[Parameter]) -> tuple[Params, ...]:
     """What the methods' sources suggest, each alone and all together, where it is in space."""
     known = {one.path: one for one in parameters}
     offered = [
@@ -84,7 +89,7 @@ def suggestions(system: System, parameters: Sequence[Parameter]) -> tuple[Params
     return (*fitting, together) if len(fitting) > 1 else tuple(fitting)
 
 
-def _refuse_overruled(system: System, paths: Iterable[str]) -> None:
+def _refuse_overruled_paths(system: System, paths: Iterable[str]) -> None:
     """Numbers that no query is answered by are not worth a search."""
     for path in paths if system.by_query_type is not None else ():
         if path.startswith(("fusion.", "blend.")):
@@ -95,36 +100,36 @@ def _refuse_overruled(system: System, paths: Iterable[str]) -> None:
             )
 
 
-def _fusion_space(system: System, method: str) -> Iterator[Parameter]:
+def _fusion_parameters(system: System, method: str) -> Iterator[Parameter]:
     for one in with_fusion(system, method).space(system.runs):
         if system.weights_by_type is None or not one.path.startswith("weights."):
-            yield one.under("fusion")
+            yield one.add_prefix("fusion")
     if system.weights_by_type is not None:
         for query_type, weights in system.weights_by_type.root.items():
             for key in weights:
                 yield real(f"weights_by_type.{query_type}.{key}", 0.0, 1.0)
 
 
-def _chosen_methods(system: System, explicit: Mapping[str, Parameter]) -> Iterator[Parameter]:
+def _method_parameters(system: System, explicit: Mapping[str, Parameter]) -> Iterator[Parameter]:
     """What the methods of ``fusion.method`` and ``blend.method`` declare."""
     for part in ("fusion", "blend"):
         path = f"{part}.method"
         for method in explicit[path].choices if path in explicit else ():
             if part == "fusion":
-                found = list(_fusion_space(system, str(method)))
+                found = list(_fusion_parameters(system, str(method)))
             else:
-                found = [one.under(part) for one in with_blend(system, str(method)).space()]
+                found = [one.add_prefix(part) for one in with_blend(system, str(method)).space()]
             for one in found:
-                yield one.given(path, method) if one.path.startswith(part) else one
+                yield one.add_condition(path, method) if one.path.startswith(part) else one
 
 
-def _asked_for(
+def _select_parameters(
     offered: Sequence[Parameter], asked: Sequence[str], explicit: Mapping[str, Parameter]
 ) -> Iterator[Parameter]:
     yield from explicit.values()
     methods = {f"{part}.method" for part in ("fusion", "blend")} & set(explicit)
     for path in asked:
-        if not any(_below(one.path, path) for one in offered):
+        if not any(_is_below(one.path, path) for one in offered):
             known = ", ".join(dict.fromkeys(one.path for one in offered))
             raise ConfigError(f"{path}: nothing is declared there (declared: {known or 'nothing'})")
     for one in offered:
@@ -132,15 +137,15 @@ def _asked_for(
             continue
         part = f"{one.path.partition('.')[0]}.method"
         conditional = any(path in methods for path, _ in one.when)
-        if conditional or (part not in methods and any(_below(one.path, p) for p in asked)):
+        if conditional or (part not in methods and any(_is_below(one.path, p) for p in asked)):
             yield one
 
 
-def _below(path: str, prefix: str) -> bool:
+def _is_below(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}.")
 
 
-def _without_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter]:
+def _drop_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter]:
     """A condition that every value of an unconditional choice fulfils is none."""
     free = {one.path: one.choices for one in parameters if one.kind == "choice" and not one.when}
     return [
@@ -156,7 +161,7 @@ def _without_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter
     ]
 
 
-def _after_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
+def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
     """Each parameter after the ones that its conditions look at."""
     paths = {one.path for one in parameters}
     for one in parameters:
@@ -176,7 +181,9 @@ def _after_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
         left = [one for one in left if one not in ready]
 
 
-def _try(system: System, parameter: Parameter, known: Sequence[Parameter], roles: Roles) -> None:
+def _check_path(
+    system: System, parameter: Parameter, known: Sequence[Parameter], roles: SourceRoles
+) -> None:
     """Build a system with the parameter in it, for the error that a wrong path makes."""
     by_path = {one.path: one for one in known}
     params: dict[str, Value] = {}
@@ -190,6 +197,6 @@ def _try(system: System, parameter: Parameter, known: Sequence[Parameter], roles
 
     add(parameter)
     try:
-        placed(system, params, roles)
+        apply_parameters(system, params, roles)
     except ConfigError as error:
         raise ConfigError(f"tune: {parameter.path}: {error}") from None

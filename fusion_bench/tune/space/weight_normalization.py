@@ -14,15 +14,21 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.space.parameter_paths import CONDITION, TYPE_WEIGHT, TYPED, WEIGHT, Roles
+from fusion_bench.tune.space.parameter_paths import (
+    CONDITION,
+    SOURCE_WEIGHT,
+    TYPE_WEIGHT,
+    TYPED_PATH,
+    SourceRoles,
+)
 
-__all__ = ["canonical", "free_weights", "kind_of"]
+__all__ = ["find_free_weights", "normalize_weights", "structure_key"]
 
 #: Readings of the retrieval term that divide the scale of the fused scores out.
 DIVIDED = ("fused_min_max", "fused_max_possible")
 
 
-class _Group(NamedTuple):
+class _WeightGroup(NamedTuple):
     """Weights that go together: path → name or role; of one query type, perhaps its shares."""
 
     names: Mapping[str, str]
@@ -30,7 +36,7 @@ class _Group(NamedTuple):
     shares: bool
 
 
-def canonical(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
+def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
     """The same system's parameters with the greatest weight of each free group at 1.
 
     Where a range does not let it be 1, it is as near to 1 as all ranges let it, which still depends
@@ -43,14 +49,14 @@ def canonical(params: Params, parameters: Sequence[Parameter], free: Set[str]) -
     """
     known = {one.path: one for one in parameters}
     found = dict(params)
-    for group in _groups(params) if free else ():
+    for group in _weight_groups(params) if free else ():
         own = {path: known[path] for path in group.names if path in known and path in free}
         if len(own) == len(group.names):
-            found |= _divided(params, own, by_sum=group.shares)
+            found |= _divide_weights(params, own, by_sum=group.shares)
     return found
 
 
-def free_weights(system: System, params: Params, roles: Roles) -> frozenset[str]:
+def find_free_weights(system: System, params: Params, roles: SourceRoles) -> frozenset[str]:
     """The paths of the weights of which only the ratio counts.
 
     Args:
@@ -59,11 +65,14 @@ def free_weights(system: System, params: Params, roles: Roles) -> frozenset[str]
         roles: Of the system's sources.
     """
     return frozenset(
-        path for group in _groups(params) if _free(system, group, roles) for path in group.names
+        path
+        for group in _weight_groups(params)
+        if _is_free(system, group, roles)
+        for path in group.names
     )
 
 
-def kind_of(params: Params) -> Hashable:
+def structure_key(params: Params) -> Hashable:
     """All that :func:`free_weights` hangs on: which parameters there are, choices, and zeros."""
     return tuple(
         (path, value == 0 if isinstance(value, float | int) else value)
@@ -71,22 +80,22 @@ def kind_of(params: Params) -> Hashable:
     )
 
 
-def _groups(params: Params) -> Iterator[_Group]:
+def _weight_groups(params: Params) -> Iterator[_WeightGroup]:
     found: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
         plain, query_type = CONDITION.sub("", path), ""
         if share := TYPE_WEIGHT.fullmatch(plain):
             found.setdefault((share[1], True), {})[path] = share[2]
             continue
-        if typed := TYPED.fullmatch(plain):
+        if typed := TYPED_PATH.fullmatch(plain):
             query_type, plain = typed[1], typed[2]
-        if weight := WEIGHT.fullmatch(plain):
+        if weight := SOURCE_WEIGHT.fullmatch(plain):
             found.setdefault((query_type, False), {})[path] = weight[1]
     for (query_type, shares), names in found.items():
-        yield _Group(names, query_type, shares)
+        yield _WeightGroup(names, query_type, shares)
 
 
-def _free(system: System, group: _Group, roles: Roles) -> bool:
+def _is_free(system: System, group: _WeightGroup, roles: SourceRoles) -> bool:
     """Whether scaling these weights changes no rank: they are all there are, and nobody looks."""
     names = set(group.names.values())
     if group.shares:
@@ -96,10 +105,10 @@ def _free(system: System, group: _Group, roles: Roles) -> bool:
         return False
     own = system.of_type(group.query_type) if group.query_type else system
     named = (not names.isdisjoint({name, *roles[name]}) for name in own.runs)
-    return all(named) and _indifferent(own)
+    return all(named) and _ignores_score_scale(own)
 
 
-def _indifferent(system: System) -> bool:
+def _ignores_score_scale(system: System) -> bool:
     """Whether nothing after the fusion sees the scale of its scores."""
     scales = system.fusion.scales
     if scales == "not":
@@ -112,7 +121,9 @@ def _indifferent(system: System) -> bool:
     return retrieval == "reciprocal_rank" or (scales == "alike" and retrieval in DIVIDED)
 
 
-def _divided(params: Params, own: Mapping[str, Parameter], *, by_sum: bool) -> dict[str, Value]:
+def _divide_weights(
+    params: Params, own: Mapping[str, Parameter], *, by_sum: bool
+) -> dict[str, Value]:
     """The weights over one divisor, inside their ranges; nothing where that cannot be."""
     weights: dict[str, float] = {}
     for path, one in own.items():
@@ -129,4 +140,4 @@ def _divided(params: Params, own: Mapping[str, Parameter], *, by_sum: bool) -> d
     divisor = min([divisor, *(w / lows[path] for path, w in positive.items() if lows[path] > 0)])
     if divisor == 1:
         return {}
-    return {path: own[path].neat(w / divisor) for path, w in positive.items()}
+    return {path: own[path].round_value(w / divisor) for path, w in positive.items()}

@@ -18,22 +18,22 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 
 __all__ = [
-    "Bin",
-    "Confusion",
-    "Thresholds",
-    "Verdict",
-    "calibration",
-    "confusion",
-    "fit",
-    "utility",
+    "CragThresholds",
+    "CragVerdict",
+    "ScoreBin",
+    "VerdictCounts",
+    "calibration_bins",
+    "count_verdicts",
+    "fit_thresholds",
+    "threshold_utility",
 ]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
-Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
+CragVerdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class CragThresholds:
     """Where the verdict changes; ``lower`` is at most ``upper``."""
 
     upper: float = 0.7
@@ -45,7 +45,7 @@ class Thresholds:
                 f"thresholds: lower must not be above upper, given {self.lower} and {self.upper}"
             )
 
-    def verdict(self, score: float) -> Verdict:
+    def verdict(self, score: float) -> CragVerdict:
         """The verdict on one query; a query without any score (NaN) is ``incorrect``."""
         if score >= self.upper:
             return "correct"
@@ -53,7 +53,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class VerdictCounts:
     """Queries by verdict and truth.
 
     Attributes:
@@ -68,7 +68,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Bin:
+class ScoreBin:
     """Queries of about the same score.
 
     Attributes:
@@ -82,8 +82,8 @@ class Bin:
     queries: int
 
 
-def utility(
-    scores: FloatArray, relevant: BoolArray, thresholds: Thresholds, credit: float
+def threshold_utility(
+    scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds, credit: float
 ) -> FloatArray:
     """(Q,): 1 where the verdict is right, 0 where it is wrong, ``credit`` where it is ambiguous.
 
@@ -98,7 +98,9 @@ def utility(
     return np.where(ambiguous & ~correct, credit, right.astype(np.float64))
 
 
-def fit(scores: FloatArray, relevant: BoolArray, *, credit: float = 0.75) -> Thresholds:
+def fit_thresholds(
+    scores: FloatArray, relevant: BoolArray, *, credit: float = 0.75
+) -> CragThresholds:
     """The thresholds of greatest mean utility, exactly.
 
     With ``credit`` c the best rule says ``correct`` where the chance of a relevant document is at
@@ -120,7 +122,7 @@ def fit(scores: FloatArray, relevant: BoolArray, *, credit: float = 0.75) -> Thr
     there = np.isfinite(scores)
     order = np.argsort(scores[there], kind="stable")
     ranked, truth = scores[there][order], relevant[there][order]
-    cuts = _cuts(ranked)
+    cuts = _distinct_cuts(ranked)
     # i scores called incorrect, those from j on called correct: below[i] + c·(j−i) + above[j].
     below = np.concatenate([[0], np.cumsum(~truth)])[cuts]
     above = np.concatenate([np.cumsum(truth[::-1])[::-1], [0]])[cuts]
@@ -132,16 +134,18 @@ def fit(scores: FloatArray, relevant: BoolArray, *, credit: float = 0.75) -> Thr
     )
     total = best + credit * cuts + above
     upper = int(np.flatnonzero(total >= total.max() - 1e-9)[0])
-    return Thresholds(_between(ranked, cuts[upper]), _between(ranked, cuts[lower[upper]]))
+    return CragThresholds(
+        _threshold_at(ranked, cuts[upper]), _threshold_at(ranked, cuts[lower[upper]])
+    )
 
 
-def _cuts(ranked: FloatArray) -> NDArray[np.int64]:
+def _distinct_cuts(ranked: FloatArray) -> NDArray[np.int64]:
     """Numbers of scores below a threshold that can be told apart: none, …, all."""
     inner = np.flatnonzero(np.diff(ranked) > 0) + 1
     return np.concatenate([[0], inner, [len(ranked)]]).astype(np.int64)
 
 
-def _between(ranked: FloatArray, count: int) -> float:
+def _threshold_at(ranked: FloatArray, count: int) -> float:
     """A threshold with so many scores below it."""
     if len(ranked) == 0:
         return 0.0
@@ -152,24 +156,28 @@ def _between(ranked: FloatArray, count: int) -> float:
     return float((ranked[count - 1] + ranked[count]) / 2)
 
 
-def confusion(scores: FloatArray, relevant: BoolArray, thresholds: Thresholds) -> Confusion:
+def count_verdicts(
+    scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds
+) -> VerdictCounts:
     """Count verdicts against the truth."""
     verdicts = [thresholds.verdict(score) for score in scores.tolist()]
 
-    def pair(verdict: Verdict) -> tuple[int, int]:
+    def pair(verdict: CragVerdict) -> tuple[int, int]:
         chosen = np.array([own == verdict for own in verdicts], dtype=bool)
         return int((chosen & relevant).sum()), int((chosen & ~relevant).sum())
 
-    return Confusion(pair("correct"), pair("ambiguous"), pair("incorrect"))
+    return VerdictCounts(pair("correct"), pair("ambiguous"), pair("incorrect"))
 
 
-def calibration(scores: FloatArray, relevant: BoolArray, *, bins: int = 10) -> tuple[Bin, ...]:
+def calibration_bins(
+    scores: FloatArray, relevant: BoolArray, *, bins: int = 10
+) -> tuple[ScoreBin, ...]:
     """Bins of equally many queries by score: a calibrated score equals the share of its bin."""
     there = np.flatnonzero(np.isfinite(scores))
     order = there[np.argsort(scores[there], kind="stable")]
     parts = np.array_split(order, min(bins, max(len(order), 1)))
     return tuple(
-        Bin(float(scores[part].mean()), float(relevant[part].mean()), len(part))
+        ScoreBin(float(scores[part].mean()), float(relevant[part].mean()), len(part))
         for part in parts
         if len(part)
     )

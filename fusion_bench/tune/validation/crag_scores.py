@@ -12,39 +12,45 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import rankings
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Crag
+from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.crag import Thresholds, calibration, confusion, fit, utility
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.crag import (
+    CragThresholds,
+    calibration_bins,
+    count_verdicts,
+    fit_thresholds,
+    threshold_utility,
+)
 from fusion_bench.tune.validation.result_records import gain_record
-from fusion_bench.tune.validation.splits import BoolArray, Split
-from fusion_bench.tune.validation.verdict import decide, gain
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
+from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
-__all__ = ["best_scores", "judge_thresholds"]
+__all__ = ["best_scores", "evaluate_thresholds"]
 
 #: Score spaces in which a score means the same for every query.
 ABSOLUTE = ("unit", "logit", "log_prob")
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _LabeledQueries:
     """Scores and truth of the queries where ``mask`` is true."""
 
     scores: FloatArray
     relevant: BoolArray
 
-    def rule(self, thresholds: Thresholds, credit: float) -> model.ThresholdRule:
+    def assess_thresholds(self, thresholds: CragThresholds, credit: float) -> model.ThresholdRule:
         """A rule and how it fares."""
-        worth = utility(self.scores, self.relevant, thresholds, credit)
+        worth = threshold_utility(self.scores, self.relevant, thresholds, credit)
         return model.ThresholdRule(
             **asdict(thresholds),
             utility=float(worth.mean()),
-            **asdict(confusion(self.scores, self.relevant, thresholds)),
+            **asdict(count_verdicts(self.scores, self.relevant, thresholds)),
         )
 
 
 def best_scores(
-    system: System, problem: Problem, top: int, grade: int = 1
+    system: System, problem: TuningObjective, top: int, grade: int = 1
 ) -> tuple[FloatArray, BoolArray]:
     """Best rerank score and whether anything is relevant, in the top of each query's list.
 
@@ -82,8 +88,13 @@ def best_scores(
     return scores, relevant
 
 
-def judge_thresholds(
-    system: System, problem: Problem, split: Split, crag: Crag, *, seed: int = 0
+def evaluate_thresholds(
+    system: System,
+    problem: TuningObjective,
+    split: QuerySplit,
+    crag: CragSettings,
+    *,
+    seed: int = 0,
 ) -> model.ThresholdReport:
     """Fit thresholds on the tuning queries, and judge them and the default's held out.
 
@@ -98,22 +109,27 @@ def judge_thresholds(
         ConfigError: The system's rerank scores cannot be compared across queries.
     """
     scores, relevant = best_scores(system, problem, crag.top, crag.grade)
-    tune, held = (_Seen(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out))
-    default = Thresholds(crag.upper, crag.lower)
-    tuned = fit(tune.scores, tune.relevant, credit=crag.credit)
-    minimum = fit(tune.scores, tune.relevant, credit=0.5)
-    new, old = (utility(held.scores, held.relevant, one, crag.credit) for one in (tuned, default))
+    tune, held = (
+        _LabeledQueries(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out)
+    )
+    default = CragThresholds(crag.upper, crag.lower)
+    tuned = fit_thresholds(tune.scores, tune.relevant, credit=crag.credit)
+    minimum = fit_thresholds(tune.scores, tune.relevant, credit=0.5)
+    new, old = (
+        threshold_utility(held.scores, held.relevant, one, crag.credit) for one in (tuned, default)
+    )
     groups = factorize(problem.runs.groups)[0][split.held_out]
-    found = gain(new, old, groups, seed=seed)
+    found = paired_gain(new, old, groups, seed=seed)
     return model.ThresholdReport(
         top=crag.top,
         credit=crag.credit,
-        default=held.rule(default, crag.credit),
-        tuned=held.rule(tuned, crag.credit),
-        min_score=held.rule(minimum, 0.5),
+        default=held.assess_thresholds(default, crag.credit),
+        tuned=held.assess_thresholds(tuned, crag.credit),
+        min_score=held.assess_thresholds(minimum, 0.5),
         gain=gain_record(found, float(old.mean()), float(new.mean())),
-        verdict=decide(found.low, found.high),
+        verdict=decide_verdict(found.low, found.high),
         calibration=tuple(
-            model.CalibrationBin(**asdict(one)) for one in calibration(held.scores, held.relevant)
+            model.CalibrationBin(**asdict(one))
+            for one in calibration_bins(held.scores, held.relevant)
         ),
     )

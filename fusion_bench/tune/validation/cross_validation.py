@@ -9,19 +9,19 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.experiment.tune_settings import Choose, Tuning
-from fusion_bench.tune.search.search import Study
+from fusion_bench.experiment.tune_settings import SelectionRule, TuneSettings
+from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.nested_cv import Nested, deal, nested
-from fusion_bench.tune.validation.splits import BoolArray, Split
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.nested_cv import NestedEstimate, assign_folds, nested
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
-    believed_at_most,
     one_standard_error,
-    sceptical_gains,
+    shrinkage_factor,
+    shrunken_gains,
 )
 
-__all__ = ["choose", "cross_validate", "fold_of", "values_of"]
+__all__ = ["choose_trial", "cross_validate", "evaluate_in_batches", "tuning_folds"]
 
 #: Settings evaluated together, so that a large collection's values fit in memory.
 BATCH = 32
@@ -29,7 +29,9 @@ BATCH = 32
 NOISE = 1e-9
 
 
-def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Trial:
+def choose_trial(
+    problem: TuningObjective, study: SearchResult, keep: BoolArray, rule: SelectionRule
+) -> Trial:
     """The trial to take.
 
     Args:
@@ -39,50 +41,54 @@ def choose(problem: Problem, study: Study, keep: BoolArray, rule: Choose) -> Tri
         rule: ``sceptical``, ``best`` or ``one_standard_error``.
     """
     if rule == "best":
-        return study.best
-    part = problem.restricted(keep)
-    return _believed(part, study) if rule == "sceptical" else _nearest(part, study)
+        return study.best_trial
+    part = problem.subset_queries(keep)
+    return (
+        _best_after_shrinkage(part, study)
+        if rule == "sceptical"
+        else _nearest_to_default(part, study)
+    )
 
 
-def _believed(part: Problem, study: Study) -> Trial:
+def _best_after_shrinkage(part: TuningObjective, study: SearchResult) -> Trial:
     """The trial that a sceptic gives most; the first of equals, so the default before all."""
-    default = part.values([study.default.params])[0]
+    default = part.evaluate_params([study.default_trial.params])[0]
     groups = factorize(part.runs.groups)[0]
-    share = believed_at_most(len(np.unique(groups)))
+    share = shrinkage_factor(len(np.unique(groups)))
     best = (0.0, 0)
     # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
-    better = [t for t in study.trials if t.value > study.default.value]  # NaN is not
+    better = [t for t in study.trials if t.value > study.default_trial.value]  # NaN is not
     better.sort(key=lambda trial: -trial.value)
     for i in range(0, len(better), BATCH):
         some = better[i : i + BATCH]
-        if share * (some[0].value - study.default.value) < best[0] - NOISE:
+        if share * (some[0].value - study.default_trial.value) < best[0] - NOISE:
             break
-        gains = sceptical_gains(part.values([t.params for t in some]), default, groups)
+        gains = shrunken_gains(part.evaluate_params([t.params for t in some]), default, groups)
         found = [(gain, -t.number) for gain, t in zip(gains.tolist(), some, strict=True)]
         best = max(best, *found)
     return study.trials[-best[1]]
 
 
-def _nearest(part: Problem, study: Study) -> Trial:
+def _nearest_to_default(part: TuningObjective, study: SearchResult) -> Trial:
     """The trial nearest to the default among those level with the best."""
-    done = [trial for trial in study.trials if not trial.failed]
+    done = [trial for trial in study.trials if not trial.is_failed]
     params = [trial.params for trial in done]
     index = one_standard_error(
-        values_of(part, params),
+        evaluate_in_batches(part, params),
         # In one form: a default that is another's double is no further away for it.
-        part.points([part.canonical(one) for one in params]),
-        part.points([part.canonical(part.default)])[0],
+        part.unit_points([part.normalize_weights(one) for one in params]),
+        part.unit_points([part.normalize_weights(part.default_params)])[0],
         factorize(part.runs.groups)[0],
     )
     return done[index]
 
 
 def cross_validate(
-    problem: Problem,
-    split: Split,
-    tuning: Tuning,
-    search: Callable[[BoolArray], Study],
-) -> Nested[Trial] | None:
+    problem: TuningObjective,
+    split: QuerySplit,
+    tuning: TuneSettings,
+    search: Callable[[BoolArray], SearchResult],
+) -> NestedEstimate[Trial] | None:
     """Estimate what the whole procedure gains, on the tuning queries alone.
 
     Args:
@@ -97,13 +103,13 @@ def cross_validate(
     if not tuning.folds:
         return None
     return nested(
-        lambda keep: choose(problem, search(keep), keep, tuning.choose),
-        lambda trial: problem.values([trial.params])[0],
-        fold_of(problem, split, tuning),
+        lambda keep: choose_trial(problem, search(keep), keep, tuning.choose),
+        lambda trial: problem.evaluate_params([trial.params])[0],
+        tuning_folds(problem, split, tuning),
     )
 
 
-def fold_of(problem: Problem, split: Split, tuning: Tuning) -> IntArray:
+def tuning_folds(problem: TuningObjective, split: QuerySplit, tuning: TuneSettings) -> IntArray:
     """(Q,): the fold of each tuning query; −1 = held out.
 
     Raises:
@@ -112,7 +118,7 @@ def fold_of(problem: Problem, split: Split, tuning: Tuning) -> IntArray:
     index = np.flatnonzero(split.tune).tolist()
     runs = problem.runs
     fold = np.full(len(runs.queries), -1)
-    fold[index] = deal(
+    fold[index] = assign_folds(
         [runs.groups[q] for q in index],
         [runs.types[q] for q in index],
         folds=tuning.folds,
@@ -121,7 +127,7 @@ def fold_of(problem: Problem, split: Split, tuning: Tuning) -> IntArray:
     return fold
 
 
-def values_of(problem: Problem, trials: Sequence[Params]) -> FloatArray:
+def evaluate_in_batches(problem: TuningObjective, trials: Sequence[Params]) -> FloatArray:
     """(T, Q): some at a time."""
-    parts = [problem.values(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
+    parts = [problem.evaluate_params(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
     return np.concatenate(parts)

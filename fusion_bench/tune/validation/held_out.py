@@ -15,32 +15,41 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.evaluation.scores import described
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.stats.intervals import Interval
-from fusion_bench.tune.search.search import Study
+from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.ablation import resets
-from fusion_bench.tune.validation.crag_scores import best_scores, judge_thresholds
-from fusion_bench.tune.validation.cross_validation import choose, fold_of, values_of
-from fusion_bench.tune.validation.importance import importances
-from fusion_bench.tune.validation.nested_cv import Nested
-from fusion_bench.tune.validation.random_sample import uniform
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.ablation import reset_means
+from fusion_bench.tune.validation.crag_scores import best_scores, evaluate_thresholds
+from fusion_bench.tune.validation.cross_validation import (
+    choose_trial,
+    evaluate_in_batches,
+    tuning_folds,
+)
+from fusion_bench.tune.validation.importance import parameter_importances
+from fusion_bench.tune.validation.nested_cv import NestedEstimate
+from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.result_records import gain_record, parameter_record, trial_record
-from fusion_bench.tune.validation.splits import BoolArray, Split
-from fusion_bench.tune.validation.trial_selection import plateau
-from fusion_bench.tune.validation.verdict import TuningVerdict, decide, gain, needed_queries
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
+from fusion_bench.tune.validation.trial_selection import plateau_share
+from fusion_bench.tune.validation.verdict import (
+    TuningVerdict,
+    decide_verdict,
+    needed_queries,
+    paired_gain,
+)
 
-__all__ = ["Judge"]
+__all__ = ["HeldOutEvaluation"]
 
 #: Settings drawn for the plateau.
 SAMPLE = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class HeldOutEvaluation:
     """What is needed to judge a search: the problem, its split, and the rules.
 
     Attributes:
@@ -51,23 +60,23 @@ class Judge:
         interval: ``t`` or ``bootstrap``.
     """
 
-    problem: Problem
-    split: Split
-    tuning: Tuning
+    problem: TuningObjective
+    split: QuerySplit
+    tuning: TuneSettings
     alpha: float = 0.05
     interval: Interval = "t"
 
     @property
-    def groups(self) -> IntArray:
+    def group_codes(self) -> IntArray:
         """(Q,): codes of the groups."""
         return factorize(self.problem.runs.groups)[0]
 
-    def gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
+    def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
-        found = gain(
+        found = paired_gain(
             tuned[mask],
             default[mask],
-            self.groups[mask],
+            self.group_codes[mask],
             alpha=self.alpha,
             interval=self.interval,
             seed=self.tuning.seed,
@@ -75,7 +84,7 @@ class Judge:
         means = float(default[mask].mean()), float(tuned[mask].mean())
         return gain_record(found, *means)
 
-    def check(self) -> None:
+    def check_feasible(self) -> None:
         """Refuse before the search what could not be judged after it.
 
         Raises:
@@ -85,21 +94,21 @@ class Judge:
         if self.tuning.crag is not None:
             best_scores(self.problem.system, self.problem, self.tuning.crag.top)
         if self.tuning.folds:
-            fold_of(self.problem, self.split, self.tuning)
+            tuning_folds(self.problem, self.split, self.tuning)
 
-    def verdict(self, held_out: model.Gain) -> TuningVerdict:
+    def decide_verdict(self, held_out: model.Gain) -> TuningVerdict:
         """What the held-out interval allows to be said."""
-        return decide(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
+        return decide_verdict(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
 
-    def choose(self, study: Study) -> Trial:
+    def choose_trial(self, study: SearchResult) -> Trial:
         """The trial to take of the search on all tuning queries, by the experiment's rule."""
-        return choose(self.problem, study, self.split.tune, self.tuning.choose)
+        return choose_trial(self.problem, study, self.split.tune, self.tuning.choose)
 
-    def report(
+    def make_report(
         self,
-        study: Study,
+        study: SearchResult,
         chosen: Trial,
-        cross: Nested[Trial] | None,
+        cross: NestedEstimate[Trial] | None,
         *,
         name: str,
         dataset: Dataset,
@@ -120,11 +129,11 @@ class Judge:
             front: What ``front.FrontFinder`` found; None = nothing.
         """
         problem, split = self.problem, self.split
-        default, tuned = problem.values([problem.default, chosen.params])
-        held_out = self.gain(tuned, default, split.held_out)
+        default, tuned = problem.evaluate_params([problem.default_params, chosen.params])
+        held_out = self.measure_gain(tuned, default, split.held_out)
         estimate = None
         if cross is not None:
-            estimate = self.gain(cross.values, default, cross.fold >= 0)
+            estimate = self.measure_gain(cross.values, default, cross.fold >= 0)
         return model.TuningReport(
             name=name,
             dataset=dataset.name,
@@ -133,27 +142,27 @@ class Judge:
             measure=problem.measure.name,
             split=split.origin,
             salt=split.salt,
-            settings=self._settings(),
-            parameters=self._parameters(chosen),
+            settings=self._settings_record(),
+            parameters=self._parameter_records(chosen),
             default=described(problem.system),
             choice=model.Choice(
                 rule=self.tuning.choose,
                 trial=chosen.number,
                 params=dict(chosen.params),
-                config=described(problem.build(chosen.params)),
+                config=described(problem.build_system(chosen.params)),
             ),
-            tune=self.gain(tuned, default, split.tune),
+            tune=self.measure_gain(tuned, default, split.tune),
             nested=estimate,
             held_out=held_out,
-            verdict=self.verdict(held_out),
+            verdict=self.decide_verdict(held_out),
             needed=needed_queries(_number(held_out.sd), self.tuning.min_gain),
             judged_only=self._judged_only(chosen, dataset),
-            folds=() if cross is None else self._folds(cross, default),
-            plateau=self._plateau(tuned),
-            importances=self._importances(study),
-            by_type=self._by_type(tuned, default),
+            folds=() if cross is None else self._fold_records(cross, default),
+            plateau=self._plateau_record(tuned),
+            importances=self._importance_records(study),
+            by_type=self._gains_by_type(tuned, default),
             front=front,
-            thresholds=self._thresholds(chosen),
+            thresholds=self._threshold_report(chosen),
             typed=typed,
             trials=tuple(trial_record(one) for one in study.trials),
             held_out_queries=tuple(
@@ -166,36 +175,38 @@ class Judge:
             provenance=provenance,
         )
 
-    def _parameters(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
+    def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
         """The space, and what each number of the choice is worth on the tuning queries."""
         free = self.problem.free_weights(chosen.params)
-        worth = resets(self.problem.restricted(self.split.tune), chosen.params)
+        worth = reset_means(self.problem.subset_queries(self.split.tune), chosen.params)
         return tuple(
             parameter_record(
                 one,
-                self.problem.default,
+                self.problem.default_params,
                 ratio=one.path in free,
                 reset=worth.get(one.path, math.nan),
             )
             for one in self.problem.parameters
         )
 
-    def _settings(self) -> dict[str, object]:
+    def _settings_record(self) -> dict[str, object]:
         rules = self.tuning.model_dump(
             mode="json", exclude={"parameters", "system", "salt", "effort", "crag", "front"}
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 
-    def _folds(self, cross: Nested[Trial], default: FloatArray) -> tuple[model.Fold, ...]:
+    def _fold_records(
+        self, cross: NestedEstimate[Trial], default: FloatArray
+    ) -> tuple[model.Fold, ...]:
         found = []
         for k, choice in enumerate(cross.choices):
             unseen = cross.fold == k
             seen = (cross.fold >= 0) & ~unseen
-            own = self.problem.values([choice.params])[0]
+            own = self.problem.evaluate_params([choice.params])[0]
             found.append(
                 model.Fold(
                     # A fold that kept a default of 2 : 2 agrees with one that found 1 : 1.
-                    params=dict(self.problem.canonical(choice.params)),
+                    params=dict(self.problem.normalize_weights(choice.params)),
                     difference=float((own - default)[seen].mean()),
                     unseen=float((cross.values - default)[unseen].mean()),
                     queries=int(unseen.sum()),
@@ -203,19 +214,19 @@ class Judge:
             )
         return tuple(found)
 
-    def _plateau(self, tuned: FloatArray) -> model.Plateau | None:
+    def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
         """Of settings that could be computed, how many are level with the chosen one."""
-        problem, keep = self.problem.restricted(self.split.tune), self.split.tune
-        sample = uniform(problem.parameters, SAMPLE, seed=self.tuning.seed)
-        found = values_of(problem, sample)
+        problem, keep = self.problem.subset_queries(self.split.tune), self.split.tune
+        sample = sample_uniformly(problem.parameters, SAMPLE, seed=self.tuning.seed)
+        found = evaluate_in_batches(problem, sample)
         found = found[np.isfinite(found).all(axis=1)]
         if not len(found):
             return None
-        share = plateau(found, tuned[keep], self.groups[keep])
+        share = plateau_share(found, tuned[keep], self.group_codes[keep])
         return model.Plateau(share=share, sample=len(found))
 
-    def _importances(self, study: Study) -> tuple[model.Importance, ...]:
-        found = importances(
+    def _importance_records(self, study: SearchResult) -> tuple[model.Importance, ...]:
+        found = parameter_importances(
             self.problem.parameters,
             [trial.params for trial in study.trials],
             [trial.value for trial in study.trials],
@@ -223,7 +234,7 @@ class Judge:
         ordered = sorted(found.items(), key=lambda item: -item[1])
         return tuple(model.Importance(path=path, share=share) for path, share in ordered)
 
-    def _by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
+    def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
         types = self.problem.runs.types
         found = sorted({types[q] for q in np.flatnonzero(self.split.held_out)}, key=_type_order)
         if len(found) < 2:
@@ -232,18 +243,18 @@ class Judge:
             name: self.split.held_out & np.array([own == name for own in types]) for name in found
         }
         return tuple(
-            model.TypeGain(type=name, gain=self.gain(tuned, default, mask))
+            model.TypeGain(type=name, gain=self.measure_gain(tuned, default, mask))
             for name, mask in masks.items()
         )
 
-    def _thresholds(self, chosen: Trial) -> model.ThresholdReport | None:
+    def _threshold_report(self, chosen: Trial) -> model.ThresholdReport | None:
         crag = self.tuning.crag
         if crag is None:
             return None
-        system = self.problem.build(chosen.params)
+        system = self.problem.build_system(chosen.params)
         if system.blend.reranker_name is None:  # the search switched it off; the scores are there
             system = system.model_copy(update={"blend": self.problem.system.blend})
-        return judge_thresholds(system, self.problem, self.split, crag, seed=self.tuning.seed)
+        return evaluate_thresholds(system, self.problem, self.split, crag, seed=self.tuning.seed)
 
     def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
         """The held-out difference over judged documents; None where all that is judged is good."""
@@ -258,7 +269,7 @@ class Judge:
                 spaces=self.problem.spaces,
                 qrels=dataset.qrels,
             ).judged_only
-            for system in (self.problem.build(chosen.params), self.problem.system)
+            for system in (self.problem.build_system(chosen.params), self.problem.system)
         ]
         return float((values[0] - values[1]).mean())
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 from fusion_bench.config.parameters import Parameter, Params
-from fusion_bench.tune.search.samplers import distribution
+from fusion_bench.tune.search.samplers import optuna_distribution
 
-__all__ = ["importances"]
+__all__ = ["parameter_importances"]
 
 #: Fewer trials tell nothing.
 LEAST_TRIALS = 20
 
 
-def importances(
+def parameter_importances(
     parameters: Sequence[Parameter], trials: Sequence[Params], values: Sequence[float]
 ) -> Mapping[str, float]:
     """Share of each parameter that takes part in every trial, the greatest first.
@@ -33,7 +33,7 @@ def importances(
     done = [
         (params, value)
         for params, value in zip(trials, values, strict=True)
-        if not math.isnan(value) and _inside(parameters, params)
+        if not math.isnan(value) and _is_inside_space(parameters, params)
     ]
     always = [one for one in parameters if all(one.path in params for params, _ in done)]
     always = [one for one in always if len({repr(params[one.path]) for params, _ in done}) > 1]
@@ -46,7 +46,7 @@ def importances(
     return {} if not total > 0 else {path: share / total for path, share in found.items()}
 
 
-def _inside(parameters: Sequence[Parameter], params: Params) -> bool:
+def _is_inside_space(parameters: Sequence[Parameter], params: Params) -> bool:
     """The default may lie outside a narrowed space."""
     known = {one.path: one for one in parameters}
     return all(known[path].contains(value) for path, value in params.items() if path in known)
@@ -58,7 +58,7 @@ def _ped_anova(
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = {one.path: distribution(one) for one in parameters}
+    space = {one.path: optuna_distribution(one) for one in parameters}
     study = optuna.create_study(direction="maximize")
     for params, value in done:
         own = {path: params[path] for path in space}

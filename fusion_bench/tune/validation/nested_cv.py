@@ -15,14 +15,16 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.splits import BoolArray, place, strata
+from fusion_bench.tune.validation.splits import BoolArray, groups_by_type, hash_position
 
-__all__ = ["Nested", "deal", "nested"]
+__all__ = ["NestedEstimate", "assign_folds", "nested"]
 
 T = TypeVar("T")
 
 
-def deal(groups: Sequence[str], types: Sequence[str | None], *, folds: int, salt: str) -> IntArray:
+def assign_folds(
+    groups: Sequence[str], types: Sequence[str | None], *, folds: int, salt: str
+) -> IntArray:
     """Deal whole groups into folds, type by type, in the order of their hash.
 
     Args:
@@ -44,8 +46,8 @@ def deal(groups: Sequence[str], types: Sequence[str | None], *, folds: int, salt
             f"not {folds}"
         )
     fold: dict[str, int] = {}
-    for _, members in sorted(strata(groups, types).items(), key=lambda item: item[0] or ""):
-        for name in sorted(members, key=lambda name: (place(name, salt), name)):
+    for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
+        for name in sorted(members, key=lambda name: (hash_position(name, salt), name)):
             fold[name] = len(fold) % folds
     dealt = np.array([fold[group] for group in groups], dtype=np.int64)
     freeze(dealt)
@@ -53,7 +55,7 @@ def deal(groups: Sequence[str], types: Sequence[str | None], *, folds: int, salt
 
 
 @dataclass(frozen=True, eq=False)
-class Nested(Generic[T]):
+class NestedEstimate(Generic[T]):
     """What each fold chose, and what it was worth where it had not looked.
 
     Attributes:
@@ -71,7 +73,7 @@ def nested(
     choose: Callable[[BoolArray], T],
     values: Callable[[T], FloatArray],
     fold: IntArray,
-) -> Nested[T]:
+) -> NestedEstimate[T]:
     """Run the whole procedure once a fold, each time without that fold's queries.
 
     Args:
@@ -87,4 +89,4 @@ def nested(
         found[unseen] = values(choice)[unseen]
         choices.append(choice)
     freeze(found)
-    return Nested(tuple(choices), fold, found)
+    return NestedEstimate(tuple(choices), fold, found)

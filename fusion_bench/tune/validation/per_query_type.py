@@ -17,11 +17,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.system import System, Variant
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.tune.search.search import Study
+from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.cross_validation import choose
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.cross_validation import choose_trial
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = ["LEAST_GROUPS", "tune_by_type"]
@@ -32,10 +32,10 @@ LEAST_GROUPS = 5
 PARTS = ("fusion", "blend")
 
 #: A type, its problem and a mask of the queries that may be looked at → what a search finds.
-Search = Callable[[str, Problem, BoolArray], Study]
+TypeSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
 
 
-def tune_by_type(judge: Judge, chosen: Trial, search: Search) -> model.Typed | None:
+def tune_by_type(judge: HeldOutEvaluation, chosen: Trial, search: TypeSearch) -> model.Typed | None:
     """Search each query type by itself, and judge all of them together.
 
     Args:
@@ -46,20 +46,20 @@ def tune_by_type(judge: Judge, chosen: Trial, search: Search) -> model.Typed | N
     Returns:
         None where no type has queries enough, or nothing that is tuned can differ by type.
     """
-    base = _from(judge.problem, chosen.params)
-    masks = _masks(base)
-    enough = {name: mask for name, mask in masks.items() if _enough(judge, mask)}
+    base = _objective_by_type(judge.problem, chosen.params)
+    masks = _type_masks(base)
+    enough = {name: mask for name, mask in masks.items() if _has_enough_groups(judge, mask)}
     if not enough or not base.parameters or len(masks) < 2:
         return None
     found: dict[str, Params] = {}
     for name, mask in enough.items():
         keep = judge.split.tune & mask
         study = search(name, base, keep)
-        found[name] = choose(base, study, keep, judge.tuning.choose).params
-    return _judged(judge, base, masks, found)
+        found[name] = choose_trial(base, study, keep, judge.tuning.choose).params
+    return _evaluate_held_out(judge, base, masks, found)
 
 
-def _from(problem: Problem, params: Params) -> Problem:
+def _objective_by_type(problem: TuningObjective, params: Params) -> TuningObjective:
     """The problem whose default is the numbers for all, over what can differ by type."""
     space = tuple(one for one in problem.parameters if one.path.split(".")[0] in PARTS)
     known = {one.path for one in space}
@@ -73,10 +73,10 @@ def _from(problem: Problem, params: Params) -> Problem:
         replace(one, when=tuple((path, allowed) for path, allowed in one.when if path in known))
         for one in kept
     )
-    return replace(problem, system=problem.build(params), parameters=kept)
+    return replace(problem, system=problem.build_system(params), parameters=kept)
 
 
-def _masks(problem: Problem) -> Mapping[str, BoolArray]:
+def _type_masks(problem: TuningObjective) -> Mapping[str, BoolArray]:
     """(Q,) by type: the queries that a system by type would answer with that type's numbers."""
     runs = problem.runs
     known = {name for name in runs.types if name is not None} | {UNSURE}
@@ -87,33 +87,38 @@ def _masks(problem: Problem) -> Mapping[str, BoolArray]:
     return {name: np.array([one == name for one in own]) for name in sorted(set(own))}
 
 
-def _enough(judge: Judge, mask: BoolArray) -> bool:
-    groups = judge.groups[mask & judge.split.tune]
+def _has_enough_groups(judge: HeldOutEvaluation, mask: BoolArray) -> bool:
+    groups = judge.group_codes[mask & judge.split.tune]
     return len(np.unique(groups)) >= LEAST_GROUPS and bool((mask & judge.split.held_out).any())
 
 
-def _judged(
-    judge: Judge, base: Problem, masks: Mapping[str, BoolArray], found: Mapping[str, Params]
+def _evaluate_held_out(
+    judge: HeldOutEvaluation,
+    base: TuningObjective,
+    masks: Mapping[str, BoolArray],
+    found: Mapping[str, Params],
 ) -> model.Typed:
     """All types together on the held-out queries, against the default and the numbers for all."""
-    default = judge.problem.values([judge.problem.default])[0]
-    overall = base.values([base.default])[0]
+    default = judge.problem.evaluate_params([judge.problem.default_params])[0]
+    overall = base.evaluate_params([base.default_params])[0]
     typed: FloatArray = overall.copy()
     for name, params in found.items():
-        typed[masks[name]] = base.values([params])[0][masks[name]]
-    over = judge.gain(typed, overall, judge.split.held_out)
+        typed[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    over = judge.measure_gain(typed, overall, judge.split.held_out)
     return model.Typed(
         params={name: dict(params) for name, params in found.items()},
-        config=described(together(base, found)),
-        gain=judge.gain(typed, default, judge.split.held_out),
+        config=described(combine_types(base, found)),
+        gain=judge.measure_gain(typed, default, judge.split.held_out),
         over_global=over,
-        verdict=judge.verdict(over),
+        verdict=judge.decide_verdict(over),
     )
 
 
-def together(base: Problem, found: Mapping[str, Params]) -> System:
+def combine_types(base: TuningObjective, found: Mapping[str, Params]) -> System:
     """One system that answers each type with its own numbers, and the rest with those for all."""
-    systems = {UNSURE: base.system} | {name: base.build(params) for name, params in found.items()}
+    systems = {UNSURE: base.system} | {
+        name: base.build_system(params) for name, params in found.items()
+    }
     variants = {
         name: Variant(fusion=system.fusion, blend=system.blend)
         for name, system in sorted(systems.items())

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 
-__all__ = ["uniform"]
+__all__ = ["sample_uniformly"]
 
 
-def uniform(parameters: Sequence[Parameter], count: int, *, seed: int) -> list[Params]:
+def sample_uniformly(parameters: Sequence[Parameter], count: int, *, seed: int) -> list[Params]:
     """Draw settings evenly over the space, logarithmic ranges evenly by the logarithm.
 
     Args:
@@ -20,18 +20,18 @@ def uniform(parameters: Sequence[Parameter], count: int, *, seed: int) -> list[P
         seed: Of ``random.Random``, whose ``random()`` Python promises never to change.
     """
     source = random.Random(seed)  # noqa: S311 - a sample, no secret
-    return [_draw(parameters, source) for _ in range(count)]
+    return [_draw_params(parameters, source) for _ in range(count)]
 
 
-def _draw(parameters: Sequence[Parameter], source: random.Random) -> Params:
+def _draw_params(parameters: Sequence[Parameter], source: random.Random) -> Params:
     found: dict[str, Value] = {}
     for one in parameters:
-        if one.active(found):
-            found[one.path] = _value(one, source.random())
+        if one.is_active(found):
+            found[one.path] = _value_at(one, source.random())
     return found
 
 
-def _value(one: Parameter, place: float) -> Value:
+def _value_at(one: Parameter, place: float) -> Value:
     """What stands at this place in [0, 1) of the parameter's values."""
     if one.kind == "choice":
         return one.choices[int(place * len(one.choices))]

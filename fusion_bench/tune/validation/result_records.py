@@ -7,21 +7,21 @@ import math
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.validation.verdict import Gain
+from fusion_bench.tune.validation.verdict import PairedGain
 
-__all__ = ["gain_record", "maybe", "parameter_record", "trial_record"]
+__all__ = ["gain_record", "none_if_nan", "parameter_record", "trial_record"]
 
 
-def gain_record(found: Gain, default: float, tuned: float) -> model.Gain:
+def gain_record(found: PairedGain, default: float, tuned: float) -> model.Gain:
     """A gain with the means that it is the difference of."""
     return model.Gain(
         default=default,
         tuned=tuned,
         difference=found.mean,
-        low=maybe(found.low),
-        high=maybe(found.high),
+        low=none_if_nan(found.low),
+        high=none_if_nan(found.high),
         p=found.p,
-        sd=maybe(found.sd),
+        sd=none_if_nan(found.sd),
         wins=found.wins,
         ties=found.ties,
         losses=found.losses,
@@ -30,7 +30,7 @@ def gain_record(found: Gain, default: float, tuned: float) -> model.Gain:
     )
 
 
-def maybe(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """NaN is no number."""
     return None if math.isnan(value) else value
 
@@ -38,7 +38,7 @@ def maybe(value: float) -> float | None:
 def trial_record(one: Trial) -> model.Trial:
     """A trial; one that could not be computed has no value."""
     return model.Trial(
-        number=one.number, params=dict(one.params), value=maybe(one.value), origin=one.origin
+        number=one.number, params=dict(one.params), value=none_if_nan(one.value), origin=one.origin
     )
 
 
@@ -59,5 +59,5 @@ def parameter_record(
         condition=condition,
         default=default.get(one.path),
         ratio=ratio,
-        reset=maybe(reset),
+        reset=none_if_nan(reset),
     )

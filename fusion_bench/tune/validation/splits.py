@@ -20,7 +20,15 @@ from fusion_bench.data.ordering import freeze
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 
-__all__ = ["BoolArray", "Split", "hashed_split", "own_split", "place", "split_queries", "strata"]
+__all__ = [
+    "BoolArray",
+    "QuerySplit",
+    "dataset_split",
+    "groups_by_type",
+    "hash_position",
+    "hashed_split",
+    "split_queries",
+]
 
 BoolArray = NDArray[np.bool_]
 
@@ -29,7 +37,7 @@ TUNE_ON, JUDGE_ON = "dev", "test"
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class QuerySplit:
     """The two parts; queries in neither (a ``train`` split) take no part.
 
     Attributes:
@@ -56,13 +64,15 @@ class Split:
             freeze(array)
 
 
-def place(name: str, salt: str) -> float:
+def hash_position(name: str, salt: str) -> float:
     """The name's place in [0, 1): the first 53 bits of the SHA-256 of salt, zero byte and name."""
     digest = hashlib.sha256(f"{salt}\0{name}".encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
 
-def strata(groups: Sequence[str], types: Sequence[str | None]) -> dict[str | None, list[str]]:
+def groups_by_type(
+    groups: Sequence[str], types: Sequence[str | None]
+) -> dict[str | None, list[str]]:
     """The groups of each query type, a group under the type that most of its queries have.
 
     Args:
@@ -86,7 +96,7 @@ def strata(groups: Sequence[str], types: Sequence[str | None]) -> dict[str | Non
 
 def hashed_split(
     groups: Sequence[str], types: Sequence[str | None], *, salt: str, held_out: float = 0.5
-) -> Split:
+) -> QuerySplit:
     """Hold out a share of the queries of each type, whole groups at a time.
 
     Args:
@@ -104,19 +114,19 @@ def hashed_split(
     for group in groups:
         sizes[group] = sizes.get(group, 0) + 1
     judged: set[str] = set()
-    for members in strata(groups, types).values():
+    for members in groups_by_type(groups, types).values():
         judged |= _first_share(members, sizes, salt, held_out)
     mask = np.array([group in judged for group in groups], dtype=bool)
     kind = "group" if len(sizes) < len(groups) else "query"
     origin = f"{held_out:.0%} of each query type held out by the hash of the {kind} id"
-    return Split(~mask, mask, origin, salt)
+    return QuerySplit(~mask, mask, origin, salt)
 
 
 def _first_share(
     members: Sequence[str], sizes: Mapping[str, int], salt: str, share: float
 ) -> set[str]:
     """The first groups by place whose queries come nearest to the share."""
-    ordered = sorted(members, key=lambda name: (place(name, salt), name))
+    ordered = sorted(members, key=lambda name: (hash_position(name, salt), name))
     wanted = share * sum(sizes[name] for name in members)
     before, chosen = 0, set()
     for name in ordered:
@@ -127,7 +137,7 @@ def _first_share(
     return chosen
 
 
-def own_split(queries: Sequence[str], known: Mapping[str, Query]) -> Split | None:
+def dataset_split(queries: Sequence[str], known: Mapping[str, Query]) -> QuerySplit | None:
     """The dataset's own: tune on ``dev``, judge on ``test``; None where it has not both.
 
     Args:
@@ -138,12 +148,12 @@ def own_split(queries: Sequence[str], known: Mapping[str, Query]) -> Split | Non
     if TUNE_ON not in splits or JUDGE_ON not in splits:
         return None
     tune, judge = (np.array([s == name for s in splits]) for name in (TUNE_ON, JUDGE_ON))
-    return Split(tune, judge, f"the dataset's own: tuned on {TUNE_ON}, judged on {JUDGE_ON}")
+    return QuerySplit(tune, judge, f"the dataset's own: tuned on {TUNE_ON}, judged on {JUDGE_ON}")
 
 
 def split_queries(
     runs: AlignedRuns, known: Mapping[str, Query], *, salt: str, held_out: float = 0.5
-) -> Split:
+) -> QuerySplit:
     """The dataset's own split where it has one, otherwise :func:`hashed_split`.
 
     Args:
@@ -155,10 +165,10 @@ def split_queries(
     Raises:
         ConfigError: A group stands in both parts of the dataset's own split, or a part is empty.
     """
-    own = own_split(runs.queries, known)
+    own = dataset_split(runs.queries, known)
     if own is None:
         return hashed_split(runs.groups, runs.types, salt=salt, held_out=held_out)
-    both = _groups(runs, own.tune) & _groups(runs, own.held_out)
+    both = _group_names(runs, own.tune) & _group_names(runs, own.held_out)
     if both:
         raise ConfigError(
             f"split: group {min(both)!r} has queries in {TUNE_ON} and in {JUDGE_ON} ({len(both)} "
@@ -168,5 +178,5 @@ def split_queries(
     return own
 
 
-def _groups(runs: AlignedRuns, mask: BoolArray) -> set[str]:
+def _group_names(runs: AlignedRuns, mask: BoolArray) -> set[str]:
     return {runs.groups[q] for q in np.flatnonzero(mask)}

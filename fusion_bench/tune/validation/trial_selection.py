@@ -20,19 +20,19 @@ from fusion_bench.stats.intervals import estimate
 from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = [
-    "believed_at_most",
     "level_with_best",
     "one_standard_error",
-    "plateau",
-    "sceptical_gains",
+    "plateau_share",
+    "shrinkage_factor",
+    "shrunken_gains",
 ]
 
 
 #: Queries (or groups) that a sceptic imagines beside the real ones.
-IMAGINED: Final = 10
+PRIOR_WEIGHT: Final = 10
 
 
-def sceptical_gains(
+def shrunken_gains(
     values: FloatArray, default: FloatArray, groups: IntArray | None = None
 ) -> FloatArray:
     """What a sceptic believes of each trial: its mean gain after ten imagined losses.
@@ -60,15 +60,15 @@ def sceptical_gains(
     for t, row in enumerate(values):
         if (gaps := row - default).any():
             one = estimate(gaps, groups)
-            loss = IMAGINED / math.sqrt(one.groups) * one.standard_error
-            gain = believed_at_most(one.groups) * (one.mean - loss)
+            loss = PRIOR_WEIGHT / math.sqrt(one.groups) * one.standard_error
+            gain = shrinkage_factor(one.groups) * (one.mean - loss)
             found[t] = gain if math.isfinite(gain) else -math.inf
     return found
 
 
-def believed_at_most(groups: int) -> float:
+def shrinkage_factor(groups: int) -> float:
     """What a sceptic believes of a mean gain over so many queries (or groups) at most: a share."""
-    return groups / (groups + IMAGINED)
+    return groups / (groups + PRIOR_WEIGHT)
 
 
 def level_with_best(
@@ -120,11 +120,11 @@ def one_standard_error(
     means = values.mean(axis=1)
     best = int(np.argmax(means))
     level = np.flatnonzero(level_with_best(values, values[best], groups))
-    far = distances(points[level], default)
+    far = unit_distances(points[level], default)
     return int(level[np.lexsort((-means[level], far))[0]])
 
 
-def distances(points: FloatArray, default: FloatArray) -> FloatArray:
+def unit_distances(points: FloatArray, default: FloatArray) -> FloatArray:
     """(T,): Euclidean distance in the unit cube; where only one has a dimension it counts 1."""
     gap = points - default
     one_sided = np.isnan(points) != np.isnan(default)
@@ -132,7 +132,7 @@ def distances(points: FloatArray, default: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((gap**2).sum(axis=1)))
 
 
-def plateau(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
+def plateau_share(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
     """Share of a uniform sample of the space that is level with the best.
 
     Near 1: the numbers hardly matter, so the default is as good a choice as any. Near 0: a narrow

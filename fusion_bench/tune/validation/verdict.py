@@ -14,7 +14,14 @@ from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import Estimate, Interval, estimate
 from fusion_bench.stats.randomization_tests import randomisation_p
 
-__all__ = ["MIN_GAIN", "Gain", "TuningVerdict", "decide", "gain", "needed_queries"]
+__all__ = [
+    "MIN_GAIN",
+    "PairedGain",
+    "TuningVerdict",
+    "decide_verdict",
+    "needed_queries",
+    "paired_gain",
+]
 
 TuningVerdict: TypeAlias = Literal["ship", "worse", "keep", "too few queries"]
 
@@ -25,7 +32,7 @@ REACH = 2.8
 
 
 @dataclass(frozen=True)
-class Gain:
+class PairedGain:
     """Tuned − default on some queries.
 
     Attributes:
@@ -54,7 +61,7 @@ class Gain:
     groups: int
 
 
-def gain(
+def paired_gain(
     tuned: FloatArray,
     default: FloatArray,
     groups: IntArray | None = None,
@@ -62,7 +69,7 @@ def gain(
     alpha: float = 0.05,
     interval: Interval = "t",
     seed: int = 0,
-) -> Gain:
+) -> PairedGain:
     """The paired difference with its interval and p.
 
     Args:
@@ -79,7 +86,7 @@ def gain(
     differs = bool(difference.any())
     p = float(randomisation_p(difference[None], groups, seed=seed)[0]) if differs else 1.0
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    return Gain(
+    return PairedGain(
         mean=found.mean,
         low=found.low,
         high=found.high,
@@ -98,7 +105,7 @@ def _sd(found: Estimate) -> float:
     return found.standard_error * math.sqrt(found.queries)
 
 
-def decide(low: float, high: float, min_gain: float = MIN_GAIN) -> TuningVerdict:
+def decide_verdict(low: float, high: float, min_gain: float = MIN_GAIN) -> TuningVerdict:
     """What the held-out interval [low, high] of tuned − default allows to be said.
 
     Returns:

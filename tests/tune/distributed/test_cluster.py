@@ -11,21 +11,21 @@ import pytest
 from distributed import Client, LocalCluster
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.distributed import cluster
 from fusion_bench.tune.distributed.cluster import DatasetShard, Shards, sharded_search
-from fusion_bench.tune.search.search import search
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective
 from tests import tiny
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
 DEFAULT = system({"method": "rrf_v2"}, BLEND)
 QUERIES, SHARDS = 30, 3
-SETTINGS = Settings(trials=12, batch=4)
+SETTINGS = SearchSettings(trials=12, batch=4)
 
 
-def whole() -> Problem:
+def whole() -> TuningObjective:
     return problem(DEFAULT, runs=aligned(QUERIES))
 
 
@@ -35,8 +35,8 @@ class Part:
 
     number: int
 
-    def __call__(self) -> Problem:
-        return whole().restricted(np.arange(QUERIES) % SHARDS == self.number)
+    def __call__(self) -> TuningObjective:
+        return whole().subset_queries(np.arange(QUERIES) % SHARDS == self.number)
 
 
 LOADERS = [Part(i) for i in range(SHARDS)]
@@ -54,10 +54,10 @@ def client() -> Iterator[Client]:
 
 def test_spread_queries_give_the_same_means(client: Client) -> None:
     one = whole()
-    trials = [one.default, *one.suggestions]
+    trials = [one.default_params, *one.preset_params]
     found = Shards(client, LOADERS).values(trials)
     assert found.shape == (len(trials), 1)
-    assert found[:, 0] == pytest.approx(one.values(trials).mean(axis=1), abs=1e-12)
+    assert found[:, 0] == pytest.approx(one.evaluate_params(trials).mean(axis=1), abs=1e-12)
 
 
 def test_a_search_goes_the_same_way_and_survives_a_worker_that_is_killed(
@@ -70,7 +70,7 @@ def test_a_search_goes_the_same_way_and_survives_a_worker_that_is_killed(
             os.kill(pid, signal.SIGKILL)
 
     study = sharded_search(client, LOADERS, SETTINGS, log=tmp_path / "log", on_trial=kill)
-    plain = search(whole(), np.ones(QUERIES, dtype=bool), SETTINGS)
+    plain = run_search(whole(), np.ones(QUERIES, dtype=bool), SETTINGS)
     assert [t.params for t in study.trials] == [t.params for t in plain.trials]
     values = [t.value for t in plain.trials]
     assert [t.value for t in study.trials] == pytest.approx(values, abs=1e-12)
@@ -97,9 +97,9 @@ def test_no_shard_is_an_error() -> None:
 
 def test_what_runs_on_a_worker() -> None:
     part = cluster._loaded(Part(1))
-    sums = cluster._summed(part, [part.default])
+    sums = cluster._summed(part, [part.default_params])
     assert sums.queries == QUERIES // SHARDS
-    assert sums.totals == pytest.approx(part.values([part.default]).sum(axis=1))
+    assert sums.totals == pytest.approx(part.evaluate_params([part.default_params]).sum(axis=1))
     head = cluster._head(part)
     assert head.runs.queries == part.runs.queries[:1]
-    assert head.default == part.default
+    assert head.default_params == part.default_params

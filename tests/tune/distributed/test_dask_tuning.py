@@ -17,13 +17,13 @@ from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune.distributed import dask_tuning as spread
 from fusion_bench.tune.distributed.cluster import Shards
 from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
-from fusion_bench.tune.run import Progress, Walk
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.run import Progress, TuningRun
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
 from tests.tune import made
 
@@ -61,7 +61,7 @@ def numbers(report: Any) -> list[float]:  # noqa: ANN401 - as JSON has it
     return [float(report)] if isinstance(report, int | float) else []
 
 
-def parts_of(root: Path) -> tuple[Problem, Part, Any]:
+def parts_of(root: Path) -> tuple[TuningObjective, Part, Any]:
     experiment, source = read_experiment(root / "experiments" / "e.yaml")
     tuning = experiment.tune
     assert tuning is not None
@@ -90,7 +90,7 @@ def walked(root: Path, out: str, client: Client | None, progress: Progress) -> T
     problem, part, dataset = parts_of(root)
     tuning = part.tuning.model_copy(update={"by_query_type": False, "crag": None})
     elsewhere = None if client is None else Spread(client, problem, part)
-    walk = Walk(problem, dataset, tuning, root / out, spread=elsewhere, progress=progress)
+    walk = TuningRun(problem, dataset, tuning, root / out, spread=elsewhere, progress=progress)
     _, source = read_experiment(part.experiment)
     return walk("e", provenance(source, v2_enabled=True))
 
@@ -128,7 +128,7 @@ def test_workers_must_read_the_same_files(client: Client, root: Path, tmp_path: 
         Spread(client, problem, gone)
 
 
-def rest(part: Part) -> tuple[Tuning, bool, int, int]:
+def rest(part: Part) -> tuple[TuneSettings, bool, int, int]:
     return part.tuning, part.v2_enabled, part.number, part.parts
 
 
@@ -137,13 +137,13 @@ def test_what_runs_on_a_worker(root: Path) -> None:
     own = Part(part.experiment, part.dataset, part.tuning, True, 1, 3)()
     assert own.runs.queries == problem.runs.queries[20:40]
     keep = np.arange(20) % 2 == 0
-    trials = [own.default, {**own.default, "blend.beta": 0.1}]
+    trials = [own.default_params, {**own.default_params, "blend.beta": 0.1}]
     found = spread._sums(own, spread._Asked(own.system, own.parameters, keep, trials))
     assert found.queries == 10
-    assert found.totals == pytest.approx(own.values(trials)[:, keep].sum(axis=1))
+    assert found.totals == pytest.approx(own.evaluate_params(trials)[:, keep].sum(axis=1))
     nothing = spread._sums(own, spread._Asked(own.system, own.parameters, keep & False, trials))
     assert (nothing.queries, nothing.totals.tolist()) == (0, [0.0, 0.0])
-    impossible = dict.fromkeys(own.default, 0.0)
+    impossible = dict.fromkeys(own.default_params, 0.0)
     failed = spread._sums(own, spread._Asked(own.system, own.parameters, keep, [impossible]))
     assert np.isnan(failed.totals).all()
 
@@ -203,7 +203,7 @@ def test_processes_of_our_own_are_started_and_ended() -> None:
     assert client.status == "closed"
 
 
-def deadly() -> Problem:
+def deadly() -> TuningObjective:
     os._exit(1)
 
 

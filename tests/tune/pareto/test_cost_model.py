@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.tune.pareto.cost_model import Clock, bill_of, clock_of, largest_call
+from fusion_bench.tune.pareto.cost_model import (
+    LatencyModel,
+    latency_model,
+    max_call_size,
+    price_model,
+)
 
 
 def meta(depth: int = 50, provider: dict[str, Any] | None = None, **ledger: Any) -> ListMeta:  # noqa: ANN401
@@ -30,46 +35,46 @@ def meta(depth: int = 50, provider: dict[str, Any] | None = None, **ledger: Any)
 
 
 def test_a_search_unit_is_billed_whole() -> None:
-    bill = bill_of(meta(searches=100, cost=0.2))
+    bill = price_model(meta(searches=100, cost=0.2))
     assert bill is not None
     assert [bill(n) for n in (0, 1, 50)] == pytest.approx([0.0, 0.002, 0.002])
     assert bill(51) == pytest.approx(0.004), "that more fit into one was never seen"
 
 
 def test_calls_that_take_several_units_share_their_price_out() -> None:
-    two = bill_of(meta(100, searches=200, cost=0.4, documents=10_000, largest_call=100))
+    two = price_model(meta(100, searches=200, cost=0.4, documents=10_000, largest_call=100))
     assert two is not None
     assert [two(n) for n in (50, 51, 100)] == pytest.approx([0.002, 0.004, 0.004])
-    few = bill_of(meta(searches=104, cost=0.208, largest_call=50))
+    few = price_model(meta(searches=104, cost=0.208, largest_call=50))
     assert few is not None
     assert few(50) == pytest.approx(0.00208), "a few long documents: the mean price of a call"
 
 
 def test_tokens_are_billed_by_the_candidate() -> None:
-    bill = bill_of(meta(tokens=500_000, cost=0.5))
+    bill = price_model(meta(tokens=500_000, cost=0.5))
     assert bill is not None
     assert [bill(n) for n in (0, 10, 50)] == pytest.approx([0.0, 0.001, 0.005])
 
 
 def test_units_and_tokens_together() -> None:
     price = {"price": {"per_1000_searches": 2.0, "per_million_tokens": 1.0}}
-    bill = bill_of(meta(provider=price, searches=100, tokens=500_000, cost=0.7))
+    bill = price_model(meta(provider=price, searches=100, tokens=500_000, cost=0.7))
     assert bill is not None
     assert bill(10) == pytest.approx(0.002 + 0.001)
     assert bill(50) * 100 == pytest.approx(0.7), "the recorded price at the recorded depth"
 
 
 def test_no_price_is_not_a_price_of_nothing() -> None:
-    assert bill_of(meta(cost=0.0)) is None
-    own = bill_of(meta(cost=0.0, provider={"price": {}}))
+    assert price_model(meta(cost=0.0)) is None
+    own = price_model(meta(cost=0.0, provider={"price": {}}))
     assert own is not None
     assert own(50) == 0.0
-    assert bill_of(meta(documents=0, cost=1.0)) is None
+    assert price_model(meta(documents=0, cost=1.0)) is None
 
 
 def test_a_call_takes_what_calls_of_its_size_took_and_never_less_than_the_smallest() -> None:
     rows = [{"documents": 10, "p50": 40, "p95": 80}, {"documents": 30, "p50": 80, "p95": 160}]
-    clock = clock_of(meta(by_documents=rows))
+    clock = latency_model(meta(by_documents=rows))
     assert clock is not None
     assert [clock(n) for n in (0, 1, 10, 20, 30)] == pytest.approx([0, 0.04, 0.04, 0.06, 0.08])
     assert clock(60) == pytest.approx(0.16), "beyond what was measured in proportion"
@@ -77,28 +82,28 @@ def test_a_call_takes_what_calls_of_its_size_took_and_never_less_than_the_smalle
 
 
 def test_a_record_without_sizes_gives_one_time_for_every_call() -> None:
-    clock = clock_of(meta(call_ms={"p50": 60, "p95": 120}))
+    clock = latency_model(meta(call_ms={"p50": 60, "p95": 120}))
     assert clock is not None
     assert [clock(n) for n in (1, 50)] == [0.06, 0.06]
 
 
 @pytest.mark.parametrize("rows", [{}, {"calls": 0}, {"call_ms": {"p50": None, "p95": None}}])
 def test_a_record_without_calls_tells_no_time(rows: dict[str, Any]) -> None:
-    assert clock_of(meta(**rows)) is None
+    assert latency_model(meta(**rows)) is None
 
 
 def test_what_is_damaged_is_not_believed() -> None:
     odd = meta(calls="many", documents=math.nan, cost=True, by_documents=[{"documents": 5}])
     odd = odd.model_copy(update={"settings": {"providers": ["x"]}})
-    assert bill_of(odd) is None
-    assert clock_of(odd) is None
-    assert largest_call(odd) == 50
-    assert largest_call(meta(200)) == 100
+    assert price_model(odd) is None
+    assert latency_model(odd) is None
+    assert max_call_size(odd) == 50
+    assert max_call_size(meta(200)) == 100
 
 
 def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
     """The slowest of some log-normal calls, against drawing them."""
-    clock = clock_of(
+    clock = latency_model(
         meta(
             100,
             calls=400,
@@ -108,7 +113,7 @@ def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
         )
     )
     assert clock is not None
-    assert (clock.batch, clock.beside) == (32, 4)
+    assert (clock.batch, clock.concurrency) == (32, 4)
     rng = np.random.default_rng(0)
     sigma = math.log(2) / 1.6448536269514722
     drawn = rng.lognormal(math.log(0.05), sigma, (200_000, 4)).max(axis=1)
@@ -119,5 +124,5 @@ def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
 
 
 def test_a_latency_that_shrinks_with_size_is_noise() -> None:
-    clock = Clock((10.0, 20.0), (0.05, 0.04), (0.1, 0.08), math.inf, 1)
+    clock = LatencyModel((10.0, 20.0), (0.05, 0.04), (0.1, 0.08), math.inf, 1)
     assert clock(20) == 0.05

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.tune.pareto.dominance import efficient, hypervolume
+from fusion_bench.tune.pareto.dominance import hypervolume, is_efficient
 
 Point = tuple[tuple[int, int], int]
 POINTS = st.lists(st.tuples(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(0, 5)))
@@ -21,7 +21,7 @@ def beats(one: Point, other: Point) -> bool:
 @settings(max_examples=60, deadline=None)
 def test_what_is_on_the_front_is_what_nothing_beats(points: list[Point]) -> None:
     effort = np.array([effort for effort, _ in points], dtype=float).reshape(len(points), 2)
-    found = efficient(effort, np.array([value for _, value in points], dtype=float))
+    found = is_efficient(effort, np.array([value for _, value in points], dtype=float))
     assert found.tolist() == [not any(beats(p, one) for p in points) for one in points]
 
 
@@ -44,6 +44,6 @@ def test_more_points_never_cover_less_and_beaten_ones_change_nothing() -> None:
     effort, value = np.array([0.0, 10.0, 20.0]), np.array([0.5, 0.4, 0.7])
     whole = hypervolume(effort, value, most=50.0, least=0.3)
     assert whole == 0.2 * 20 + (0.7 - 0.3) * 30
-    on = efficient(effort[:, None], value)
+    on = is_efficient(effort[:, None], value)
     assert on.tolist() == [True, False, True]
     assert hypervolume(effort[on], value[on], most=50.0, least=0.3) == whole

@@ -11,58 +11,63 @@ import numpy as np
 import optuna
 import pytest
 
-from fusion_bench.experiment.tune_settings import Declared, Effort, FrontSearch, Tuning
+from fusion_bench.experiment.tune_settings import (
+    DeclaredCost,
+    EffortSettings,
+    FrontSettings,
+    TuneSettings,
+)
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
 from fusion_bench.stats.intervals import estimate
 from fusion_bench.tune.pareto import multi_objective as trade
-from fusion_bench.tune.pareto.pareto_search import FrontFinder, pool
+from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_settings
 from fusion_bench.tune.pareto.rerank_depths import at_depth
-from fusion_bench.tune.search.search import Study, search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.held_out import Judge
-from fusion_bench.tune.validation.splits import Split, hashed_split
+from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.pareto.test_cost_model import meta
 from tests.tune.problems import BLEND, problem, system
 
-SEARCH = FrontSearch(trials=24, depths=(0, 1, 2, 4, 8, 12, 20))
-TUNING = Tuning(
+SEARCH = FrontSettings(trials=24, depths=(0, 1, 2, 4, 8, 12, 20))
+TUNING = TuneSettings(
     system="tuned",
     trials=12,
     sampler="random",
     folds=0,
     batch=8,
-    effort=Effort(price=2.0, seconds=0.01),
+    effort=EffortSettings(price=2.0, seconds=0.01),
     front=SEARCH,
 )
 RUNS = aligned(60, depth=12)
 
 
 @pytest.fixture(scope="module")
-def base() -> Problem:
+def base() -> TuningObjective:
     return problem(system(blend=BLEND), runs=RUNS)
 
 
-def split_of(base: Problem) -> Split:
+def split_of(base: TuningObjective) -> QuerySplit:
     return hashed_split(base.runs.groups, base.runs.types, salt="s")
 
 
-def judge(base: Problem, **changed: Any) -> Judge:  # noqa: ANN401
-    return Judge(base, split_of(base), TUNING.model_copy(update=changed))
+def judge(base: TuningObjective, **changed: Any) -> HeldOutEvaluation:  # noqa: ANN401
+    return HeldOutEvaluation(base, split_of(base), TUNING.model_copy(update=changed))
 
 
 @pytest.fixture(scope="module")
-def study(base: Problem) -> Study:
-    return search(base, split_of(base).tune, TUNING.settings())
+def study(base: TuningObjective) -> SearchResult:
+    return run_search(base, split_of(base).tune, TUNING.search_settings())
 
 
 @pytest.fixture(scope="module")
-def front(base: Problem, study: Study) -> Front:
-    return found(FrontFinder(judge(base)), study)
+def front(base: TuningObjective, study: SearchResult) -> Front:
+    return found(ParetoSearch(judge(base)), study)
 
 
-def found(find: FrontFinder, study: Study) -> Front:
-    front = find(study, study.best)
+def found(find: ParetoSearch, study: SearchResult) -> Front:
+    front = find(study, study.best_trial)
     assert front is not None
     return front
 
@@ -78,13 +83,13 @@ def by_depth(front: Front) -> dict[int, FrontPoint]:
     return {point.depth: point for point in ordered}
 
 
-def test_each_point_is_what_its_numbers_are_worth(base: Problem, front: Front) -> None:
+def test_each_point_is_what_its_numbers_are_worth(base: TuningObjective, front: Front) -> None:
     split = split_of(base)
-    default = base.values([base.default])[0]
+    default = base.evaluate_params([base.default_params])[0]
     best = max(front.efficient, key=lambda point: point.value)
-    top = base.values([best.params])[0]
+    top = base.evaluate_params([best.params])[0]
     for point in front.points:
-        values = base.values([point.params])[0]
+        values = base.evaluate_params([point.params])[0]
         assert point.value == pytest.approx(values[split.tune].mean())
         assert point.held_out == pytest.approx(values[split.held_out].mean())
         for said, other in ((point.over_default, default), (point.over_best, top)):
@@ -105,21 +110,24 @@ def test_every_depth_up_to_the_pool_is_there_with_its_effort(front: Front) -> No
 
 
 def test_no_depth_is_worse_than_what_is_taken_to_it(
-    base: Problem, study: Study, front: Front
+    base: TuningObjective, study: SearchResult, front: Front
 ) -> None:
     split, points = split_of(base), by_depth(front)
     for depth in points:
-        settings = [at_depth(base, params, depth) for params in pool(base, study, study.best)]
-        values = base.values([one for one in settings if one is not None])
+        settings = [
+            at_depth(base, params, depth)
+            for params in candidate_settings(base, study, study.best_trial)
+        ]
+        values = base.evaluate_params([one for one in settings if one is not None])
         assert points[depth].value >= values[:, split.tune].mean(axis=1).max() - 1e-12
 
 
 def test_default_and_choice_are_there_wherever_they_stand(
-    base: Problem, study: Study, front: Front
+    base: TuningObjective, study: SearchResult, front: Front
 ) -> None:
-    assert role(front, "default").params == dict(base.default)
+    assert role(front, "default").params == dict(base.default_params)
     assert role(front, "default").over_default.mean == 0
-    assert role(front, "chosen").params == dict(study.best.params)
+    assert role(front, "chosen").params == dict(study.best_trial.params)
 
 
 def test_nothing_on_the_front_is_beaten_by_any_point(front: Front) -> None:
@@ -135,23 +143,25 @@ def test_nothing_on_the_front_is_beaten_by_any_point(front: Front) -> None:
     assert any(point.efficient and point.depth == 0 for point in front.points)
 
 
-def test_held_out_queries_choose_nothing(base: Problem, study: Study, front: Front) -> None:
+def test_held_out_queries_choose_nothing(
+    base: TuningObjective, study: SearchResult, front: Front
+) -> None:
     split = split_of(base)
     grades = base.runs.grades.copy()
     hidden = split.held_out[base.runs.query_index]
     grades[hidden] = 1 - np.minimum(grades[hidden], 1)
     other = replace(base, runs=replace(base.runs, grades=grades, _memo={}))
-    again = found(FrontFinder(judge(other)), study)
+    again = found(ParetoSearch(judge(other)), study)
     chosen = [(p.params, p.value, p.efficient) for p in front.points]
     assert [(p.params, p.value, p.efficient) for p in again.points] == chosen
     assert [p.held_out for p in again.points] != [p.held_out for p in front.points]
 
 
 def test_a_seed_makes_it_the_same_again_and_a_record_saves_the_work(
-    base: Problem, study: Study, front: Front, tmp_path: Path
+    base: TuningObjective, study: SearchResult, front: Front, tmp_path: Path
 ) -> None:
     log = tmp_path / "trials-front.jsonl"
-    find = FrontFinder(judge(base), log=log)
+    find = ParetoSearch(judge(base), log=log)
     assert found(find, study) == front
     whole = log.read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -161,15 +171,17 @@ def test_a_seed_makes_it_the_same_again_and_a_record_saves_the_work(
     assert log.read_bytes() == whole
     broken = replace(base, spaces={"sharp": "order"})
     values = [json.loads(line)["value"] for line in lines[1:]]
-    assert found(FrontFinder(judge(base), log=log), study).evaluations >= len(values)
+    assert found(ParetoSearch(judge(base), log=log), study).evaluations >= len(values)
     with pytest.raises(Exception, match="another search"):
-        found(FrontFinder(judge(broken), log=log), study)
+        found(ParetoSearch(judge(broken), log=log), study)
 
 
 @pytest.mark.parametrize("method", ["nsga2", "depths"])
-def test_other_ways_to_look_for_it(base: Problem, study: Study, front: Front, method: str) -> None:
+def test_other_ways_to_look_for_it(
+    base: TuningObjective, study: SearchResult, front: Front, method: str
+) -> None:
     rules = SEARCH.model_copy(update={"method": method})
-    other = found(FrontFinder(judge(base, front=rules)), study)
+    other = found(ParetoSearch(judge(base, front=rules)), study)
     assert other.method == method
     assert sorted(by_depth(other)) == sorted(by_depth(front))
     fewer = method == "depths"
@@ -193,7 +205,7 @@ def test_the_sampler_is_told_value_and_effort(monkeypatch: pytest.MonkeyPatch) -
         asked.extend(float(params["blend.beta"]) for params in batch)
         return [(x, x) if x > 0.1 else None for x in (p["blend.beta"] for p in batch)]
 
-    trade.trade(base.parameters, evaluate, method="tpe", trials=20, batch=8, seed=1)
+    trade.search_tradeoffs(base.parameters, evaluate, method="tpe", trials=20, batch=8, seed=1)
     assert len(asked) == 20
     (study,) = made
     told = [trial.values for trial in study.trials if trial.values is not None]
@@ -201,33 +213,35 @@ def test_the_sampler_is_told_value_and_effort(monkeypatch: pytest.MonkeyPatch) -
     assert len(study.best_trials) == len(told), "every one of them is efficient"
 
 
-def test_ctrl_c_keeps_what_was_found(base: Problem, study: Study) -> None:
+def test_ctrl_c_keeps_what_was_found(base: TuningObjective, study: SearchResult) -> None:
     def stop(done: int, total: int) -> None:
         assert done <= total
         if done >= 20:
             raise KeyboardInterrupt
 
-    cut = found(FrontFinder(judge(base), told=stop), study)
+    cut = found(ParetoSearch(judge(base), on_progress=stop), study)
     assert cut.interrupted
-    assert role(cut, "default").params == dict(base.default)
+    assert role(cut, "default").params == dict(base.default_params)
 
 
 def test_no_front_without_a_reranker_or_where_none_is_asked_for(
-    base: Problem, study: Study
+    base: TuningObjective, study: SearchResult
 ) -> None:
     plain = problem(runs=RUNS)
-    other = search(plain, split_of(plain).tune, TUNING.settings().model_copy(update={"trials": 2}))
-    assert FrontFinder(judge(plain))(other, other.best) is None
-    none = FrontFinder(judge(base, front=FrontSearch(method="none")))
-    assert none(study, study.best) is None
+    other = run_search(
+        plain, split_of(plain).tune, TUNING.search_settings().model_copy(update={"trials": 2})
+    )
+    assert ParetoSearch(judge(plain))(other, other.best_trial) is None
+    none = ParetoSearch(judge(base, front=FrontSettings(method="none")))
+    assert none(study, study.best_trial) is None
 
 
 def test_query_types_get_one_depth_together() -> None:
     runs = aligned(60, depth=12, types=["a", "b"] * 30)
     blend = {"by_query_type": {"a": BLEND, "hybrid": {**BLEND, "depth": 3}}}
     base = problem(system(blend=blend), runs=runs)
-    study = search(base, split_of(base).tune, TUNING.settings())
-    front = found(FrontFinder(judge(base)), study)
+    study = run_search(base, split_of(base).tune, TUNING.search_settings())
+    front = found(ParetoSearch(judge(base)), study)
     points = by_depth(front)
     assert set(points) >= {0, 1, 4, 12}
     typed = points[12].config["by_query_type"]
@@ -243,9 +257,9 @@ def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() 
     ranges = {"blend.reranker": {"choices": ("sharp", "blunt")}, "blend.beta": "own"}
     own = problem(system(blend=BLEND), ranges, runs=runs)
     base = replace(own, spaces={"sharp": "unbounded", "blunt": "unbounded"})
-    study = search(base, split_of(base).tune, TUNING.settings())
-    effort = Effort(price=9.0, rerankers={"blunt": Declared(price=0.1, seconds=0.5)})
-    priced = found(FrontFinder(judge(base, effort=effort)), study)
+    study = run_search(base, split_of(base).tune, TUNING.search_settings())
+    effort = EffortSettings(price=9.0, rerankers={"blunt": DeclaredCost(price=0.1, seconds=0.5)})
+    priced = found(ParetoSearch(judge(base, effort=effort)), study)
     assert priced.axes == ("cost",)
     assert {one.reranker for one in priced.efforts} == {"sharp", "blunt"}
     assert {point.reranker for point in priced.points} == {"sharp", "blunt", None}
@@ -254,7 +268,7 @@ def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() 
     values = [point.value for point in priced.efficient]
     assert values == sorted(values)
 
-    counted = found(FrontFinder(judge(base, effort=Effort())), study)
+    counted = found(ParetoSearch(judge(base, effort=EffortSettings())), study)
     assert counted.axes == ("candidates",)
     for name in ("sharp", "blunt"):
         one = [p for p in counted.points if p.reranker == name]
@@ -282,10 +296,10 @@ def two_rerankers() -> Any:  # noqa: ANN401
     )
 
 
-def test_a_ledger_prices_by_the_call(base: Problem, study: Study) -> None:
+def test_a_ledger_prices_by_the_call(base: TuningObjective, study: SearchResult) -> None:
     """One unit a call of up to 50: every depth costs the same, so the deepest is worth it."""
     ledger = meta(searches=100, cost=0.2, call_ms={"p50": 60, "p95": 120})
-    front = found(FrontFinder(judge(base), {"sharp": ledger}), study)
+    front = found(ParetoSearch(judge(base), {"sharp": ledger}), study)
     points = by_depth(front)
     assert [points[d].cost for d in (1, 4, 12)] == pytest.approx([2.0] * 3)
     assert [points[d].seconds for d in (1, 4, 12)] == pytest.approx([0.06] * 3)
@@ -294,12 +308,12 @@ def test_a_ledger_prices_by_the_call(base: Problem, study: Study) -> None:
     assert front.efforts[0].declared_price == 2.0
 
 
-def test_a_depth_without_scores_is_left_out(base: Problem, study: Study) -> None:
+def test_a_depth_without_scores_is_left_out(base: TuningObjective, study: SearchResult) -> None:
     rerank = base.runs.rerank.copy()
     ranks = base.runs.rerank_ranks.copy()
     low = base.runs.ranks[0] == 12  # the last of the good source, which fusion rarely puts on top
     rerank[0, low], ranks[0, low] = np.nan, 0
     runs = replace(base.runs, rerank=rerank, rerank_ranks=ranks, _memo={})
-    points = by_depth(found(FrontFinder(judge(replace(base, runs=runs))), study))
+    points = by_depth(found(ParetoSearch(judge(replace(base, runs=runs))), study))
     assert 12 not in points
     assert {0, 1} <= set(points)

@@ -6,9 +6,9 @@ import pytest
 
 from fusion_bench.tune.pareto.rerank_depths import (
     at_depth,
-    deepest,
-    depths,
-    rerankers,
+    depth_ladder,
+    max_rerank_depth,
+    reranker_names,
     with_reranker,
 )
 from tests.tune.cases import aligned
@@ -19,44 +19,44 @@ TYPED = {"by_query_type": {"a": BLEND, "b": "none", "hybrid": {**BLEND, "depth":
 
 def test_another_depth_changes_the_depth_and_nothing_else() -> None:
     base = problem(system(blend=BLEND))
-    params = at_depth(base, base.default, 7)
+    params = at_depth(base, base.default_params, 7)
     assert params is not None
-    found = base.build(params)
+    found = base.build_system(params)
     assert found.blend.model_dump() == {**base.system.blend.model_dump(), "depth": 7}
-    assert deepest(found) == 7
-    same = at_depth(base, base.default, deepest(base.system))
+    assert max_rerank_depth(found) == 7
+    same = at_depth(base, base.default_params, max_rerank_depth(base.system))
     assert same is not None
-    values = base.values([base.default, same])
+    values = base.evaluate_params([base.default_params, same])
     assert (values[0] == values[1]).all()
 
 
 def test_depth_zero_is_without_a_reranker() -> None:
     base = problem(system(blend=BLEND))
-    params = at_depth(base, base.default, 0)
+    params = at_depth(base, base.default_params, 0)
     assert params is not None
-    assert base.build(params).blend.method == "none"
+    assert base.build_system(params).blend.method == "none"
     assert not [path for path in params if path.startswith("blend.") and "method" not in path]
-    assert deepest(base.build(params)) == 0
+    assert max_rerank_depth(base.build_system(params)) == 0
 
 
 def test_a_setting_without_a_reranker_has_no_other_depth() -> None:
     base = problem()
-    assert at_depth(base, base.default, 5) is None
-    assert at_depth(base, base.default, 0) == base.default
+    assert at_depth(base, base.default_params, 5) is None
+    assert at_depth(base, base.default_params, 0) == base.default_params
 
 
 def test_every_query_type_that_reranks_gets_the_depth() -> None:
     base = problem(system(blend=TYPED), runs=aligned(types=["a", "b"] * 12))
-    params = at_depth(base, base.default, 4)
+    params = at_depth(base, base.default_params, 4)
     assert params is not None
-    found = base.build(params)
+    found = base.build_system(params)
     assert found.by_query_type is not None
     own = {name: one.blend for name, one in found.by_query_type.items()}
     assert own["a"].model_dump()["depth"] == own["hybrid"].model_dump()["depth"] == 4
     assert own["b"].method == "none"
-    none = at_depth(base, base.default, 0)
+    none = at_depth(base, base.default_params, 0)
     assert none is not None
-    assert deepest(base.build(none)) == 0
+    assert max_rerank_depth(base.build_system(none)) == 0
 
 
 def test_a_depth_in_the_space_is_replaced_under_whatever_name() -> None:
@@ -68,11 +68,11 @@ def test_a_depth_in_the_space_is_replaced_under_whatever_name() -> None:
 
 def test_another_reranker_is_another_reranker() -> None:
     base = problem(system(blend=BLEND))
-    found = base.build(with_reranker(base, base.default, "other"))
+    found = base.build_system(with_reranker(base, base.default_params, "other"))
     assert found.blend.reranker_name == "other"
     ranges = {"blend.reranker": {"choices": ("sharp", "other")}}
-    assert rerankers(problem(system(blend=BLEND), ranges)) == ("other", "sharp")
-    assert rerankers(problem()) == ()
+    assert reranker_names(problem(system(blend=BLEND), ranges)) == ("other", "sharp")
+    assert reranker_names(problem()) == ()
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_depths_are_those_of_the_space_and_none_beyond_the_pool(
     ranges: dict[str, dict[str, object]] | None, expected: tuple[int, ...]
 ) -> None:
     base = problem(system(blend=BLEND), ranges)
-    also = [deepest(base.system)] if ranges is None else [5, 8]
-    assert depths(base, None, also) == expected
+    also = [max_rerank_depth(base.system)] if ranges is None else [5, 8]
+    assert depth_ladder(base, None, also) == expected
 
 
 def test_depths_that_are_asked_for_win() -> None:
     base = problem(system(blend=BLEND))
-    assert depths(base, (4, 200, 300), [5, 500]) == (0, 4, 5, 200)
+    assert depth_ladder(base, (4, 200, 300), [5, 500]) == (0, 4, 5, 200)

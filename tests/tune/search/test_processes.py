@@ -9,10 +9,10 @@ import pytest
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.experiment.tune_settings import Settings
+from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search import processes as workers
 from fusion_bench.tune.search.processes import evaluators
-from fusion_bench.tune.search.search import search
+from fusion_bench.tune.search.search import run_search
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -29,8 +29,8 @@ TRIALS: list[Params] = [{"fusion.k": k, "blend.beta": 0.3} for k in (1, 5, 60, 2
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_number_of_processes_changes_nothing(count: int) -> None:
     with evaluators(ONE, count) as evaluate:
-        assert np.array_equal(evaluate(TRIALS), ONE.values(TRIALS))
-        assert np.array_equal(evaluate(TRIALS[:1]), ONE.values(TRIALS[:1]))
+        assert np.array_equal(evaluate(TRIALS), ONE.evaluate_params(TRIALS))
+        assert np.array_equal(evaluate(TRIALS[:1]), ONE.evaluate_params(TRIALS[:1]))
 
 
 def test_a_trial_that_one_part_cannot_compute_is_none() -> None:
@@ -44,13 +44,13 @@ def test_a_trial_that_one_part_cannot_compute_is_none() -> None:
     with evaluators(one, 2) as evaluate:
         found = evaluate(trials)
     assert np.isnan(found[0]).all()
-    assert np.array_equal(found[1], one.values(trials)[1])
+    assert np.array_equal(found[1], one.evaluate_params(trials)[1])
 
 
 def test_a_search_in_several_processes_finds_the_same() -> None:
     keep = np.ones(24, dtype=bool)
-    settings = Settings(trials=16, batch=8)
-    a, b = (search(ONE, keep, settings, workers=count) for count in (1, 2))
+    settings = SearchSettings(trials=16, batch=8)
+    a, b = (run_search(ONE, keep, settings, workers=count) for count in (1, 2))
     assert a.trials == b.trials
 
 
@@ -62,7 +62,7 @@ def test_a_process_that_is_killed_is_replaced() -> None:
         assert victim.pid is not None
         os.kill(victim.pid, signal.SIGKILL)
         victim.join()
-        assert np.array_equal(evaluate(TRIALS), ONE.values(TRIALS))
+        assert np.array_equal(evaluate(TRIALS), ONE.evaluate_params(TRIALS))
         assert victim.pid not in {child.pid for child in multiprocessing.active_children()}
 
 
@@ -78,7 +78,7 @@ def test_what_runs_inside_a_process_is_the_problem_itself() -> None:
     try:
         workers._start(ONE)
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # the asking process ends it
-        assert np.array_equal(workers._evaluate(TRIALS), ONE.values(TRIALS))
+        assert np.array_equal(workers._evaluate(TRIALS), ONE.evaluate_params(TRIALS))
         workers._problem = None
         with pytest.raises(FusionBenchError, match="without its problem"):
             workers._evaluate(TRIALS)
@@ -93,6 +93,6 @@ def test_a_process_that_died_between_two_batches_is_replaced_at_once(
     helper = workers._Helper(ONE, np.arange(24))
     try:
         monkeypatch.setattr(helper._executor, "_broken", "killed while nobody looked")
-        assert np.array_equal(helper.start(TRIALS).result(), ONE.values(TRIALS))
+        assert np.array_equal(helper.start(TRIALS).result(), ONE.evaluate_params(TRIALS))
     finally:
         helper.close()

@@ -14,10 +14,10 @@ import pytest
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import BoolArray
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
@@ -32,20 +32,20 @@ NUMBERS = {"fusion.k": {"low": 1, "high": 100}, "fusion.weights": "own"}
 
 
 def go(
-    one: Problem | None = None,
+    one: TuningObjective | None = None,
     *,
     log: Path | None = None,
     keep: BoolArray | None = None,
     **settings: Any,  # noqa: ANN401 - as Settings takes them
-) -> Study:
+) -> SearchResult:
     settings = {"trials": 24, "batch": 8, **settings}
     keep = np.ones(len(RUNS.queries), dtype=bool) if keep is None else keep
-    return search(one or problem(runs=RUNS), keep, Settings(**settings), log=log)
+    return run_search(one or problem(runs=RUNS), keep, SearchSettings(**settings), log=log)
 
 
-def told(study: Study) -> list[tuple[int, dict[str, Any], float | None, str]]:
+def told(study: SearchResult) -> list[tuple[int, dict[str, Any], float | None, str]]:
     found = study.trials
-    return [(t.number, dict(t.params), None if t.failed else t.value, t.origin) for t in found]
+    return [(t.number, dict(t.params), None if t.is_failed else t.value, t.origin) for t in found]
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "cmaes", "qmc", "random", "grid"])
@@ -54,8 +54,8 @@ def test_every_sampler_repeats_itself_and_never_loses_to_the_default(sampler: st
     study = go(one, sampler=sampler)
     assert told(study) == told(go(one, sampler=sampler))
     assert len(study.trials) == 24
-    assert study.best.value >= study.default.value
-    assert study.default.params == one.default
+    assert study.best_trial.value >= study.default_trial.value
+    assert study.default_trial.params == one.default_params
     if sampler != "grid":  # it goes through the same points, whatever the seed
         assert told(study) != told(go(one, sampler=sampler, seed=8))
 
@@ -70,7 +70,7 @@ def test_the_default_and_what_the_seeds_suggest_come_first() -> None:
 def test_values_are_those_of_plain_evaluation() -> None:
     one = problem(V2, METHODS, runs=RUNS)
     for trial in go(one, trials=12).trials:
-        assert trial.value == one.values([trial.params])[0].mean()
+        assert trial.value == one.evaluate_params([trial.params])[0].mean()
 
 
 def test_queries_that_are_kept_out_change_nothing() -> None:
@@ -149,11 +149,13 @@ def test_a_trial_that_cannot_be_computed_is_noted_and_the_search_goes_on() -> No
         "fusion.weights.bad": {"choices": [0, 1]},
     }
     study = go(problem(ranges=ranges, runs=RUNS), sampler="brute_force")
-    failed = [dict(t.params) for t in study.trials if t.failed]
+    failed = [dict(t.params) for t in study.trials if t.is_failed]
     assert failed == [{"fusion.weights.good": 0, "fusion.weights.bad": 0}]
-    assert not study.best.failed
+    assert not study.best_trial.is_failed
     for sampler in ("tpe", "random"):
-        assert any(t.failed for t in go(problem(ranges=ranges, runs=RUNS), sampler=sampler).trials)
+        assert any(
+            t.is_failed for t in go(problem(ranges=ranges, runs=RUNS), sampler=sampler).trials
+        )
 
 
 def test_a_default_that_cannot_be_computed_is_an_error() -> None:
@@ -164,7 +166,7 @@ def test_a_default_that_cannot_be_computed_is_an_error() -> None:
 
 def test_a_default_outside_the_space_is_tried_all_the_same() -> None:
     study = go(problem(ranges={"fusion.k": {"low": 1, "high": 9}}, runs=RUNS))
-    assert study.default.params == {"fusion.k": 60}
+    assert study.default_trial.params == {"fusion.k": 60}
     assert all(1 <= t.params["fusion.k"] <= 9 for t in study.trials[1:])  # type: ignore[operator]
 
 
@@ -180,11 +182,11 @@ def test_a_search_goes_on_where_its_log_ends(tmp_path: Path) -> None:
 
     def counted(trials: Sequence[Params]) -> FloatArray:
         evaluated.extend(trials)
-        return one.values(trials)
+        return one.evaluate_params(trials)
 
-    settings = Settings(trials=24, batch=8)
+    settings = SearchSettings(trials=24, batch=8)
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    again = search(one, keep, settings, log=tmp_path / "log", evaluate=counted)
+    again = run_search(one, keep, settings, log=tmp_path / "log", evaluate=counted)
     assert told(again) == told(whole)
     done = {repr(sorted(t.params.items())) for t in whole.trials[:13]}
     assert not done & {repr(sorted(params.items())) for params in evaluated}
@@ -198,13 +200,13 @@ def test_a_log_knows_its_search(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_with_what_was_found() -> None:
     def stop(trial: Trial, best: Trial) -> None:
-        assert best.value >= trial.value or trial.failed
+        assert best.value >= trial.value or trial.is_failed
         if trial.number == 12:
             raise KeyboardInterrupt
 
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    settings = Settings(trials=24, batch=8)
-    study = search(problem(runs=RUNS), keep, settings, on_trial=stop)
+    settings = SearchSettings(trials=24, batch=8)
+    study = run_search(problem(runs=RUNS), keep, settings, on_trial=stop)
     assert study.interrupted
     whole = told(go())
     assert told(study) == whole[: len(study.trials)]

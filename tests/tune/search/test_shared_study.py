@@ -20,18 +20,18 @@ import pytest
 
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.evaluation.scores import described
-from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.shared_study import export, shared_search
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
 RUNS = aligned(24)
 KEEP = np.ones(24, dtype=bool)
 ONE = problem(system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"}), runs=RUNS)
-SETTINGS = Settings(trials=10, batch=4)
+SETTINGS = SearchSettings(trials=10, batch=4)
 ROOT = Path(__file__).parents[2]
 
 
@@ -77,18 +77,18 @@ def test_who_comes_later_takes_over_what_is_done(sqlite: str) -> None:
     assert len(seen) == 4
     assert study.trials[:6] == some.trials
     assert [t.origin for t in study.trials[:4]] == ["default", "seed", "seed", "seed"]
-    assert study.default.params == ONE.default
+    assert study.default_trial.params == ONE.default_params
     for trial in study.trials:
-        assert trial.value == ONE.values([trial.params])[0].mean()
+        assert trial.value == ONE.evaluate_params([trial.params])[0].mean()
 
 
 def test_who_begins_and_ends_a_search_alone_can_repeat_it(tables: Path, tmp_path: Path) -> None:
     one = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
     urls = [f"sqlite:///{shutil.copy(tables, tmp_path / name)}" for name in ("a", "b", "c")]
-    longer = Settings(trials=13, batch=4)  # the sampler's first ten are random
+    longer = SearchSettings(trials=13, batch=4)  # the sampler's first ten are random
     first, second = (shared_search(one, KEEP, longer, url) for url in urls[:2])
     assert first.trials == second.trials
-    other = shared_search(one, KEEP, Settings(trials=3, seed=8), urls[2])
+    other = shared_search(one, KEEP, SearchSettings(trials=3, seed=8), urls[2])
     assert other.trials[1:] != first.trials[1:3]
 
 
@@ -96,7 +96,7 @@ def test_trials_that_cannot_be_computed_count_and_do_not_come_back(sqlite: str) 
     weights = {f"fusion.weights.{name}": {"choices": [0]} for name in ("good", "bad")}
     study = shared_search(problem(ranges=weights, runs=RUNS), KEEP, SETTINGS, sqlite)
     assert len(study.trials) == 10
-    assert any(trial.failed for trial in study.trials)
+    assert any(trial.is_failed for trial in study.trials)
 
 
 def test_ctrl_c_leaves_what_all_have_found(sqlite: str) -> None:
@@ -130,7 +130,7 @@ def test_a_database_that_is_not_there_is_one_line_without_a_password(url: str, s
 
 def test_what_cannot_be_shared_says_so(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="sampler grid: cannot be shared"):
-        shared_search(ONE, KEEP, Settings(sampler="grid"), sqlite)
+        shared_search(ONE, KEEP, SearchSettings(sampler="grid"), sqlite)
     broken = problem(system(blend={**BLEND, "reranker": "blunt"}), {"fusion.k": "own"}, runs=RUNS)
     with pytest.raises(ConfigError, match="the default cannot be computed"):
         shared_search(broken, KEEP, SETTINGS, sqlite)
@@ -140,17 +140,17 @@ def test_what_cannot_be_shared_says_so(sqlite: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
-    study = search(ONE, KEEP, SETTINGS)
+    study = run_search(ONE, KEEP, SETTINGS)
     assert export(study, ONE, sqlite, "mine") == 10
     found = optuna.load_study(study_name="mine", storage=sqlite)
-    assert found.best_value == study.best.value
-    assert found.best_params == study.best.params
+    assert found.best_value == study.best_trial.value
+    assert found.best_params == study.best_trial.params
     assert found.direction == optuna.study.StudyDirection.MAXIMIZE
     with pytest.raises(ConfigError, match="has a study 'mine' already"):
         export(study, ONE, sqlite, "mine")
 
 
-def everything() -> tuple[Problem, Study]:
+def everything() -> tuple[TuningObjective, SearchResult]:
     """Conditions, a default outside the space, and trials that could not be computed."""
     ranges = {
         "fusion.method": {"choices": ["rrf", "weighted_score"]},
@@ -160,9 +160,11 @@ def everything() -> tuple[Problem, Study]:
         "blend.min_score": {"low": 0, "high": 0.5, "when": {"blend.method": "linear"}},
     }
     one = problem(system({"method": "rrf"}, BLEND), ranges, runs=RUNS)
-    found = search(one, KEEP, Settings(trials=12, batch=4))
+    found = run_search(one, KEEP, SearchSettings(trials=12, batch=4))
     failed = Trial(len(found.trials), found.trials[5].params, float("nan"), "sampler")
-    refused = Trial(failed.number + 1, {**one.default, "fusion.k": -5.0}, float("nan"), "sampler")
+    refused = Trial(
+        failed.number + 1, {**one.default_params, "fusion.k": -5.0}, float("nan"), "sampler"
+    )
     return one, replace(found, trials=(*found.trials, failed, refused))
 
 
@@ -177,8 +179,8 @@ def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(s
     assert "blend.min_score" not in trials[0].params  # not set
     for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):
         assert trial.params == {p: v for p, v in mine.params.items() if v is not None}
-        assert trial.user_attrs["config"] == described(one.build(mine.params))
-        assert trial.value == (None if mine.failed else mine.value)
+        assert trial.user_attrs["config"] == described(one.build_system(mine.params))
+        assert trial.value == (None if mine.is_failed else mine.value)
     assert [t.state.name for t in trials[-2:]] == ["FAIL", "FAIL"]
     assert "config" not in trials[-1].user_attrs
     assert any("fusion.weights.bad" not in t.params for t in trials)  # it takes no part there
@@ -203,8 +205,10 @@ def test_optuna_dashboard_shows_it(sqlite: str) -> None:
     assert summary["study_name"] == "all of it"
     shown = get(f"/api/studies/{summary['study_id']}")["trials"]
     assert len(shown) == len(study.trials)
-    assert [t["state"] for t in shown] == ["Fail" if t.failed else "Complete" for t in study.trials]
-    assert shown[0]["values"] == [study.default.value]
+    assert [t["state"] for t in shown] == [
+        "Fail" if t.is_failed else "Complete" for t in study.trials
+    ]
+    assert shown[0]["values"] == [study.default_trial.value]
     for trial, mine in zip(shown, study.trials, strict=True):
         notes = {note["key"]: note["value"] for note in trial["user_attrs"]}
         assert notes["origin"] == mine.origin

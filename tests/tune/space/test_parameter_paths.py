@@ -6,7 +6,7 @@ import pytest
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.tune.space.parameter_paths import ABSENT, placed, value_at
+from fusion_bench.tune.space.parameter_paths import ABSENT, apply_parameters, read_parameter
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, roles_of, system
 
@@ -52,7 +52,7 @@ def test_a_value_lands_where_its_path_says(
     where: tuple[str, ...],
     expected: object,
 ) -> None:
-    found: Any = placed(start, params, ROLES).model_dump()
+    found: Any = apply_parameters(start, params, ROLES).model_dump()
     for part in where:
         found = found[part]
     assert found == expected
@@ -61,12 +61,12 @@ def test_a_value_lands_where_its_path_says(
 def test_weights_by_type_add_up_to_one() -> None:
     start = system(weights_by_type={"hybrid": {"good": 0.5, "bad": 0.5}})
     path = "weights_by_type.hybrid.good"
-    assert value_at(start, path, ROLES) == 0.5
-    found = placed(start, {path: 0.25}, ROLES).weights_by_type
+    assert read_parameter(start, path, ROLES) == 0.5
+    found = apply_parameters(start, {path: 0.25}, ROLES).weights_by_type
     assert found is not None
     assert found.root["hybrid"] == pytest.approx({"good": 1 / 3, "bad": 2 / 3})
     with pytest.raises(ConfigError, match=r"weights_by_type\.hybrid: every weight is 0"):
-        placed(start, {path: 0, "weights_by_type.hybrid.bad": 0}, ROLES)
+        apply_parameters(start, {path: 0, "weights_by_type.hybrid.bad": 0}, ROLES)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_weights_by_type_add_up_to_one() -> None:
 )
 def test_a_path_that_leads_nowhere_is_an_error(params: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        placed(V2, params, ROLES)
+        apply_parameters(V2, params, ROLES)
 
 
 def test_a_blend_that_needs_a_reranker_says_where_to_get_one() -> None:
     with pytest.raises(ConfigError, match="give the system that is tuned a blend with a reranker"):
-        placed(system(), {"blend.method": "linear"}, ROLES)
+        apply_parameters(system(), {"blend.method": "linear"}, ROLES)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,20 @@ def test_a_blend_that_needs_a_reranker_says_where_to_get_one() -> None:
     ],
 )
 def test_reading_finds_what_stands_there(path: str, expected: object) -> None:
-    assert value_at(V2, path, ROLES) == expected
+    assert read_parameter(V2, path, ROLES) == expected
 
 
 def test_names_may_hold_dots() -> None:
     roles = {"bm25.v1": frozenset[str](), "dense": frozenset[str]()}
     start = System.model_validate({"name": "x", "runs": ["bm25.v1", "dense"]})
-    found = placed(start, {"fusion.weights.bm25.v1": 0.5, "depth.bm25.v1": 3}, roles)
+    found = apply_parameters(start, {"fusion.weights.bm25.v1": 0.5, "depth.bm25.v1": 3}, roles)
     assert found.fusion.model_dump()["weights"] == {"bm25.v1": 0.5, "dense": 1.0}
     assert found.depth == {"bm25.v1": 3}
-    assert value_at(found, "depth.bm25.v1", roles) == 3
+    assert read_parameter(found, "depth.bm25.v1", roles) == 3
 
 
 def test_a_system_without_its_roles_still_says_where_weights_would_stand() -> None:
     lost = {name: frozenset[str]() for name in ROLES}  # rrf_v2 needs a source of role question
-    assert value_at(V2, "fusion.weights.good", lost) is ABSENT
+    assert read_parameter(V2, "fusion.weights.good", lost) is ABSENT
     with pytest.raises(ConfigError, match="weights_by_type"):
-        placed(V2, {"weights_by_type.local.good": 0.5}, ROLES)
+        apply_parameters(V2, {"weights_by_type.local.good": 0.5}, ROLES)

@@ -6,8 +6,8 @@ import pytest
 
 from fusion_bench.config.parameters import Parameter, choice, integer, real
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.tune_settings import Range
-from fusion_bench.tune.space.search_space import declared, search_space
+from fusion_bench.experiment.tune_settings import ParameterRange
+from fusion_bench.tune.space.search_space import build_search_space, declared_parameters
 from tests.tune.problems import BLEND, problem, roles_of, system
 
 V2 = system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"})
@@ -18,7 +18,7 @@ def paths(parameters: tuple[Parameter, ...]) -> list[str]:
 
 
 def test_the_methods_declare_what_can_be_tuned() -> None:
-    assert paths(declared(V2)) == [
+    assert paths(declared_parameters(V2)) == [
         "fusion.k",
         "fusion.weights.good",
         "fusion.weights.bad",
@@ -36,13 +36,13 @@ def test_the_methods_declare_what_can_be_tuned() -> None:
 
 
 def test_one_source_has_no_weight_to_tune() -> None:
-    assert paths(declared(system(runs=["good"]))) == ["fusion.k"]
+    assert paths(declared_parameters(system(runs=["good"]))) == ["fusion.k"]
 
 
 def test_a_default_lies_in_its_own_space() -> None:
     for default in (system(), V2, system("weighted_score", BLEND)):
         one = problem(default)
-        assert one.contains(one.default), default
+        assert one.contains(one.default_params), default
 
 
 def test_ranges_narrow_the_space_and_own_takes_over_what_is_declared() -> None:
@@ -68,12 +68,12 @@ def test_a_choice_of_methods_is_one_conditional_space() -> None:
     assert found["fusion.normalize.method"].when == (("fusion.method", ("weighted_score",)),)
     assert found["blend.beta"].when == (("blend.method", ("linear",)),)
     assert both.conditional
-    assert "fusion.missing" not in both.default
+    assert "fusion.missing" not in both.default_params
 
 
 def test_weights_by_type_take_the_place_of_weights() -> None:
     default = system(weights_by_type={"hybrid": {"good": 0.5, "bad": 0.5}})
-    assert paths(declared(default)) == [
+    assert paths(declared_parameters(default)) == [
         "fusion.k",
         "weights_by_type.hybrid.good",
         "weights_by_type.hybrid.bad",
@@ -90,9 +90,9 @@ def test_parameters_stand_after_those_they_depend_on() -> None:
     )
     assert one.parameters == (
         choice("fusion.bonus_unit", "absolute", "relative"),
-        real("fusion.k", 1, 9).given("fusion.bonus_unit", "relative"),
+        real("fusion.k", 1, 9).add_condition("fusion.bonus_unit", "relative"),
     )
-    assert dict(one.default) == {"fusion.bonus_unit": "absolute"}
+    assert dict(one.default_params) == {"fusion.bonus_unit": "absolute"}
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_broken_space_is_refused(ranges: dict[str, Any], said: str) -> None:
 def test_what_the_seeds_suggest_is_tried_alone_and_together() -> None:
     one = problem(V2)
     changed = [
-        {path: value for path, value in params.items() if value != one.default[path]}
-        for params in one.suggestions
+        {path: value for path, value in params.items() if value != one.default_params[path]}
+        for params in one.preset_params
     ]
     assert changed == [
         {"fusion.bonus.1.value": 0.1},
@@ -129,14 +129,16 @@ def test_what_the_seeds_suggest_is_tried_alone_and_together() -> None:
         {"fusion.bonus.1.value": 0.1, "blend.tiers.1.value": 0.85},
     ]
     narrow = problem(V2, {"fusion.bonus.1.value": {"low": 0, "high": 0.07}})
-    assert narrow.suggestions == ()
+    assert narrow.preset_params == ()
 
 
 def test_a_reranker_is_needed_to_search_blends() -> None:
     one = system()
     with pytest.raises(ConfigError, match="give the system that is tuned a blend"):
-        search_space(
-            one, {"blend.method": Range(choices=("none", "linear"))}, roles_of(problem().runs)
+        build_search_space(
+            one,
+            {"blend.method": ParameterRange(choices=("none", "linear"))},
+            roles_of(problem().runs),
         )
 
 
@@ -150,13 +152,15 @@ def test_a_system_by_query_type_is_tuned_type_by_type() -> None:
         for name in ("hybrid", "local")
         for number in ("k", "weights.good", "weights.bad")
     ]
-    assert one.default[path] == 0.5
-    assert one.contains(one.default)
-    changed = one.build({**one.default, path: 0.25})
+    assert one.default_params[path] == 0.5
+    assert one.contains(one.default_params)
+    changed = one.build_system({**one.default_params, path: 0.25})
     assert changed.of_type("local").fusion.model_dump()["weights"] == {"good": 0.25, "bad": 1.0}
     assert (
         changed.of_type("hybrid").fusion
-        == one.build({**one.default, "by_query_type.local.fusion.k": 3}).of_type("hybrid").fusion
+        == one.build_system({**one.default_params, "by_query_type.local.fusion.k": 3})
+        .of_type("hybrid")
+        .fusion
     )
     with pytest.raises(ConfigError, match=r"name one, such as by_query_type\.hybrid\.fusion\.k"):
         problem(default, {"fusion.k": {"low": 1, "high": 9}})

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from fusion_bench.config.parameters import Params
 from fusion_bench.evaluation.scores import rank
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Settings
-from fusion_bench.tune.search.search import search
+from fusion_bench.experiment.tune_settings import SearchSettings
+from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.search.shared_study import shared_search
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.space.weight_normalization import free_weights
-from fusion_bench.tune.validation.ablation import reset, resets
-from fusion_bench.tune.validation.random_sample import uniform
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.weight_normalization import find_free_weights
+from fusion_bench.tune.validation.ablation import reset_means, reset_parameter
+from fusion_bench.tune.validation.random_sample import sample_uniformly
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -72,11 +72,13 @@ def test_the_raw_form_and_the_one_form_rank_alike(
     top = max(ratio[:2])
     assume(ratio[0] or default.fusion.method != "rrf_v2")  # which needs the question's source
     weights = {GOOD: ratio[0] / top * factor, BAD: ratio[1] / top * factor}
-    form = one.canonical(weights)
+    form = one.normalize_weights(weights)
     assert max(form.values()) == 1.0  # type: ignore[type-var]
-    raw, neat = (rank(one.build(params), RUNS, one.spaces) for params in (weights, exact(weights)))
+    raw, neat = (
+        rank(one.build_system(params), RUNS, one.spaces) for params in (weights, exact(weights))
+    )
     np.testing.assert_array_equal(raw.positions, neat.positions)
-    assert one.canonical(form) == form
+    assert one.normalize_weights(form) == form
     for path in (GOOD, BAD):
         assert form[path] == pytest.approx(exact(weights)[path], rel=5e-4)
 
@@ -89,7 +91,7 @@ def exact(weights: dict[str, float]) -> dict[str, float]:
 def test_weights_stay_where_their_scale_counts(default: System) -> None:
     one = problem(default, WEIGHTS, runs=RUNS)
     raw: Params = {GOOD: 0.5, BAD: 0.1}
-    assert one.canonical(raw) == raw
+    assert one.normalize_weights(raw) == raw
     assert not one.free_weights(raw)
 
 
@@ -109,11 +111,11 @@ def test_weights_stay_where_their_scale_counts(default: System) -> None:
 )  # fmt: skip
 def test_the_form_keeps_to_the_space(ranges: dict[str, Any], raw: Params, form: Params) -> None:
     one = problem(ranges=ranges, runs=RUNS)
-    found = one.canonical(raw)
+    found = one.normalize_weights(raw)
     assert found == (form or raw)
     assert list(found) == list(raw)
     assert one.contains(found) == one.contains(raw)
-    assert one.canonical(found) == found
+    assert one.normalize_weights(found) == found
 
 
 def test_weights_by_type_are_each_types_own() -> None:
@@ -124,15 +126,15 @@ def test_weights_by_type_are_each_types_own() -> None:
     ]
     one = problem(typed, {path: {"low": 0, "high": 2} for path in paths}, runs=RUNS)
     raw = dict(zip(paths, (0.5, 0.25, 1.0, 2.0), strict=True))
-    assert list(one.canonical(raw).values()) == [1.0, 0.5, 0.5, 1.0]
+    assert list(one.normalize_weights(raw).values()) == [1.0, 0.5, 0.5, 1.0]
 
     table = {"a": {"good": 0.5, "bad": 0.5}, "hybrid": {"good": 0.5, "bad": 0.5}}
     one = problem(system(weights_by_type=table), runs=RUNS)
     raw = {"weights_by_type.a.good": 0.9, "weights_by_type.a.bad": 0.3}
     raw |= {"weights_by_type.hybrid.good": 0.0, "weights_by_type.hybrid.bad": 0.2}
-    form = one.canonical({**one.default, **raw})
+    form = one.normalize_weights({**one.default_params, **raw})
     assert [form[path] for path in raw] == [0.75, 0.25, 0.0, 1.0]
-    np.testing.assert_array_equal(one.values([raw]), one.values([form]))
+    np.testing.assert_array_equal(one.evaluate_params([raw]), one.evaluate_params([form]))
 
 
 def test_what_is_remembered_of_a_kind_holds_for_all_of_it() -> None:
@@ -142,8 +144,8 @@ def test_what_is_remembered_of_a_kind_holds_for_all_of_it() -> None:
     }
     one = problem(system(V2, BLEND), methods, runs=RUNS)
     found = set()
-    for params in uniform(one.parameters, 60, seed=1):
-        free = free_weights(one.build(params), params, one.roles)
+    for params in sample_uniformly(one.parameters, 60, seed=1):
+        free = find_free_weights(one.build_system(params), params, one.source_roles)
         assert one.free_weights(params) == free
         found.add(bool(free))
     assert found == {True, False}
@@ -154,13 +156,13 @@ def test_every_trial_but_the_default_comes_in_one_form(sampler: str) -> None:
     default = system({"method": "rrf", "weights": {"good": 1.5, "bad": 1.5}})
     one = problem(default, {**WEIGHTS, "fusion.k": {"low": 1, "high": 9}}, runs=RUNS)
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    study = search(one, keep, Settings(trials=24, sampler=sampler))
-    assert study.default.params[GOOD] == 1.5, "as the user wrote it"
-    done = [t for t in study.trials[1:] if not t.failed]
+    study = run_search(one, keep, SearchSettings(trials=24, sampler=sampler))
+    assert study.default_trial.params[GOOD] == 1.5, "as the user wrote it"
+    done = [t for t in study.trials[1:] if not t.is_failed]
     assert {t.origin for t in done} == {"sampler"}
     for trial in done:
         assert max(trial.params[GOOD], trial.params[BAD]) == 1.0  # type: ignore[type-var]
-        assert trial.value == one.values([trial.params]).mean()
+        assert trial.value == one.evaluate_params([trial.params]).mean()
     if sampler == "grid":
         tried = [repr(t.params) for t in study.trials if t.origin == "sampler"]
         assert len(set(tried)) == len(tried), "no system is tried under two names"
@@ -169,16 +171,16 @@ def test_every_trial_but_the_default_comes_in_one_form(sampler: str) -> None:
 def test_a_shared_search_has_the_same_form(tmp_path: Path) -> None:
     one = problem(ranges=WEIGHTS, runs=RUNS)
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    study = shared_search(one, keep, Settings(trials=8), f"sqlite:///{tmp_path / 'study.db'}")
+    study = shared_search(one, keep, SearchSettings(trials=8), f"sqlite:///{tmp_path / 'study.db'}")
     for trial in study.trials[1:]:
-        assert trial.failed or max(trial.params[GOOD], trial.params[BAD]) == 1.0  # type: ignore[type-var]
-        assert trial.failed or trial.value == one.values([trial.params]).mean()
+        assert trial.is_failed or max(trial.params[GOOD], trial.params[BAD]) == 1.0  # type: ignore[type-var]
+        assert trial.is_failed or trial.value == one.evaluate_params([trial.params]).mean()
 
 
 LINEAR: Params = {"blend.method": "linear", "blend.retrieval": "fused", "blend.beta": 0.6}
 
 
-def chosen_problem() -> Problem:
+def chosen_problem() -> TuningObjective:
     ranges = {
         **WEIGHTS,
         "fusion.k": {"low": 1, "high": 100},
@@ -194,26 +196,28 @@ def chosen_problem() -> Problem:
 def test_one_number_alone_goes_back_to_its_default() -> None:
     one = chosen_problem()
     chosen: Params = {GOOD: 1.0, BAD: 0.25, "fusion.k": 60, "blend.method": "none"}
-    assert reset(one, chosen, GOOD) is None, "2 : 1 has its greatest at 1 as well"
-    assert reset(one, chosen, BAD) == {**chosen, BAD: 0.5}
-    assert reset(one, chosen, "fusion.k") is None
-    assert reset(one, chosen, "blend.method") == {**chosen, **LINEAR}
-    found = resets(one, chosen)
+    assert reset_parameter(one, chosen, GOOD) is None, "2 : 1 has its greatest at 1 as well"
+    assert reset_parameter(one, chosen, BAD) == {**chosen, BAD: 0.5}
+    assert reset_parameter(one, chosen, "fusion.k") is None
+    assert reset_parameter(one, chosen, "blend.method") == {**chosen, **LINEAR}
+    found = reset_means(one, chosen)
     assert set(found) == {BAD, "blend.method"}
     for path, mean in found.items():
-        params = reset(one, chosen, path)
+        params = reset_parameter(one, chosen, path)
         assert params is not None
-        assert mean == one.values([params]).mean()
+        assert mean == one.evaluate_params([params]).mean()
 
 
 def test_nothing_goes_back_from_the_default_and_conditions_hold() -> None:
     one = chosen_problem()
     none = problem(system(), WEIGHTS, runs=RUNS)
-    assert resets(none, none.default) == {}
+    assert reset_means(none, none.default_params) == {}
     twice = system({"method": "rrf", "weights": {"good": 2.0, "bad": 2.0}})
     doubled = problem(twice, WEIGHTS, runs=RUNS)
-    assert resets(doubled, doubled.default) == {}, "as written, though not in the one form"
-    assert resets(doubled, {GOOD: 0.7, BAD: 0.7}) == {}
+    assert reset_means(doubled, doubled.default_params) == {}, (
+        "as written, though not in the one form"
+    )
+    assert reset_means(doubled, {GOOD: 0.7, BAD: 0.7}) == {}
     chosen = {GOOD: 1.0, BAD: 0.5, "fusion.k": 60, **LINEAR, "blend.beta": 0.9}
-    assert reset(one, chosen, "blend.beta") == {**chosen, "blend.beta": 0.6}
-    assert reset(one, chosen, GOOD) == {**chosen, GOOD: 2.0}, "here the scale counts"
+    assert reset_parameter(one, chosen, "blend.beta") == {**chosen, "blend.beta": 0.6}
+    assert reset_parameter(one, chosen, GOOD) == {**chosen, GOOD: 2.0}, "here the scale counts"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.crag import (
-    Confusion,
-    Thresholds,
-    calibration,
-    confusion,
-    fit,
-    utility,
+    CragThresholds,
+    VerdictCounts,
+    calibration_bins,
+    count_verdicts,
+    fit_thresholds,
+    threshold_utility,
 )
 
 SCORES = np.array([0.9, 0.7, 0.5, 0.3, 0.1, math.nan])
@@ -35,15 +35,19 @@ TRUTH = np.array([True, True, False, True, False, False])
     ],
 )
 def test_the_published_thresholds(score: float, verdict: str) -> None:
-    assert Thresholds().verdict(score) == verdict
+    assert CragThresholds().verdict(score) == verdict
 
 
 def test_verdicts_against_the_truth() -> None:
-    assert confusion(SCORES, TRUTH, Thresholds()) == Confusion((2, 0), (1, 1), (0, 2))
-    worth = utility(SCORES, TRUTH, Thresholds(), 0.75)
+    assert count_verdicts(SCORES, TRUTH, CragThresholds()) == VerdictCounts((2, 0), (1, 1), (0, 2))
+    worth = threshold_utility(SCORES, TRUTH, CragThresholds(), 0.75)
     assert worth.tolist() == [1, 1, 0.75, 0.75, 1, 1]
-    assert utility(SCORES, TRUTH, Thresholds(0.6, 0.4), 0.75)[3] == 0, "relevant, called incorrect"
-    assert utility(SCORES, ~TRUTH, Thresholds(), 0.75)[0] == 0, "not relevant, called correct"
+    assert threshold_utility(SCORES, TRUTH, CragThresholds(0.6, 0.4), 0.75)[3] == 0, (
+        "relevant, called incorrect"
+    )
+    assert threshold_utility(SCORES, ~TRUTH, CragThresholds(), 0.75)[0] == 0, (
+        "not relevant, called correct"
+    )
 
 
 @given(
@@ -54,10 +58,12 @@ def test_verdicts_against_the_truth() -> None:
 def test_no_pair_of_thresholds_is_better(rows: list[tuple[int, bool]], credit: float) -> None:
     scores = np.array([score / 8 for score, _ in rows])
     truth = np.array([relevant for _, relevant in rows])
-    found = utility(scores, truth, fit(scores, truth, credit=credit), credit).sum()
+    found = threshold_utility(
+        scores, truth, fit_thresholds(scores, truth, credit=credit), credit
+    ).sum()
     places = [-0.1, *(np.arange(9) / 8 + 1e-3), 1.1]
     every = [
-        utility(scores, truth, Thresholds(upper, lower), credit).sum()
+        threshold_utility(scores, truth, CragThresholds(upper, lower), credit).sum()
         for lower, upper in itertools.combinations_with_replacement(places, 2)
     ]
     assert found == pytest.approx(max(every))
@@ -67,7 +73,7 @@ def test_without_credit_for_doubt_there_is_one_threshold() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(300)
     truth = rng.random(300) < scores
-    one = fit(scores, truth, credit=0.5)
+    one = fit_thresholds(scores, truth, credit=0.5)
     assert one.upper == one.lower
     assert abs(one.upper - 0.5) < 0.15
 
@@ -76,7 +82,7 @@ def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
     rng = np.random.default_rng(1)
     scores = rng.random(20_000)
     truth = rng.random(20_000) < scores  # calibrated
-    found = fit(scores, truth, credit=0.8)
+    found = fit_thresholds(scores, truth, credit=0.8)
     assert abs(found.upper - 0.8) < 0.05
     assert abs(found.lower - 0.2) < 0.05
 
@@ -84,21 +90,21 @@ def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
 @pytest.mark.parametrize(("truth", "verdict"), [(True, "correct"), (False, "incorrect")])
 def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) -> None:
     scores = np.array([0.2, 0.4, 0.6])
-    found = fit(scores, np.array([truth] * 3))
+    found = fit_thresholds(scores, np.array([truth] * 3))
     assert {found.verdict(score) for score in scores} == {verdict}
 
 
 def test_no_score_at_all() -> None:
     nothing = np.array([math.nan, math.nan])
-    assert fit(nothing, np.array([True, False])) == Thresholds(0.0, 0.0)
-    assert calibration(nothing, np.array([True, False])) == ()
+    assert fit_thresholds(nothing, np.array([True, False])) == CragThresholds(0.0, 0.0)
+    assert calibration_bins(nothing, np.array([True, False])) == ()
 
 
 def test_calibration_bins_hold_equally_many() -> None:
     rng = np.random.default_rng(2)
     scores = rng.random(1003)
     truth = rng.random(1003) < scores
-    bins = calibration(scores, truth)
+    bins = calibration_bins(scores, truth)
     assert sum(one.queries for one in bins) == 1003
     assert max(one.queries for one in bins) - min(one.queries for one in bins) <= 1
     assert [one.score for one in bins] == sorted(one.score for one in bins)
@@ -107,7 +113,7 @@ def test_calibration_bins_hold_equally_many() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="lower must not be above upper"):
-        Thresholds(0.3, 0.7)
+        CragThresholds(0.3, 0.7)
     for credit in (0.4, 1.0, math.nan):
         with pytest.raises(ConfigError, match="credit: must be from"):
-            fit(SCORES, TRUTH, credit=credit)
+            fit_thresholds(SCORES, TRUTH, credit=credit)

@@ -11,11 +11,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import rank
-from fusion_bench.experiment.tune_settings import Crag
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.crag import Thresholds, fit, utility
-from fusion_bench.tune.validation.crag_scores import best_scores, judge_thresholds
-from fusion_bench.tune.validation.splits import Split, hashed_split
+from fusion_bench.experiment.tune_settings import CragSettings
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.crag import CragThresholds, fit_thresholds, threshold_utility
+from fusion_bench.tune.validation.crag_scores import best_scores, evaluate_thresholds
+from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -23,7 +23,7 @@ RERANKED = system(blend=BLEND)
 
 
 @pytest.fixture(scope="module")
-def base() -> Problem:
+def base() -> TuningObjective:
     """Logits that tell relevant documents; half the queries have none."""
     runs = aligned(200)
     empty = np.arange(200) % 2 == 0
@@ -35,11 +35,11 @@ def base() -> Problem:
 
 
 @pytest.fixture(scope="module")
-def split(base: Problem) -> Split:
+def split(base: TuningObjective) -> QuerySplit:
     return hashed_split(base.runs.groups, base.runs.types, salt="s")
 
 
-def test_scores_and_truth_by_the_slow_obvious_way(base: Problem) -> None:
+def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None:
     scores, relevant = best_scores(RERANKED, base, top=3)
     ranking = rank(RERANKED, base.runs, base.spaces)
     for q in range(0, 200, 17):
@@ -54,22 +54,22 @@ def test_scores_and_truth_by_the_slow_obvious_way(base: Problem) -> None:
         assert relevant[q] == any(ranking.runs.grades[n] > 0 for n in rows)
 
 
-def test_the_grade_says_what_is_relevant(base: Problem) -> None:
+def test_the_grade_says_what_is_relevant(base: TuningObjective) -> None:
     assert best_scores(RERANKED, base, 3)[1].any()
     assert not best_scores(RERANKED, base, 3, grade=2)[1].any()
 
 
 def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
-    base: Problem, split: Split
+    base: TuningObjective, split: QuerySplit
 ) -> None:
-    crag = Crag(upper=0.95, lower=0.9)
-    found = judge_thresholds(RERANKED, base, split, crag)
+    crag = CragSettings(upper=0.95, lower=0.9)
+    found = evaluate_thresholds(RERANKED, base, split, crag)
     scores, relevant = best_scores(RERANKED, base, 10)
-    fitted = fit(scores[split.tune], relevant[split.tune], credit=0.75)
+    fitted = fit_thresholds(scores[split.tune], relevant[split.tune], credit=0.75)
     assert (found.tuned.upper, found.tuned.lower) == (fitted.upper, fitted.lower)
     held = split.held_out
-    for rule, at in ((found.tuned, fitted), (found.default, Thresholds(0.95, 0.9))):
-        worth = utility(scores[held], relevant[held], at, 0.75)
+    for rule, at in ((found.tuned, fitted), (found.default, CragThresholds(0.95, 0.9))):
+        worth = threshold_utility(scores[held], relevant[held], at, 0.75)
         assert rule.utility == pytest.approx(worth.mean())
         counted = (*rule.correct, *rule.ambiguous, *rule.incorrect)
         assert sum(counted) == held.sum()
@@ -81,18 +81,18 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
 
 @pytest.mark.parametrize("space", ["unbounded", "order"])
 def test_scores_that_mean_something_within_a_query_only_are_refused(
-    base: Problem, space: ScoreSpace
+    base: TuningObjective, space: ScoreSpace
 ) -> None:
     wrong = replace(base, spaces={"sharp": space})
     with pytest.raises(ConfigError, match=f"has 'sharp' of space '{space}'"):
         best_scores(RERANKED, wrong, 10)
 
 
-def test_without_a_rerank_list_there_are_no_scores(base: Problem) -> None:
+def test_without_a_rerank_list_there_are_no_scores(base: TuningObjective) -> None:
     with pytest.raises(ConfigError, match="has no rerank list"):
         best_scores(system(), base, 10)
 
 
 def test_crossed_thresholds_are_refused() -> None:
     with pytest.raises(ValueError, match=r"lower 0\.9 is above upper 0\.1"):
-        Crag(upper=0.1, lower=0.9)
+        CragSettings(upper=0.1, lower=0.9)

@@ -12,50 +12,56 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.experiment.tune_settings import Crag, Tuning
+from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
 from fusion_bench.report.tuning import TuningReport
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation import cross_validation as procedure
-from fusion_bench.tune.validation.cross_validation import choose, cross_validate, values_of
-from fusion_bench.tune.validation.held_out import Judge
-from fusion_bench.tune.validation.nested_cv import Nested
-from fusion_bench.tune.validation.splits import BoolArray, Split, hashed_split
-from fusion_bench.tune.validation.trial_selection import sceptical_gains
-from fusion_bench.tune.validation.verdict import gain
+from fusion_bench.tune.validation.cross_validation import (
+    choose_trial,
+    cross_validate,
+    evaluate_in_batches,
+)
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
+from fusion_bench.tune.validation.nested_cv import NestedEstimate
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, hashed_split
+from fusion_bench.tune.validation.trial_selection import shrunken_gains
+from fusion_bench.tune.validation.verdict import paired_gain
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
 
 ORIGIN = Provenance(created="now", source="e.yaml", source_sha256="0", versions={}, v2_enabled=True)
-TUNING = Tuning(system="tuned", trials=24, folds=3, sampler="random")
+TUNING = TuneSettings(system="tuned", trials=24, folds=3, sampler="random")
 
 
 @pytest.fixture(scope="module")
-def base() -> Problem:
+def base() -> TuningObjective:
     types = ["ab"[q % 2] for q in range(80)]
     groups = [f"g{q // 2}" for q in range(80)]
     return problem(runs=aligned(80, types=types, groups=groups))
 
 
 @pytest.fixture(scope="module")
-def split(base: Problem) -> Split:
+def split(base: TuningObjective) -> QuerySplit:
     return hashed_split(base.runs.groups, base.runs.types, salt="s")
 
 
 @pytest.fixture(scope="module")
-def study(base: Problem, split: Split) -> Study:
-    return search(base, split.tune, TUNING.settings())
+def study(base: TuningObjective, split: QuerySplit) -> SearchResult:
+    return run_search(base, split.tune, TUNING.search_settings())
 
 
 @pytest.fixture(scope="module")
-def cross(base: Problem, split: Split) -> Nested[Trial] | None:
-    return cross_validate(base, split, TUNING, lambda keep: search(base, keep, TUNING.settings()))
+def cross(base: TuningObjective, split: QuerySplit) -> NestedEstimate[Trial] | None:
+    return cross_validate(
+        base, split, TUNING, lambda keep: run_search(base, keep, TUNING.search_settings())
+    )
 
 
-def dataset(base: Problem) -> Dataset:
+def dataset(base: TuningObjective) -> Dataset:
     runs = base.runs
     pairs = [
         (runs.queries[q], runs.vocabulary[runs.documents[i]], int(runs.grades[i]))
@@ -68,58 +74,69 @@ def dataset(base: Problem) -> Dataset:
 
 
 def reported(
-    base: Problem, split: Split, study: Study, cross: Nested[Trial] | None, tuning: Tuning = TUNING
+    base: TuningObjective,
+    split: QuerySplit,
+    study: SearchResult,
+    cross: NestedEstimate[Trial] | None,
+    tuning: TuneSettings = TUNING,
 ) -> TuningReport:
-    judge = Judge(base, split, tuning)
-    chosen = judge.choose(study)
-    return judge.report(study, chosen, cross, name="e", dataset=dataset(base), provenance=ORIGIN)
+    judge = HeldOutEvaluation(base, split, tuning)
+    chosen = judge.choose_trial(study)
+    return judge.make_report(
+        study, chosen, cross, name="e", dataset=dataset(base), provenance=ORIGIN
+    )
 
 
 @pytest.fixture(scope="module")
-def report(base: Problem, split: Split, study: Study, cross: Nested[Trial] | None) -> TuningReport:
+def report(
+    base: TuningObjective,
+    split: QuerySplit,
+    study: SearchResult,
+    cross: NestedEstimate[Trial] | None,
+) -> TuningReport:
     return reported(base, split, study, cross)
 
 
 def test_the_record_is_what_the_values_say(
-    base: Problem, split: Split, study: Study, report: TuningReport
+    base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
 ) -> None:
-    default, tuned = base.values([base.default, study.best.params])
-    assert report.choice.trial == study.best.number
-    assert report.tune.tuned == pytest.approx(study.best.value)
+    default, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
+    assert report.choice.trial == study.best_trial.number
+    assert report.tune.tuned == pytest.approx(study.best_trial.value)
     held_out = split.held_out
     assert report.held_out.difference == pytest.approx((tuned - default)[held_out].mean())
     pairs = list(zip(default[held_out].tolist(), tuned[held_out].tolist(), strict=True))
     assert list(report.held_out_values) == pairs
     assert report.held_out.groups < report.held_out.queries
-    assert report.verdict == Judge(base, split, TUNING).verdict(report.held_out)
+    assert report.verdict == HeldOutEvaluation(base, split, TUNING).decide_verdict(report.held_out)
 
 
 def test_the_numbers_never_depend_on_held_out_judgements(
-    base: Problem, split: Split, study: Study
+    base: TuningObjective, split: QuerySplit, study: SearchResult
 ) -> None:
     swapped = base.runs.grades.copy()
     rows = np.flatnonzero(split.held_out[base.runs.query_index])
     swapped[rows] = swapped[rows][::-1]
     other = replace(base, runs=replace(base.runs, grades=swapped, _memo={}))
-    again = search(other, split.tune, TUNING.settings())
+    again = run_search(other, split.tune, TUNING.search_settings())
     assert [t.params for t in again.trials] == [t.params for t in study.trials]
-    assert again.best == study.best
+    assert again.best_trial == study.best_trial
 
 
 def test_types_and_groups_are_judged_by_group(
-    base: Problem, split: Split, study: Study, report: TuningReport
+    base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
 ) -> None:
     assert [one.type for one in report.by_type] == ["a", "b"]
-    default, tuned = base.values([base.default, study.best.params])
+    default, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
     mask = split.held_out & np.array([t == "a" for t in base.runs.types])
     codes = np.unique(np.array(base.runs.groups)[mask], return_inverse=True)[1]
-    expected = gain(tuned[mask], default[mask], codes)
+    expected = paired_gain(tuned[mask], default[mask], codes)
     assert report.by_type[0].gain.low == pytest.approx(expected.low)
     assert sum(one.gain.queries for one in report.by_type) == report.held_out.queries
 
 
 def test_cross_validation_stays_within_the_tuning_queries(
-    split: Split, cross: Nested[Trial] | None, report: TuningReport
+    split: QuerySplit, cross: NestedEstimate[Trial] | None, report: TuningReport
 ) -> None:
     assert cross is not None
     assert ((cross.fold >= 0) == split.tune).all()
@@ -131,7 +148,9 @@ def test_cross_validation_stays_within_the_tuning_queries(
     assert report.nested.difference == pytest.approx(unseen)
 
 
-def test_no_folds_no_estimate(base: Problem, split: Split, study: Study) -> None:
+def test_no_folds_no_estimate(
+    base: TuningObjective, split: QuerySplit, study: SearchResult
+) -> None:
     none = TUNING.model_copy(update={"folds": 0})
     assert cross_validate(base, split, none, lambda _: study) is None
     found = reported(base, split, study, None, none)
@@ -139,11 +158,16 @@ def test_no_folds_no_estimate(base: Problem, split: Split, study: Study) -> None
     assert found.folds == ()
 
 
-def test_a_search_that_finds_nothing_keeps_the_default(base: Problem, split: Split) -> None:
+def test_a_search_that_finds_nothing_keeps_the_default(
+    base: TuningObjective, split: QuerySplit
+) -> None:
     default = Trial(
-        0, base.default, float(base.values([base.default])[0][split.tune].mean()), "default"
+        0,
+        base.default_params,
+        float(base.evaluate_params([base.default_params])[0][split.tune].mean()),
+        "default",
     )
-    found = reported(base, split, Study((default,)), None)
+    found = reported(base, split, SearchResult((default,)), None)
     assert found.verdict == "keep"
     assert (found.held_out.wins, found.held_out.losses) == (0, 0)
     assert found.shrinkage is None
@@ -152,14 +176,14 @@ def test_a_search_that_finds_nothing_keeps_the_default(base: Problem, split: Spl
 
 
 def test_the_one_standard_error_rule_stays_near_the_default(
-    base: Problem, split: Split, study: Study
+    base: TuningObjective, split: QuerySplit, study: SearchResult
 ) -> None:
-    near = choose(base, study, split.tune, "one_standard_error")
-    part = base.restricted(split.tune)
-    places = part.points([part.default, study.best.params, near.params])
+    near = choose_trial(base, study, split.tune, "one_standard_error")
+    part = base.subset_queries(split.tune)
+    places = part.unit_points([part.default_params, study.best_trial.params, near.params])
     far = np.linalg.norm(places - places[0], axis=1)
     assert far[2] <= far[1]
-    assert near.value <= study.best.value
+    assert near.value <= study.best_trial.value
     chosen = reported(
         base, split, study, None, TUNING.model_copy(update={"choose": "one_standard_error"})
     )
@@ -169,37 +193,41 @@ def test_the_one_standard_error_rule_stays_near_the_default(
 
 @pytest.mark.parametrize("batch", [1, 3, 32])  # small ones stop before the worst trials
 def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
-    base: Problem, split: Split, study: Study, batch: int, monkeypatch: pytest.MonkeyPatch
+    base: TuningObjective,
+    split: QuerySplit,
+    study: SearchResult,
+    batch: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(procedure, "BATCH", batch)
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
-    with_failed = Study((*study.trials, failed))
-    part = base.restricted(split.tune)
+    with_failed = SearchResult((*study.trials, failed))
+    part = base.subset_queries(split.tune)
     codes = factorize(part.runs.groups)[0]
-    values = part.values([trial.params for trial in study.trials])
-    believed = sceptical_gains(values, values[0], codes).tolist()
+    values = part.evaluate_params([trial.params for trial in study.trials])
+    believed = shrunken_gains(values, values[0], codes).tolist()
     expected = max(range(len(believed)), key=lambda t: believed[t])
     assert believed[expected] > 0
-    assert choose(base, with_failed, split.tune, "sceptical") == study.trials[expected]
+    assert choose_trial(base, with_failed, split.tune, "sceptical") == study.trials[expected]
     assert reported(base, split, with_failed, None).choice.trial == expected
 
 
 def test_the_default_stays_where_no_gain_outweighs_the_losses(
-    base: Problem, split: Split, study: Study
+    base: TuningObjective, split: QuerySplit, study: SearchResult
 ) -> None:
     few = split.tune.copy()
     few[np.flatnonzero(few)[6:]] = False
-    part = base.restricted(few)
-    values = part.values([trial.params for trial in study.trials]).mean(axis=1).tolist()
+    part = base.subset_queries(few)
+    values = part.evaluate_params([trial.params for trial in study.trials]).mean(axis=1).tolist()
     told = [replace(t, value=value) for t, value in zip(study.trials, values, strict=True)]
-    seen = Study(tuple(told))
-    assert seen.best.value > seen.default.value, "some trial is luckier"
-    assert choose(base, seen, few, "sceptical") == seen.default
-    assert choose(base, seen, few, "best") == seen.best
+    seen = SearchResult(tuple(told))
+    assert seen.best_trial.value > seen.default_trial.value, "some trial is luckier"
+    assert choose_trial(base, seen, few, "sceptical") == seen.default_trial
+    assert choose_trial(base, seen, few, "best") == seen.best_trial
 
 
 def test_judged_only_is_silent_where_nothing_is_judged_bad(
-    base: Problem, split: Split, study: Study, report: TuningReport
+    base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
 ) -> None:
     assert report.judged_only is not None
     assert report.judged_only == pytest.approx(report.held_out.difference), "all is judged here"
@@ -208,7 +236,9 @@ def test_judged_only_is_silent_where_nothing_is_judged_bad(
     assert sparse.judged_only is None
 
 
-def test_one_type_has_no_rows_of_its_own(study: Study, split: Split, base: Problem) -> None:
+def test_one_type_has_no_rows_of_its_own(
+    study: SearchResult, split: QuerySplit, base: TuningObjective
+) -> None:
     plain = replace(base, runs=replace(base.runs, types=(None,) * 80, _memo={}))
     assert reported(plain, split, study, None).by_type == ()
 
@@ -217,15 +247,15 @@ def test_one_type_has_no_rows_of_its_own(study: Study, split: Split, base: Probl
     ("changed", "message"),
     [
         ({"folds": 41}, "folds: must be at least 2 and at most the number of groups"),
-        ({"crag": Crag()}, "crag: needs a system with a rerank list of score space"),
+        ({"crag": CragSettings()}, "crag: needs a system with a rerank list of score space"),
     ],
 )
 def test_what_could_not_be_judged_is_refused_before_the_search(
-    base: Problem, split: Split, changed: dict[str, object], message: str
+    base: TuningObjective, split: QuerySplit, changed: dict[str, object], message: str
 ) -> None:
-    Judge(base, split, TUNING).check()
+    HeldOutEvaluation(base, split, TUNING).check_feasible()
     with pytest.raises(ConfigError, match=message):
-        Judge(base, split, TUNING.model_copy(update=changed)).check()
+        HeldOutEvaluation(base, split, TUNING.model_copy(update=changed)).check_feasible()
 
 
 def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> None:
@@ -235,26 +265,28 @@ def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> 
     on = replace(problem(reranked, ranges, runs=runs), spaces={"sharp": "logit"})
     parts = hashed_split(runs.groups, runs.types, salt="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
-    default = Trial(0, on.default, 1.0, "default")
-    asked = TUNING.model_copy(update={"crag": Crag(top=3), "choose": "best"})
-    found = reported(on, parts, Study((default, off)), None, asked)
+    default = Trial(0, on.default_params, 1.0, "default")
+    asked = TUNING.model_copy(update={"crag": CragSettings(top=3), "choose": "best"})
+    found = reported(on, parts, SearchResult((default, off)), None, asked)
     assert found.choice.config["blend"]["method"] == "none"
     assert found.thresholds is not None
     assert found.thresholds.top == 3
 
 
-def test_values_in_batches_are_the_same(base: Problem, study: Study) -> None:
+def test_values_in_batches_are_the_same(base: TuningObjective, study: SearchResult) -> None:
     params = [trial.params for trial in study.trials] * 2
-    whole = base.values(params)
-    assert (values_of(base, params) == whole).all()
+    whole = base.evaluate_params(params)
+    assert (evaluate_in_batches(base, params) == whole).all()
 
 
-def test_what_chooses_sees_a_mask_of_tuning_queries_only(base: Problem, split: Split) -> None:
+def test_what_chooses_sees_a_mask_of_tuning_queries_only(
+    base: TuningObjective, split: QuerySplit
+) -> None:
     seen: list[BoolArray] = []
 
-    def spy(keep: BoolArray) -> Study:
+    def spy(keep: BoolArray) -> SearchResult:
         seen.append(keep)
-        return search(base, keep, TUNING.settings().model_copy(update={"trials": 2}))
+        return run_search(base, keep, TUNING.search_settings().model_copy(update={"trials": 2}))
 
     cross_validate(base, split, TUNING, spy)
     assert len(seen) == 3
@@ -264,15 +296,17 @@ def test_what_chooses_sees_a_mask_of_tuning_queries_only(base: Problem, split: S
         assert not set(groups[keep]) & set(groups[split.tune & ~keep])
 
 
-def test_a_fold_that_kept_the_default_agrees_with_one_that_found_its_ratio(split: Split) -> None:
+def test_a_fold_that_kept_the_default_agrees_with_one_that_found_its_ratio(
+    split: QuerySplit,
+) -> None:
     twice = system({"method": "rrf", "weights": {"good": 2.0, "bad": 2.0}})
     one = problem(twice, {"fusion.weights": "own"}, runs=aligned(80))
-    half = dict.fromkeys(one.default, 1.0)
-    value = float(one.values([half])[0].mean())
-    trials = (Trial(0, one.default, value, "default"), Trial(1, half, value, "sampler"))
+    half = dict.fromkeys(one.default_params, 1.0)
+    value = float(one.evaluate_params([half])[0].mean())
+    trials = (Trial(0, one.default_params, value, "default"), Trial(1, half, value, "sampler"))
     fold = np.where(split.tune, np.cumsum(split.tune) % 2, -1)
-    values = np.where(split.tune, one.values([half])[0], np.nan)
-    found = reported(one, split, Study(trials), Nested(trials, fold, values))
+    values = np.where(split.tune, one.evaluate_params([half])[0], np.nan)
+    found = reported(one, split, SearchResult(trials), NestedEstimate(trials, fold, values))
     assert [each.params for each in found.folds] == [half, half]
-    assert found.choice.params == one.default, "as the user wrote it"
+    assert found.choice.params == one.default_params, "as the user wrote it"
     assert all(parameter.ratio for parameter in found.parameters)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.nested_cv import deal, nested
+from fusion_bench.tune.validation.nested_cv import assign_folds, nested
 from fusion_bench.tune.validation.splits import BoolArray
 
 
@@ -21,9 +21,9 @@ from fusion_bench.tune.validation.splits import BoolArray
 def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
     if len(set(groups)) < folds:
         with pytest.raises(ConfigError, match="at most the number of groups to tune on"):
-            deal(groups, [None] * len(groups), folds=folds, salt=salt)
+            assign_folds(groups, [None] * len(groups), folds=folds, salt=salt)
         return
-    fold = deal(groups, [None] * len(groups), folds=folds, salt=salt)
+    fold = assign_folds(groups, [None] * len(groups), folds=folds, salt=salt)
     assert set(fold.tolist()) == set(range(folds))
     assert len(set(zip(groups, fold.tolist(), strict=True))) == len(set(groups))
 
@@ -31,16 +31,16 @@ def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, s
 def test_every_type_is_dealt_to_every_fold() -> None:
     names = [f"q{i}" for i in range(30)]
     types = ["ab"[i % 2] for i in range(30)]
-    fold = deal(names, types, folds=5, salt="s")
+    fold = assign_folds(names, types, folds=5, salt="s")
     for name in "ab":
         counts = np.bincount(fold[[t == name for t in types]], minlength=5)
         assert counts.tolist() == [3] * 5
-    assert (fold != deal(names, types, folds=5, salt="t")).any()
+    assert (fold != assign_folds(names, types, folds=5, salt="t")).any()
 
 
 def test_one_fold_is_refused() -> None:
     with pytest.raises(ConfigError, match="folds: must be at least 2"):
-        deal(["a", "b"], [None, None], folds=1, salt="s")
+        assign_folds(["a", "b"], [None, None], folds=1, salt="s")
 
 
 def test_each_query_is_valued_by_a_choice_that_did_not_see_it() -> None:

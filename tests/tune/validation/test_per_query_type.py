@@ -9,22 +9,22 @@ import pytest
 
 from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import Tuning
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.tune.search.search import Study, search
+from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.space.objective import Problem
-from fusion_bench.tune.validation.held_out import Judge
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import BoolArray, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 
-TUNING = Tuning(system="tuned", trials=20, sampler="random")
+TUNING = TuneSettings(system="tuned", trials=20, sampler="random")
 QUERIES = 160
 
 
-def opposed() -> Problem:
+def opposed() -> TuningObjective:
     """Type ``a`` is answered by one source alone, type ``b`` by the other."""
     runs = aligned(QUERIES, types=["ab"[q % 2] for q in range(QUERIES)])
     swap = np.array([t == "b" for t in runs.types])[runs.query_index]
@@ -38,14 +38,18 @@ def opposed() -> Problem:
     )
 
 
-def run(base: Problem) -> tuple[Judge, Trial, model.Typed | None, list[tuple[str, BoolArray]]]:
-    judge = Judge(base, hashed_split(base.runs.groups, base.runs.types, salt="s"), TUNING)
-    chosen = search(base, judge.split.tune, TUNING.settings()).best
+def run(
+    base: TuningObjective,
+) -> tuple[HeldOutEvaluation, Trial, model.Typed | None, list[tuple[str, BoolArray]]]:
+    judge = HeldOutEvaluation(
+        base, hashed_split(base.runs.groups, base.runs.types, salt="s"), TUNING
+    )
+    chosen = run_search(base, judge.split.tune, TUNING.search_settings()).best_trial
     asked: list[tuple[str, BoolArray]] = []
 
-    def by_itself(name: str, part: Problem, keep: BoolArray) -> Study:
+    def by_itself(name: str, part: TuningObjective, keep: BoolArray) -> SearchResult:
         asked.append((name, keep))
-        return search(part, keep, TUNING.settings())
+        return run_search(part, keep, TUNING.search_settings())
 
     return judge, chosen, tune_by_type(judge, chosen, by_itself), asked
 
@@ -71,10 +75,10 @@ def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     system = System.model_validate({"name": "typed", **found.config})
     assert system.types == ("a", "b", "hybrid")
     values = evaluate([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
-    overall = base.values([chosen.params])[0]
+    overall = base.evaluate_params([chosen.params])[0]
     mask = judge.split.held_out
     assert (values - overall)[mask].mean() == pytest.approx(found.over_global.difference)
-    default = base.values([base.default])[0]
+    default = base.evaluate_params([base.default_params])[0]
     assert (values - default)[mask].mean() == pytest.approx(found.gain.difference)
 
 
@@ -91,7 +95,7 @@ def test_a_type_with_too_few_queries_keeps_the_numbers_for_all() -> None:
     assert found is not None
     assert [name for name, _ in asked] == ["a"]
     system = System.model_validate({"name": "typed", **found.config})
-    assert system.of_type("hybrid").fusion == judge.problem.build(chosen.params).fusion
+    assert system.of_type("hybrid").fusion == judge.problem.build_system(chosen.params).fusion
 
 
 @pytest.mark.parametrize("types", [None, ["a"] * QUERIES])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Parameter, choice, integer, real
-from fusion_bench.tune.validation.random_sample import uniform
+from fusion_bench.tune.validation.random_sample import sample_uniformly
 
 
 def drawn(parameter: Parameter, count: int = 4000) -> list[object]:
-    return [params[parameter.path] for params in uniform([parameter], count, seed=1)]
+    return [params[parameter.path] for params in sample_uniformly([parameter], count, seed=1)]
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def drawn(parameter: Parameter, count: int = 4000) -> list[object]:
     ],
 )
 def test_every_value_is_in_the_space_and_every_part_of_it_is_reached(parameter: Parameter) -> None:
-    found = [params[parameter.path] for params in uniform([parameter], 4000, seed=1)]
+    found = [params[parameter.path] for params in sample_uniformly([parameter], 4000, seed=1)]
     assert all(parameter.contains(value) for value in found)
-    places = np.array([parameter.unit(value) for value in found])
+    places = np.array([parameter.unit_position(value) for value in found])
     assert places.min() < 0.02
     assert places.max() > 0.98
     if parameter.kind == "float" and parameter.step is None:
@@ -41,12 +41,12 @@ def test_every_value_is_in_the_space_and_every_part_of_it_is_reached(parameter: 
 
 def test_the_seed_repeats_a_sample() -> None:
     space = [real("x", 0.0, 1.0), integer("n", 1, 5)]
-    assert uniform(space, 20, seed=3) == uniform(space, 20, seed=3)
-    assert uniform(space, 20, seed=3) != uniform(space, 20, seed=4)
+    assert sample_uniformly(space, 20, seed=3) == sample_uniformly(space, 20, seed=3)
+    assert sample_uniformly(space, 20, seed=3) != sample_uniformly(space, 20, seed=4)
 
 
 def test_conditional_parameters_only_where_their_condition_holds() -> None:
-    space = [choice("m", "a", "b"), real("x", 0.0, 1.0).given("m", "a")]
-    found = uniform(space, 100, seed=0)
+    space = [choice("m", "a", "b"), real("x", 0.0, 1.0).add_condition("m", "a")]
+    found = sample_uniformly(space, 100, seed=0)
     assert all(("x" in params) == (params["m"] == "a") for params in found)
     assert {params["m"] for params in found} == {"a", "b"}

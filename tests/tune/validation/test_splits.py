@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.splits import (
-    Split,
+    QuerySplit,
+    dataset_split,
+    groups_by_type,
+    hash_position,
     hashed_split,
-    own_split,
-    place,
     split_queries,
-    strata,
 )
 from tests.tune.cases import aligned
 
@@ -28,13 +28,15 @@ TYPES: list[str | None] = [query_type for *_, query_type in QUERIES]
 
 def test_a_place_is_the_first_53_bits_of_the_hash() -> None:
     digest = hashlib.sha256(b"salt\0q1").hexdigest()
-    assert place("q1", "salt") == int(digest[:16], 16) // 2**11 / 2**53
-    assert place("q1", "salt") != place("q1", "other")
-    assert place("q1", "ab") != place("bq1", "a"), "the border of salt and name is hashed too"
+    assert hash_position("q1", "salt") == int(digest[:16], 16) // 2**11 / 2**53
+    assert hash_position("q1", "salt") != hash_position("q1", "other")
+    assert hash_position("q1", "ab") != hash_position("bq1", "a"), (
+        "the border of salt and name is hashed too"
+    )
 
 
 def test_places_are_spread_evenly() -> None:
-    places = np.array([place(f"q{i}", "s") for i in range(4000)])
+    places = np.array([hash_position(f"q{i}", "s") for i in range(4000)])
     counts = np.histogram(places, bins=8, range=(0, 1))[0]
     assert counts.sum() == 4000
     assert abs(counts - 500).max() < 5 * np.sqrt(500)
@@ -83,7 +85,7 @@ def test_another_salt_gives_another_split() -> None:
 def test_a_group_counts_under_its_most_common_type_the_first_by_name_when_level() -> None:
     groups = ["g", "g", "g", "h", "h", "n", "n"]
     types = ["b", "a", "b", "b", "a", "z", None]
-    assert strata(groups, types) == {"b": ["g"], "a": ["h"], None: ["n"]}
+    assert groups_by_type(groups, types) == {"b": ["g"], "a": ["h"], None: ["n"]}
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
@@ -100,7 +102,7 @@ def test_a_part_without_queries_is_refused() -> None:
 def test_a_query_in_both_parts_is_refused() -> None:
     both = np.array([True, False])
     with pytest.raises(ConfigError, match="a query stands in both parts"):
-        Split(both, both, "by hand")
+        QuerySplit(both, both, "by hand")
 
 
 def test_the_datasets_own_split_wins() -> None:
@@ -117,7 +119,7 @@ def test_the_datasets_own_split_wins() -> None:
 def test_without_both_of_them_the_hash_decides() -> None:
     runs = aligned(queries=8)
     known = {q: Query(q, split="test") for q in runs.queries[:4]}
-    assert own_split(runs.queries, known) is None
+    assert dataset_split(runs.queries, known) is None
     split = split_queries(runs, known, salt="s", held_out=0.25)
     assert split.held_out.sum() == 2
     assert split.salt == "s"

@@ -14,8 +14,8 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.trial_selection import (
     level_with_best,
     one_standard_error,
-    plateau,
-    sceptical_gains,
+    plateau_share,
+    shrunken_gains,
 )
 
 
@@ -33,7 +33,7 @@ def test_a_sceptic_sees_ten_more_groups_that_lose(
     default = random.random(groups * each).round(1)
     values = random.random((trials, groups * each)).round(1)
     codes = np.repeat(np.arange(groups), each)
-    for row, found in zip(values, sceptical_gains(values, default, codes), strict=True):
+    for row, found in zip(values, shrunken_gains(values, default, codes), strict=True):
         real = [float(np.mean((row - default)[codes == g])) for g in range(groups)]
         imagined = [-statistics.stdev(real)] * 10
         assert found == pytest.approx(statistics.fmean([*real, *imagined]), abs=1e-12)
@@ -42,16 +42,16 @@ def test_a_sceptic_sees_ten_more_groups_that_lose(
 def test_what_changes_nothing_gains_nothing_and_one_group_tells_nothing() -> None:
     default = np.array([0.1, 0.5, 0.9])
     values = np.stack([default, default + 0.2, default + np.array([0.0, 0.3, 0.0])])
-    assert sceptical_gains(values, default)[:2].tolist() == pytest.approx([0.0, 0.2 * 3 / 13])
-    assert sceptical_gains(values, default)[2] < 0, "one query alone is luck"
+    assert shrunken_gains(values, default)[:2].tolist() == pytest.approx([0.0, 0.2 * 3 / 13])
+    assert shrunken_gains(values, default)[2] < 0, "one query alone is luck"
     one_group = np.zeros(3, dtype=np.int64)
-    assert sceptical_gains(values, default, one_group).tolist() == [0.0, -math.inf, -math.inf]
+    assert shrunken_gains(values, default, one_group).tolist() == [0.0, -math.inf, -math.inf]
 
 
 def test_more_queries_of_the_same_let_the_greater_gain_win() -> None:
     steady, swinging = np.array([0.01, 0.012] * 4), np.array([0.3, -0.2] * 4)
     few, many = (
-        sceptical_gains(np.stack([np.tile(steady, n), np.tile(swinging, n)]), np.zeros(8 * n))
+        shrunken_gains(np.stack([np.tile(steady, n), np.tile(swinging, n)]), np.zeros(8 * n))
         for n in (2, 100)
     )
     assert few.argmax() == 0
@@ -107,13 +107,13 @@ def test_a_dimension_that_only_one_has_counts_as_far() -> None:
 def test_the_plateau_is_a_share() -> None:
     best = np.array([0.5, 0.6, 0.7, 0.8])
     sample = np.stack([best, best - 0.3, best + 0.01, best - 0.2])
-    assert plateau(sample, best) == 0.5
+    assert plateau_share(sample, best) == 0.5
     one_group = np.zeros(4, dtype=np.int64)
-    assert plateau(sample, best, one_group) == 0.5, "no error: only those at least as good"
+    assert plateau_share(sample, best, one_group) == 0.5, "no error: only those at least as good"
 
 
 def test_what_cannot_be_chosen_from_is_refused() -> None:
     with pytest.raises(ConfigError, match="a share of no trials"):
-        plateau(np.zeros((0, 3)), np.zeros(3))
+        plateau_share(np.zeros((0, 3)), np.zeros(3))
     with pytest.raises(ConfigError, match=r"need \(T, D\) places"):
         one_standard_error(np.zeros((2, 3)), np.zeros((3, 1)), np.zeros(1))

@@ -9,7 +9,12 @@ import pytest
 from scipy import stats
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.verdict import TuningVerdict, decide, gain, needed_queries
+from fusion_bench.tune.validation.verdict import (
+    TuningVerdict,
+    decide_verdict,
+    needed_queries,
+    paired_gain,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,18 +32,18 @@ from fusion_bench.tune.validation.verdict import TuningVerdict, decide, gain, ne
     ],
 )
 def test_the_held_out_interval_decides(low: float, high: float, verdict: TuningVerdict) -> None:
-    assert decide(low, high) == verdict
+    assert decide_verdict(low, high) == verdict
 
 
 def test_a_greater_least_gain_keeps_more() -> None:
-    assert decide(-0.01, 0.02, 0.03) == "keep"
-    assert decide(-0.01, 0.02, 0.0) == "too few queries"
+    assert decide_verdict(-0.01, 0.02, 0.03) == "keep"
+    assert decide_verdict(-0.01, 0.02, 0.0) == "too few queries"
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
 def test_a_least_gain_below_0_is_refused(wrong: float) -> None:
     with pytest.raises(ConfigError, match="min_gain: must be 0 or more"):
-        decide(0, 0, wrong)
+        decide_verdict(0, 0, wrong)
 
 
 def test_needed_queries_by_the_formula() -> None:
@@ -64,7 +69,7 @@ def test_so_many_queries_find_that_gain_with_power_eight_tenths() -> None:
 def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
     rng = np.random.default_rng(2)
     default, tuned = rng.random(40), rng.random(40)
-    found = gain(tuned, default)
+    found = paired_gain(tuned, default)
     d = tuned - default
     reach = stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
     assert found.low == pytest.approx(d.mean() - reach)
@@ -77,8 +82,8 @@ def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
 def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
     rng = np.random.default_rng(3)
     tuned = rng.random(30)
-    alone = gain(tuned, np.zeros(30))
-    doubled = gain(np.repeat(tuned, 4), np.zeros(120), np.repeat(np.arange(30), 4))
+    alone = paired_gain(tuned, np.zeros(30))
+    doubled = paired_gain(np.repeat(tuned, 4), np.zeros(120), np.repeat(np.arange(30), 4))
     assert (doubled.low, doubled.high) == pytest.approx((alone.low, alone.high))
     assert doubled.sd == pytest.approx(2 * alone.sd), "four of them are worth one"
     assert doubled.p == alone.p
@@ -86,6 +91,6 @@ def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
 
 def test_float_noise_is_no_gain() -> None:
     base = np.full(10, 0.3)
-    found = gain(base + 1e-15, base)
+    found = paired_gain(base + 1e-15, base)
     assert (found.mean, found.p, found.ties) == (0.0, 1.0, 10)
-    assert decide(found.low, found.high) == "keep"
+    assert decide_verdict(found.low, found.high) == "keep"
