@@ -209,7 +209,7 @@ def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
     """Each way with evaluations, CPU seconds and four areas."""
     known = reranker_costs(reranker_names(case.part), EffortSettings(), {})
     plain = case.part.system.model_copy(update={"blend": NoBlend()})
-    base = replace(case.judge.problem, system=plain, parameters=()).evaluate_params([{}])[0]
+    base = replace(case.judge.objective, system=plain, parameters=()).evaluate_params([{}])[0]
     split = case.judge.split
     least, held_out = float(base[split.tune].mean()), float(base[split.held_out].mean())
     for name, way in WAYS.items():

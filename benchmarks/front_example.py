@@ -23,7 +23,7 @@ from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import findings, table
 from fusion_bench.tune.run import TuningRun
-from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
+from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from fusion_bench.util.atomic_files import move_whole
 
 ROOT = Path(__file__).parent.parent
@@ -37,8 +37,8 @@ def tuned() -> TuningReport:
         raise SystemExit("experiments/default.yaml: has no 'tune'")
     effort = EffortSettings(price=2.0, seconds=0.004)
     tuning = experiment.tune.model_copy(update={"folds": 0, "effort": effort})
-    dataset = load_tuned_dataset(experiment, source, tuning, ATTACK)
-    problem = create_problem(experiment, source, tuning, dataset)
+    dataset = load_tuning_dataset(experiment, source, tuning, ATTACK)
+    problem = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
         walk = TuningRun(problem, dataset, tuning, Path(folder))
         return walk("default", provenance(source, v2_enabled=True))

@@ -170,19 +170,19 @@ def _walk(
     from fusion_bench.report.tuning.write import write
     from fusion_bench.tune.export_experiment import tuned_experiment
     from fusion_bench.tune.run import TuningRun
-    from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
+    from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 
     enabled = v2_enabled()
     with progress_bar() as progress:
         progress(f"reading {name}", 0, 1)
         path = find_dataset(name, folders, where=source.where(("dataset",)))
-        dataset = load_tuned_dataset(experiment, source, tuning, path)
-        problem = create_problem(experiment, source, tuning, dataset, v2_enabled=enabled)
+        dataset = load_tuning_dataset(experiment, source, tuning, path)
+        objective = create_objective(experiment, source, tuning, dataset, v2_enabled=enabled)
         address = how.pop("cluster")
         progress("reading" if address is None else f"{address} reads the queries", 1, 1)
-        with _spread(address, problem, source.path, path, tuning, v2_enabled=enabled) as spread:
+        with _spread(address, objective, source.path, path, tuning, v2_enabled=enabled) as spread:
             walk = TuningRun(
-                problem,
+                objective,
                 dataset,
                 tuning,
                 folder,
@@ -214,14 +214,14 @@ def _refuse_two_ways(workers: int, storage: str | None) -> None:
 @contextmanager
 def _spread(
     address: str | None,
-    problem: TuningObjective,
+    objective: TuningObjective,
     experiment: Path,
     dataset: Path,
     tuning: TuneSettings,
     *,
     v2_enabled: bool,
 ) -> Iterator[Spread | None]:
-    """The problem's queries on a cluster; None without one."""
+    """The objective's queries on a cluster; None without one."""
     if address is None:
         yield None
         return
@@ -229,7 +229,7 @@ def _spread(
 
     part = Part(experiment.resolve(), dataset.resolve(), tuning, v2_enabled, 0, 1)
     with connected(address) as client:
-        yield Spread(client, problem, part)
+        yield Spread(client, objective, part)
 
 
 def _tuning(experiment: Experiment, source: Source, **given: Any) -> TuneSettings:  # noqa: ANN401

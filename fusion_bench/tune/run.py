@@ -1,4 +1,4 @@
-"""The whole of ``tune`` on one dataset: split, search, cross-validate, judge."""
+"""The whole of ``tune`` on one dataset: split, search, cross-validate, evaluate."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front
 
 @dataclass(frozen=True, eq=False)
 class TuningRun:
-    """One dataset's way from its problem to a verdict.
+    """One dataset's way from its settings to a verdict.
 
     Attributes:
-        problem: What is tuned.
+        objective: What is tuned.
         dataset: On what.
         tuning: As the experiment and the command line say.
         folder: Where the records of the searches are kept.
@@ -45,12 +45,12 @@ class TuningRun:
         workers: Processes that evaluate.
         storage: A database through which other machines take part; None = this one alone.
         export: A database that the finished search is copied to.
-        spread: Makes another way to the values of a problem's queries where a mask is true, such
+        spread: Makes another way to the values of an objective's queries where a mask is true, such
             as a cluster's; None = this machine's.
         progress: Called as the work goes on.
     """
 
-    problem: TuningObjective
+    objective: TuningObjective
     dataset: Dataset
     tuning: TuneSettings
     folder: Path
@@ -63,7 +63,7 @@ class TuningRun:
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
     def __call__(self, name: str, provenance: Provenance) -> TuningReport:
-        """Search, cross-validate, judge.
+        """Search, cross-validate, evaluate.
 
         Args:
             name: Of the experiment.
@@ -71,31 +71,31 @@ class TuningRun:
         """
         tuning = self.tuning
         split = split_queries(
-            self.problem.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
+            self.objective.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )
-        judge = HeldOutEvaluation(self.problem, split, tuning, self.alpha, self.interval)
-        judge.check_feasible()
-        study = self._search(split.tune, 0)
+        evaluation = HeldOutEvaluation(self.objective, split, tuning, self.alpha, self.interval)
+        evaluation.check_feasible()
+        result = self._search(split.tune, 0)
         if self.export is not None:
-            export(study, self.problem, self.export, f"{name} on {self.dataset.name}")
-        chosen = judge.choose_trial(study)
+            export(result, self.objective, self.export, f"{name} on {self.dataset.name}")
+        chosen = evaluation.choose_trial(result)
         cross = typed = front = None
         try:
-            _check_finished(study)
+            _check_finished(result)
             folds = iter(range(1, tuning.folds + 1))
             cross = cross_validate(
-                self.problem, split, tuning, lambda keep: self._search(keep, next(folds))
+                self.objective, split, tuning, lambda keep: self._search(keep, next(folds))
             )
             if tuning.by_query_type:
-                typed = tune_by_type(judge, chosen, self._search_type)
-            front = self._front(judge, study, chosen)
+                typed = tune_by_type(evaluation, chosen, self._search_type)
+            front = self._front(evaluation, result, chosen)
         except _SearchStoppedError:
-            study = replace(study, interrupted=True)
+            result = replace(result, interrupted=True)
         if front is not None and front.interrupted:
-            study = replace(study, interrupted=True)
+            result = replace(result, interrupted=True)
         self.progress(f"{self.dataset.name}: judging", 1, 1)
-        return judge.make_report(
-            study,
+        return evaluation.make_report(
+            result,
             chosen,
             cross,
             name=name,
@@ -105,26 +105,28 @@ class TuningRun:
             front=front,
         )
 
-    def _front(self, judge: HeldOutEvaluation, study: SearchResult, chosen: Trial) -> Front | None:
+    def _front(
+        self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
+    ) -> Front | None:
         """Quality against rerank effort."""
         name = self.dataset.name
         find = ParetoSearch(
-            judge,
+            evaluation,
             self.dataset.provenance,
             self.folder / FRONT_LOG,
             lambda done, total: self.progress(f"{name}: quality against effort", done, total),
         )
-        return find(study, chosen)
+        return find(result, chosen)
 
-    def _search_type(self, name: str, problem: TuningObjective, keep: BoolArray) -> SearchResult:
+    def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""
         self.progress(f"{self.dataset.name}: type {name}", 0, 1)
-        settings, evaluate = self.tuning.search_settings(), self._evaluate(problem, keep)
-        study = run_search(problem, keep, settings, workers=self.workers, evaluate=evaluate)
-        return _check_finished(study)
+        settings, evaluate = self.tuning.search_settings(), self._evaluate(objective, keep)
+        result = run_search(objective, keep, settings, workers=self.workers, evaluate=evaluate)
+        return _check_finished(result)
 
-    def _evaluate(self, problem: TuningObjective, keep: BoolArray) -> Evaluate | None:
-        return None if self.spread is None else self.spread(problem, keep)
+    def _evaluate(self, objective: TuningObjective, keep: BoolArray) -> Evaluate | None:
+        return None if self.spread is None else self.spread(objective, keep)
 
     def _search(self, keep: BoolArray, fold: int) -> SearchResult:
         """Search on these queries; fold 0 = all tuning queries."""
@@ -139,33 +141,33 @@ class TuningRun:
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
-            study = shared_search(
-                self.problem, keep, settings, self.storage, on_trial=show, workers=self.workers
+            result = shared_search(
+                self.objective, keep, settings, self.storage, on_trial=show, workers=self.workers
             )
         else:
             log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
-            study = run_search(
-                self.problem,
+            result = run_search(
+                self.objective,
                 keep,
                 settings,
                 on_trial=show,
                 log=log,
                 workers=self.workers,
-                evaluate=self._evaluate(self.problem, keep),
+                evaluate=self._evaluate(self.objective, keep),
             )
-        return _check_finished(study) if fold else study
+        return _check_finished(result) if fold else result
 
 
 class _SearchStoppedError(Exception):
     """Somebody pressed Ctrl-C in a search that others would follow."""
 
 
-def _check_finished(study: SearchResult) -> SearchResult:
-    """The study, unless it was stopped: then nothing more is searched.
+def _check_finished(result: SearchResult) -> SearchResult:
+    """The result, unless it was stopped: then nothing more is searched.
 
     Raises:
         _StoppedError: It was.
     """
-    if study.interrupted:
+    if result.interrupted:
         raise _SearchStoppedError
-    return study
+    return result

@@ -168,7 +168,7 @@ def test_ctrl_c_in_a_fold_ends_the_folds_too(
     tiny.edit(
         root, "datasets/tiny/queries.jsonl", '"split": "test", "group": "g3"', '"split": "dev"'
     )
-    monkeypatch.setattr(walk, "search", stopped)
+    monkeypatch.setattr(walk, "run_search", stopped)
     assert tune(root, "--folds", "2", "--json") == 130
     report = json.loads(capsys.readouterr().out)
     assert report["interrupted"]

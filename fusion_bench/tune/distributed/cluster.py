@@ -29,7 +29,7 @@ from fusion_bench.tune.search.search import (
 )
 from fusion_bench.tune.search.trial_log import TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
+from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from fusion_bench.tune.validation.splits import split_queries
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class DatasetShard:
         tuning = experiment.tune
         if tuning is None:
             raise ConfigError(f"{self.experiment}: has no 'tune': say what to tune")
-        dataset = load_tuned_dataset(experiment, source, tuning, self.dataset)
-        problem = create_problem(experiment, source, tuning, dataset)
+        dataset = load_tuning_dataset(experiment, source, tuning, self.dataset)
+        problem = create_objective(experiment, source, tuning, dataset)
         split = split_queries(
             problem.runs, dataset.queries, salt=tuning.salt, held_out=tuning.held_out
         )

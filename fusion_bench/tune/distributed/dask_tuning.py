@@ -26,7 +26,7 @@ from fusion_bench.tune.distributed.cluster import Shards, Sums, mean_of
 from fusion_bench.tune.search.processes import Evaluate, dealt
 from fusion_bench.tune.search.search import search_fingerprint
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
+from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import require
 
@@ -66,8 +66,10 @@ class Part:
     def __call__(self) -> TuningObjective:
         """The problem on these queries."""
         experiment, source = read_experiment(self.experiment)
-        dataset = load_tuned_dataset(experiment, source, self.tuning, self.dataset)
-        whole = create_problem(experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled)
+        dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
+        whole = create_objective(
+            experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled
+        )
         keep = np.zeros(len(whole.runs.queries), dtype=bool)
         keep[dealt(whole, self.parts)[self.number]] = True
         part = whole.subset_queries(keep)

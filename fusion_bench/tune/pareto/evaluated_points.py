@@ -46,7 +46,7 @@ class EvaluatedPoints:
     """Settings on the tuning queries, each evaluated once.
 
     Args:
-        problem: On the tuning queries.
+        objective: On the tuning queries.
         known: What each reranker takes.
         log: Where values are written, and looked up when the work was cut short.
         told: Called with how many are done.
@@ -54,7 +54,7 @@ class EvaluatedPoints:
 
     def __init__(
         self,
-        problem: TuningObjective,
+        objective: TuningObjective,
         known: Mapping[str, RerankerCost],
         *,
         log: TrialLog | None = None,
@@ -62,12 +62,17 @@ class EvaluatedPoints:
     ) -> None:
         self.points: list[EvaluatedPoint] = []
         self.evaluations = 0
-        self._problem, self._known, self._log, self._on_progress = problem, known, log, on_progress
+        self._objective, self._known, self._log, self._on_progress = (
+            objective,
+            known,
+            log,
+            on_progress,
+        )
 
     def add_point(self, params: Params, value: float) -> None:
         """Take note of a setting whose value is known."""
-        system = self._problem.build_system(params)
-        found = system_cost(system, self._problem.runs, self._known)
+        system = self._objective.build_system(params)
+        found = system_cost(system, self._objective.runs, self._known)
         self.points.append(EvaluatedPoint(params, system, value, found))
 
     def evaluate_params(self, asked: Sequence[Params]) -> list[EvaluatedPoint | None]:
@@ -85,7 +90,7 @@ class EvaluatedPoints:
     def _mean_values(self, batch: Sequence[Params]) -> list[float]:
         known = [None if self._log is None else self._log.find_value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
-        means = iter(self._problem.evaluate_params(new).mean(axis=1).tolist() if new else ())
+        means = iter(self._objective.evaluate_params(new).mean(axis=1).tolist() if new else ())
         values = [next(means) if value is None else value for value in known]
         if self._log is not None:
             pairs = zip(batch, values, strict=True)

@@ -49,7 +49,7 @@ def effort_on(taken: SystemCost, axis: EffortAxis) -> float:
 
 
 def front_points(
-    judge: HeldOutEvaluation,
+    evaluation: HeldOutEvaluation,
     entries: Sequence[EvaluatedPoint],
     axes: Sequence[EffortAxis],
     default: Trial,
@@ -58,7 +58,7 @@ def front_points(
     """The best at each depth of each reranker, the default and the choice, by effort.
 
     Args:
-        judge: The problem, its split and the rules.
+        evaluation: The objective, its split and the rules.
         entries: What was evaluated.
         axes: What they are compared by.
         default: Always shown.
@@ -67,7 +67,7 @@ def front_points(
     kept = _best_per_depth(entries, (default, chosen))
     means = np.array([one.value for one in kept])
     on = is_efficient(_effort_matrix(kept, axes), means)
-    values = evaluate_in_batches(judge.problem, [one.params for one in kept])
+    values = evaluate_in_batches(evaluation.objective, [one.params for one in kept])
     best = int(np.argmax(np.where(on, means, -np.inf)))
     base = next(i for i, one in enumerate(kept) if one.params == default.params)
     roles = {"default": default.params, "chosen": chosen.params}
@@ -81,9 +81,9 @@ def front_points(
             seconds=one.cost.seconds,
             slow=one.cost.slow,
             value=one.value,
-            held_out=float(values[i][judge.split.held_out].mean()),
-            over_default=_held_out_difference(judge, values[i], values[base]),
-            over_best=_held_out_difference(judge, values[i], values[best]),
+            held_out=float(values[i][evaluation.split.held_out].mean()),
+            over_default=_held_out_difference(evaluation, values[i], values[base]),
+            over_best=_held_out_difference(evaluation, values[i], values[best]),
             params=dict(one.params),
             config=described(one.system),
             efficient=bool(on[i]),
@@ -119,17 +119,17 @@ def _effort_matrix(entries: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis]
 
 
 def _held_out_difference(
-    judge: HeldOutEvaluation, values: FloatArray, other: FloatArray
+    evaluation: HeldOutEvaluation, values: FloatArray, other: FloatArray
 ) -> model.Difference:
     """On the held-out queries, with what is float noise taken as 0."""
-    keep = judge.split.held_out
+    keep = evaluation.split.held_out
     difference = values[keep] - other[keep]
     found = estimate(
         np.where(np.abs(difference) <= NOISE, 0.0, difference),
-        judge.group_codes[keep],
-        alpha=judge.alpha,
-        interval=judge.interval,
-        seed=judge.tuning.seed,
+        evaluation.group_codes[keep],
+        alpha=evaluation.alpha,
+        interval=evaluation.interval,
+        seed=evaluation.tuning.seed,
     )
     return model.Difference(
         mean=found.mean, low=none_if_nan(found.low), high=none_if_nan(found.high)

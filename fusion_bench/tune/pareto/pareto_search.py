@@ -59,78 +59,80 @@ class ParetoSearch:
     """What is needed to look for a front.
 
     Attributes:
-        judge: The problem, its split and the rules.
+        evaluation: The objective, its split and the rules.
         provenance: What is known of the making of the rerank lists, by name.
         log: Where the values are kept, so that nothing is evaluated twice; None = nowhere.
         told: Called with how many settings are done, and how many there will be.
     """
 
-    judge: HeldOutEvaluation
+    evaluation: HeldOutEvaluation
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     log: Path | None = None
     on_progress: PointCallback = lambda _done, _total: None
 
-    def __call__(self, study: SearchResult, chosen: Trial) -> model.Front | None:
+    def __call__(self, result: SearchResult, chosen: Trial) -> model.Front | None:
         """The front of a search.
 
         Args:
-            study: The search on all tuning queries.
+            result: The search on all tuning queries.
             chosen: The trial that was chosen.
 
         Returns:
             None where none is asked for, or there is no reranker.
         """
-        rules, names = self.judge.tuning.front, reranker_names(self.judge.problem)
+        rules, names = self.evaluation.tuning.front, reranker_names(self.evaluation.objective)
         if rules.method == "none" or not names:
             return None
-        known = reranker_costs(names, self.judge.tuning.effort, self.provenance)
+        known = reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
         axes = comparable_axes(list(known.values()))
-        archive, interrupted = self._evaluate_points(study, chosen, known, axes)
+        archive, interrupted = self._evaluate_points(result, chosen, known, axes)
         return model.Front(
             method=rules.method,
             evaluations=archive.evaluations,
             axes=axes,
-            points=front_points(self.judge, archive.points, axes, study.default_trial, chosen),
+            points=front_points(
+                self.evaluation, archive.points, axes, result.default_trial, chosen
+            ),
             efforts=tuple(one.source for one in known.values()),
             interrupted=interrupted,
         )
 
     def _evaluate_points(
         self,
-        study: SearchResult,
+        result: SearchResult,
         chosen: Trial,
         known: Mapping[str, RerankerCost],
         axes: Sequence[EffortAxis],
     ) -> tuple[EvaluatedPoints, bool]:
         """Everything that was evaluated, and whether somebody cut it short."""
-        tuning = self.judge.tuning
-        problem = self.judge.problem.subset_queries(self.judge.split.tune)
+        tuning = self.evaluation.tuning
+        objective = self.evaluation.objective.subset_queries(self.evaluation.split.tune)
         also = [
-            max_rerank_depth(problem.build_system(one.params))
-            for one in (study.default_trial, chosen)
+            max_rerank_depth(objective.build_system(one.params))
+            for one in (result.default_trial, chosen)
         ]
-        ladder = depth_ladder(problem, tuning.front.depths, also)
+        ladder = depth_ladder(objective, tuning.front.depths, also)
         settings = list(
             settings_at_depths(
-                problem, candidate_settings(problem, study, chosen), ladder, tuple(known)
+                objective, candidate_settings(objective, result, chosen), ladder, tuple(known)
             )
         )
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
         log = (
             None
             if self.log is None
-            else TrialLog(self.log, search_fingerprint(problem, tuning.search_settings()))
+            else TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
         )
         total = len(settings) + more
         archive = EvaluatedPoints(
-            problem, known, log=log, on_progress=lambda done: self.on_progress(done, total)
+            objective, known, log=log, on_progress=lambda done: self.on_progress(done, total)
         )
-        for trial in dict.fromkeys((study.default_trial.number, chosen.number)):
-            one = next(t for t in study.trials if t.number == trial)
+        for trial in dict.fromkeys((result.default_trial.number, chosen.number)):
+            one = next(t for t in result.trials if t.number == trial)
             archive.add_point(one.params, one.value)
         try:
             archive.evaluate_params(settings)
-            self._search_with_sampler(archive, problem, ladder, axes, more)
+            self._search_with_sampler(archive, objective, ladder, axes, more)
         except KeyboardInterrupt:
             return archive, True
         return archive, False
@@ -138,24 +140,24 @@ class ParetoSearch:
     def _search_with_sampler(
         self,
         archive: EvaluatedPoints,
-        problem: TuningObjective,
+        objective: TuningObjective,
         ladder: Sequence[int],
         axes: Sequence[EffortAxis],
         trials: int,
     ) -> None:
         """Search settings and depths together."""
-        tuning = self.judge.tuning
+        tuning = self.evaluation.tuning
 
         def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
             found = archive.evaluate_params(
-                [resolve_depth(problem, params, ladder) for params in asked]
+                [resolve_depth(objective, params, ladder) for params in asked]
             )
             return [
                 None if one is None else (one.value, effort_on(one.cost, axes[-1])) for one in found
             ]
 
         search_tradeoffs(
-            add_depth_dimension(problem.parameters, ladder),
+            add_depth_dimension(objective.parameters, ladder),
             evaluate,
             method=tuning.front.method,
             trials=trials,
@@ -165,18 +167,18 @@ class ParetoSearch:
 
 
 def candidate_settings(
-    problem: TuningObjective, study: SearchResult, chosen: Trial
+    objective: TuningObjective, result: SearchResult, chosen: Trial
 ) -> list[Params]:
     """Settings worth a look at every depth: default, choice, the best, and some of the others."""
-    done = sorted((t for t in study.trials if not t.is_failed), key=lambda t: (-t.value, t.number))
-    good = [t for t in done if max_rerank_depth(problem.build_system(t.params))]
-    picked = [study.default_trial, chosen, *good[:BEST]]
+    done = sorted((t for t in result.trials if not t.is_failed), key=lambda t: (-t.value, t.number))
+    good = [t for t in done if max_rerank_depth(objective.build_system(t.params))]
+    picked = [result.default_trial, chosen, *good[:BEST]]
     picked += [good[len(good) * k // 16] for k in SPREAD if good]
     return [one.params for one in {t.number: t for t in picked}.values()]
 
 
 def settings_at_depths(
-    problem: TuningObjective,
+    objective: TuningObjective,
     settings: Sequence[Params],
     ladder: Sequence[int],
     names: Sequence[str],
@@ -184,10 +186,12 @@ def settings_at_depths(
     """Each setting at each depth with each reranker, no two alike."""
     seen: list[Params] = []
     for params in settings:
-        changed = [with_reranker(problem, params, name) for name in names]
-        for own in changed if len(names) > 1 and problem.system.by_query_type is None else [params]:
+        changed = [with_reranker(objective, params, name) for name in names]
+        for own in (
+            changed if len(names) > 1 and objective.system.by_query_type is None else [params]
+        ):
             for depth in ladder:
-                found = at_depth(problem, own, depth)
+                found = at_depth(objective, own, depth)
                 if found is not None and found not in seen:
                     seen.append(found)
                     yield found
@@ -199,8 +203,8 @@ def add_depth_dimension(parameters: Sequence[Parameter], ladder: Sequence[int]) 
     return [*rest, integer(DEPTH, 0, len(ladder) - 1)]
 
 
-def resolve_depth(problem: TuningObjective, params: Params, ladder: Sequence[int]) -> Params:
+def resolve_depth(objective: TuningObjective, params: Params, ladder: Sequence[int]) -> Params:
     """What the sampler says, as a setting of the system."""
     own = {path: value for path, value in params.items() if path != DEPTH}
     depth = ladder[int(str(params[DEPTH]))]
-    return problem.normalize_weights(at_depth(problem, own, depth) or own)
+    return objective.normalize_weights(at_depth(objective, own, depth) or own)

@@ -32,7 +32,7 @@ STEPS = 14
 
 
 def depth_ladder(
-    problem: TuningObjective, asked: Sequence[int] | None, also: Sequence[int]
+    objective: TuningObjective, asked: Sequence[int] | None, also: Sequence[int]
 ) -> tuple[int, ...]:
     """The depths of a front, 0 first.
 
@@ -40,25 +40,25 @@ def depth_ladder(
     candidates a greater depth changes nothing, so only the first such depth stays.
 
     Args:
-        problem: What is tuned.
+        objective: What is tuned.
         asked: Instead of all that.
         also: Depths that must be there: the default's, the choice's.
     """
-    listed = asked or _allowed_depths(problem.parameters) or LADDER
-    pool = int(np.diff(problem.runs.offsets).max())
+    listed = asked or _allowed_depths(objective.parameters) or LADDER
+    pool = int(np.diff(objective.runs.offsets).max())
     enough = min((depth for depth in listed if depth >= pool), default=pool)
     return tuple(sorted({0, *(depth for depth in (*listed, *also) if depth <= enough)}))
 
 
-def reranker_names(problem: TuningObjective) -> tuple[str, ...]:
+def reranker_names(objective: TuningObjective) -> tuple[str, ...]:
     """The rerank lists that the default or the space names."""
     chosen = {
         str(value)
-        for one in problem.parameters
+        for one in objective.parameters
         if _strip_conditions(one.path).endswith("blend.reranker")
         for value in one.choices
     }
-    return tuple(sorted(chosen | problem.system.rerankers))
+    return tuple(sorted(chosen | objective.system.rerankers))
 
 
 def is_depth_path(path: str) -> bool:
@@ -72,14 +72,14 @@ def max_rerank_depth(system: System) -> int:
     return max((blend.depth for blend in every if isinstance(blend, RerankBlend)), default=0)
 
 
-def at_depth(problem: TuningObjective, params: Params, depth: int) -> Params | None:
+def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params | None:
     """The same setting at another depth; 0 = without a reranker.
 
     Returns:
         None where it has no reranker whose depth could be set.
     """
     found = dict(params)
-    places = list(_rerank_prefixes(problem.build_system(params)))
+    places = list(_rerank_prefixes(objective.build_system(params)))
     for prefix in places:
         if depth:
             found = _set_path(found, f"{prefix}blend.depth", depth)
@@ -93,10 +93,10 @@ def at_depth(problem: TuningObjective, params: Params, depth: int) -> Params | N
     return found if places or not depth else None
 
 
-def with_reranker(problem: TuningObjective, params: Params, reranker: str) -> Params:
+def with_reranker(objective: TuningObjective, params: Params, reranker: str) -> Params:
     """The same setting with another rerank list."""
     found = dict(params)
-    for prefix in _rerank_prefixes(problem.build_system(params)):
+    for prefix in _rerank_prefixes(objective.build_system(params)):
         found = _set_path(found, f"{prefix}blend.reranker", reranker)
     return found
 

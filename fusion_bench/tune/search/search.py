@@ -1,6 +1,6 @@
 """The search itself: default and seeds first, then a sampler in batches.
 
-Everything that decides is a function of the problem, the settings and the seed. The clock decides
+Everything that decides is a function of the objective, the settings and the seed. The clock decides
 only when to stop, and a resumed search goes through the same trials again, looking up their values.
 """
 
@@ -59,7 +59,7 @@ class SearchResult:
 
 
 def run_search(
-    problem: TuningObjective,
+    objective: TuningObjective,
     keep: NDArray[np.bool_],
     settings: SearchSettings,
     *,
@@ -71,7 +71,7 @@ def run_search(
     """Search a space on some of the queries.
 
     Args:
-        problem: What is tuned.
+        objective: What is tuned.
         keep: Shape (Q,): the queries that may be looked at; the others are not even loaded.
         settings: How.
         on_trial: Called after each trial with it and the best so far.
@@ -83,7 +83,7 @@ def run_search(
         ConfigError: The default itself cannot be computed, the sampler cannot search this space,
             or the log belongs to another search.
     """
-    part = problem.subset_queries(keep)
+    part = objective.subset_queries(keep)
     if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     record = TrialLog(log, search_fingerprint(part, settings)) if log is not None else None
@@ -92,7 +92,7 @@ def run_search(
 
 
 def run_trials(
-    problem: TuningObjective,
+    objective: TuningObjective,
     settings: SearchSettings,
     evaluate: Evaluate,
     *,
@@ -102,17 +102,17 @@ def run_trials(
     """Go through a search, wherever its trials are evaluated.
 
     Args:
-        problem: Its space.
+        objective: Its space.
         settings: How.
         evaluate: Trials → (T, Q) values, of which the mean counts.
         log: Where finished trials are written and looked up.
         on_trial: Called after each trial with it and the best so far.
     """
-    run = _TrialRecorder(problem, evaluate, log, on_trial)
+    run = _TrialRecorder(objective, evaluate, log, on_trial)
     interrupted = False
     started = time.monotonic()
     try:
-        _ask_and_tell(run, problem, settings, started)
+        _ask_and_tell(run, objective, settings, started)
     except KeyboardInterrupt:
         if not run.trials:
             raise
@@ -120,19 +120,19 @@ def run_trials(
     return SearchResult(tuple(run.trials), interrupted, time.monotonic() - started)
 
 
-def search_fingerprint(problem: TuningObjective, settings: SearchSettings) -> str:
+def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> str:
     """What two searches have in common that go the same way: a SHA-256."""
-    runs = problem.runs
+    runs = objective.runs
     digest = hashlib.sha256()
     rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
     for text in (
-        problem.system.model_dump_json(),
-        problem.measure.name,
-        problem.parameters,
+        objective.system.model_dump_json(),
+        objective.measure.name,
+        objective.parameters,
         sorted(rules.items()),
         runs.queries,
         runs.ties,
-        sorted(problem.spaces.items()),
+        sorted(objective.spaces.items()),
     ):
         digest.update(repr(text).encode())
     for array in (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents):
@@ -141,13 +141,13 @@ def search_fingerprint(problem: TuningObjective, settings: SearchSettings) -> st
 
 
 def _ask_and_tell(
-    run: _TrialRecorder, problem: TuningObjective, settings: SearchSettings, started: float
+    run: _TrialRecorder, objective: TuningObjective, settings: SearchSettings, started: float
 ) -> None:
-    seeds = [params for params in problem.preset_params if params != problem.default_params]
-    run.evaluate_trials([problem.default_params], "default")
+    seeds = [params for params in objective.preset_params if params != objective.default_params]
+    run.evaluate_trials([objective.default_params], "default")
     run.evaluate_trials(seeds[: settings.trials - 1], "seed")
-    ask = make_proposer(problem.parameters, settings, problem.normalize_weights)
-    ask.add_trials([(t.params, t.value) for t in run.trials if problem.contains(t.params)])
+    ask = make_proposer(objective.parameters, settings, objective.normalize_weights)
+    ask.add_trials([(t.params, t.value) for t in run.trials if objective.contains(t.params)])
 
     def in_time() -> bool:
         return settings.timeout is None or time.monotonic() - started < settings.timeout
@@ -164,14 +164,14 @@ class _TrialRecorder:
 
     def __init__(
         self,
-        problem: TuningObjective,
+        objective: TuningObjective,
         evaluate: Evaluate,
         log: TrialLog | None,
         on_trial: TrialCallback | None,
     ) -> None:
         self.trials: list[Trial] = []
         self.evaluate = evaluate
-        self._problem = problem
+        self._objective = objective
         self._log = log
         self._on_trial = on_trial
         self._best: Trial | None = None
@@ -184,7 +184,7 @@ class _TrialRecorder:
         """
         batch = proposed
         if origin != "default":
-            batch = [self._problem.normalize_weights(params) for params in proposed]
+            batch = [self._objective.normalize_weights(params) for params in proposed]
         known = [None if self._log is None else self._log.find_value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
         found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())

@@ -16,10 +16,10 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
 
-__all__ = ["create_problem", "load_tuned_dataset"]
+__all__ = ["create_objective", "load_tuning_dataset"]
 
 
-def load_tuned_dataset(
+def load_tuning_dataset(
     experiment: Experiment, source: Source, tuning: TuneSettings, path: Path
 ) -> Dataset:
     """Check a dataset against what is tuned, and read only the lists that it needs.
@@ -57,7 +57,7 @@ def _chosen_rerankers(tuning: TuneSettings) -> list[tuple[str, tuple[str, ...]]]
     ]
 
 
-def create_problem(
+def create_objective(
     experiment: Experiment,
     source: Source,
     tuning: TuneSettings,

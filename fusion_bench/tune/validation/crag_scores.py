@@ -50,13 +50,13 @@ class _LabeledQueries:
 
 
 def best_scores(
-    system: System, problem: TuningObjective, top: int, grade: int = 1
+    system: System, objective: TuningObjective, top: int, grade: int = 1
 ) -> tuple[FloatArray, BoolArray]:
     """Best rerank score and whether anything is relevant, in the top of each query's list.
 
     Args:
         system: With a blend that reads a rerank list.
-        problem: What was tuned, on Q queries.
+        objective: What was tuned, on Q queries.
         top: How many documents count.
         grade: From which one is relevant.
 
@@ -67,16 +67,16 @@ def best_scores(
         ConfigError: No rerank list, or one whose scores mean something within a query only.
     """
     name = system.blend.reranker_name
-    space = problem.spaces.get(name or "")
+    space = objective.spaces.get(name or "")
     if name is None or space not in ABSOLUTE:
         raise ConfigError(
             f"crag: needs a system with a rerank list of score space {', '.join(ABSOLUTE)}, in "
             f"which a score means the same for every query; {system.name!r} has "
             f"{'no rerank list' if name is None else f'{name!r} of space {space!r}'}"
         )
-    queries = len(problem.runs.queries)
+    queries = len(objective.runs.queries)
     scores, relevant = np.full(queries, np.nan), np.zeros(queries, dtype=bool)
-    for index, ranking in rankings(system, problem.runs, problem.spaces):
+    for index, ranking in rankings(system, objective.runs, objective.spaces):
         view = ranking.runs
         inside = (ranking.positions >= 1) & (ranking.positions <= top)
         unit = on_unit_scale(view, view.rerankers.index(name), inside, space)
@@ -90,7 +90,7 @@ def best_scores(
 
 def evaluate_thresholds(
     system: System,
-    problem: TuningObjective,
+    objective: TuningObjective,
     split: QuerySplit,
     crag: CragSettings,
     *,
@@ -100,7 +100,7 @@ def evaluate_thresholds(
 
     Args:
         system: Whose lists.
-        problem: What was tuned.
+        objective: What was tuned.
         split: Which queries they are fitted on, and which decide.
         crag: As the experiment says.
         seed: Of the randomisation test.
@@ -108,7 +108,7 @@ def evaluate_thresholds(
     Raises:
         ConfigError: The system's rerank scores cannot be compared across queries.
     """
-    scores, relevant = best_scores(system, problem, crag.top, crag.grade)
+    scores, relevant = best_scores(system, objective, crag.top, crag.grade)
     tune, held = (
         _LabeledQueries(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out)
     )
@@ -118,7 +118,7 @@ def evaluate_thresholds(
     new, old = (
         threshold_utility(held.scores, held.relevant, one, crag.credit) for one in (tuned, default)
     )
-    groups = factorize(problem.runs.groups)[0][split.held_out]
+    groups = factorize(objective.runs.groups)[0][split.held_out]
     found = paired_gain(new, old, groups, seed=seed)
     return model.ThresholdReport(
         top=crag.top,

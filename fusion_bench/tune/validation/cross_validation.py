@@ -30,48 +30,48 @@ NOISE = 1e-9
 
 
 def choose_trial(
-    problem: TuningObjective, study: SearchResult, keep: BoolArray, rule: SelectionRule
+    objective: TuningObjective, result: SearchResult, keep: BoolArray, rule: SelectionRule
 ) -> Trial:
     """The trial to take.
 
     Args:
-        problem: What was tuned.
-        study: The search.
+        objective: What was tuned.
+        result: The search.
         keep: Shape (Q,): the queries that it looked at.
         rule: ``sceptical``, ``best`` or ``one_standard_error``.
     """
     if rule == "best":
-        return study.best_trial
-    part = problem.subset_queries(keep)
+        return result.best_trial
+    part = objective.subset_queries(keep)
     return (
-        _best_after_shrinkage(part, study)
+        _best_after_shrinkage(part, result)
         if rule == "sceptical"
-        else _nearest_to_default(part, study)
+        else _nearest_to_default(part, result)
     )
 
 
-def _best_after_shrinkage(part: TuningObjective, study: SearchResult) -> Trial:
+def _best_after_shrinkage(part: TuningObjective, result: SearchResult) -> Trial:
     """The trial that a sceptic gives most; the first of equals, so the default before all."""
-    default = part.evaluate_params([study.default_trial.params])[0]
+    default = part.evaluate_params([result.default_trial.params])[0]
     groups = factorize(part.runs.groups)[0]
     share = shrinkage_factor(len(np.unique(groups)))
     best = (0.0, 0)
     # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
-    better = [t for t in study.trials if t.value > study.default_trial.value]  # NaN is not
+    better = [t for t in result.trials if t.value > result.default_trial.value]  # NaN is not
     better.sort(key=lambda trial: -trial.value)
     for i in range(0, len(better), BATCH):
         some = better[i : i + BATCH]
-        if share * (some[0].value - study.default_trial.value) < best[0] - NOISE:
+        if share * (some[0].value - result.default_trial.value) < best[0] - NOISE:
             break
         gains = shrunken_gains(part.evaluate_params([t.params for t in some]), default, groups)
         found = [(gain, -t.number) for gain, t in zip(gains.tolist(), some, strict=True)]
         best = max(best, *found)
-    return study.trials[-best[1]]
+    return result.trials[-best[1]]
 
 
-def _nearest_to_default(part: TuningObjective, study: SearchResult) -> Trial:
+def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
     """The trial nearest to the default among those level with the best."""
-    done = [trial for trial in study.trials if not trial.is_failed]
+    done = [trial for trial in result.trials if not trial.is_failed]
     params = [trial.params for trial in done]
     index = one_standard_error(
         evaluate_in_batches(part, params),
@@ -84,7 +84,7 @@ def _nearest_to_default(part: TuningObjective, study: SearchResult) -> Trial:
 
 
 def cross_validate(
-    problem: TuningObjective,
+    objective: TuningObjective,
     split: QuerySplit,
     tuning: TuneSettings,
     search: Callable[[BoolArray], SearchResult],
@@ -92,7 +92,7 @@ def cross_validate(
     """Estimate what the whole procedure gains, on the tuning queries alone.
 
     Args:
-        problem: What is tuned.
+        objective: What is tuned.
         split: Which queries it is tuned on.
         tuning: Folds, salt and rule.
         search: A mask of shape (Q,) of the queries it may look at → what it finds.
@@ -103,20 +103,20 @@ def cross_validate(
     if not tuning.folds:
         return None
     return nested(
-        lambda keep: choose_trial(problem, search(keep), keep, tuning.choose),
-        lambda trial: problem.evaluate_params([trial.params])[0],
-        tuning_folds(problem, split, tuning),
+        lambda keep: choose_trial(objective, search(keep), keep, tuning.choose),
+        lambda trial: objective.evaluate_params([trial.params])[0],
+        tuning_folds(objective, split, tuning),
     )
 
 
-def tuning_folds(problem: TuningObjective, split: QuerySplit, tuning: TuneSettings) -> IntArray:
+def tuning_folds(objective: TuningObjective, split: QuerySplit, tuning: TuneSettings) -> IntArray:
     """(Q,): the fold of each tuning query; −1 = held out.
 
     Raises:
         ConfigError: Fewer groups than folds.
     """
     index = np.flatnonzero(split.tune).tolist()
-    runs = problem.runs
+    runs = objective.runs
     fold = np.full(len(runs.queries), -1)
     fold[index] = assign_folds(
         [runs.groups[q] for q in index],
@@ -127,7 +127,7 @@ def tuning_folds(problem: TuningObjective, split: QuerySplit, tuning: TuneSettin
     return fold
 
 
-def evaluate_in_batches(problem: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+def evaluate_in_batches(objective: TuningObjective, trials: Sequence[Params]) -> FloatArray:
     """(T, Q): some at a time."""
-    parts = [problem.evaluate_params(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
+    parts = [objective.evaluate_params(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
     return np.concatenate(parts)

@@ -50,17 +50,17 @@ SAMPLE = 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvaluation:
-    """What is needed to judge a search: the problem, its split, and the rules.
+    """What is needed to evaluate a search: the objective, its split, and the rules.
 
     Attributes:
-        problem: What was tuned, on all queries.
+        objective: What was tuned, on all queries.
         split: Which queries it was tuned on, and which decide.
         tuning: What the experiment's ``tune:`` says.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
     """
 
-    problem: TuningObjective
+    objective: TuningObjective
     split: QuerySplit
     tuning: TuneSettings
     alpha: float = 0.05
@@ -69,7 +69,7 @@ class HeldOutEvaluation:
     @property
     def group_codes(self) -> IntArray:
         """(Q,): codes of the groups."""
-        return factorize(self.problem.runs.groups)[0]
+        return factorize(self.objective.runs.groups)[0]
 
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
@@ -92,21 +92,21 @@ class HeldOutEvaluation:
                 scores that mean the same for every query.
         """
         if self.tuning.crag is not None:
-            best_scores(self.problem.system, self.problem, self.tuning.crag.top)
+            best_scores(self.objective.system, self.objective, self.tuning.crag.top)
         if self.tuning.folds:
-            tuning_folds(self.problem, self.split, self.tuning)
+            tuning_folds(self.objective, self.split, self.tuning)
 
     def decide_verdict(self, held_out: model.Gain) -> TuningVerdict:
         """What the held-out interval allows to be said."""
         return decide_verdict(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
 
-    def choose_trial(self, study: SearchResult) -> Trial:
+    def choose_trial(self, result: SearchResult) -> Trial:
         """The trial to take of the search on all tuning queries, by the experiment's rule."""
-        return choose_trial(self.problem, study, self.split.tune, self.tuning.choose)
+        return choose_trial(self.objective, result, self.split.tune, self.tuning.choose)
 
     def make_report(
         self,
-        study: SearchResult,
+        result: SearchResult,
         chosen: Trial,
         cross: NestedEstimate[Trial] | None,
         *,
@@ -119,7 +119,7 @@ class HeldOutEvaluation:
         """Everything that is known of a search, judged.
 
         Args:
-            study: The search on all tuning queries.
+            result: The search on all tuning queries.
             chosen: What :meth:`choose` takes of it.
             cross: What :func:`cross_validate` found; None = not asked for.
             name: Of the experiment.
@@ -128,8 +128,8 @@ class HeldOutEvaluation:
             typed: What ``typed.tune_by_type`` found; None = not asked for.
             front: What ``front.FrontFinder`` found; None = nothing.
         """
-        problem, split = self.problem, self.split
-        default, tuned = problem.evaluate_params([problem.default_params, chosen.params])
+        objective, split = self.objective, self.split
+        default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         held_out = self.measure_gain(tuned, default, split.held_out)
         estimate = None
         if cross is not None:
@@ -138,18 +138,18 @@ class HeldOutEvaluation:
             name=name,
             dataset=dataset.name,
             fingerprint=dataset.fingerprint,
-            system=problem.system.name,
-            measure=problem.measure.name,
+            system=objective.system.name,
+            measure=objective.measure.name,
             split=split.origin,
             salt=split.salt,
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
-            default=described(problem.system),
+            default=described(objective.system),
             choice=model.Choice(
                 rule=self.tuning.choose,
                 trial=chosen.number,
                 params=dict(chosen.params),
-                config=described(problem.build_system(chosen.params)),
+                config=described(objective.build_system(chosen.params)),
             ),
             tune=self.measure_gain(tuned, default, split.tune),
             nested=estimate,
@@ -159,34 +159,34 @@ class HeldOutEvaluation:
             judged_only=self._judged_only(chosen, dataset),
             folds=() if cross is None else self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
-            importances=self._importance_records(study),
+            importances=self._importance_records(result),
             by_type=self._gains_by_type(tuned, default),
             front=front,
             thresholds=self._threshold_report(chosen),
             typed=typed,
-            trials=tuple(trial_record(one) for one in study.trials),
+            trials=tuple(trial_record(one) for one in result.trials),
             held_out_queries=tuple(
-                problem.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
+                objective.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
             ),
             held_out_values=tuple(
                 zip(default[split.held_out].tolist(), tuned[split.held_out].tolist(), strict=True)
             ),
-            interrupted=study.interrupted,
+            interrupted=result.interrupted,
             provenance=provenance,
         )
 
     def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
         """The space, and what each number of the choice is worth on the tuning queries."""
-        free = self.problem.free_weights(chosen.params)
-        worth = reset_means(self.problem.subset_queries(self.split.tune), chosen.params)
+        free = self.objective.free_weights(chosen.params)
+        worth = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
         return tuple(
             parameter_record(
                 one,
-                self.problem.default_params,
+                self.objective.default_params,
                 ratio=one.path in free,
                 reset=worth.get(one.path, math.nan),
             )
-            for one in self.problem.parameters
+            for one in self.objective.parameters
         )
 
     def _settings_record(self) -> dict[str, object]:
@@ -202,11 +202,11 @@ class HeldOutEvaluation:
         for k, choice in enumerate(cross.choices):
             unseen = cross.fold == k
             seen = (cross.fold >= 0) & ~unseen
-            own = self.problem.evaluate_params([choice.params])[0]
+            own = self.objective.evaluate_params([choice.params])[0]
             found.append(
                 model.Fold(
                     # A fold that kept a default of 2 : 2 agrees with one that found 1 : 1.
-                    params=dict(self.problem.normalize_weights(choice.params)),
+                    params=dict(self.objective.normalize_weights(choice.params)),
                     difference=float((own - default)[seen].mean()),
                     unseen=float((cross.values - default)[unseen].mean()),
                     queries=int(unseen.sum()),
@@ -216,26 +216,26 @@ class HeldOutEvaluation:
 
     def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
         """Of settings that could be computed, how many are level with the chosen one."""
-        problem, keep = self.problem.subset_queries(self.split.tune), self.split.tune
-        sample = sample_uniformly(problem.parameters, SAMPLE, seed=self.tuning.seed)
-        found = evaluate_in_batches(problem, sample)
+        objective, keep = self.objective.subset_queries(self.split.tune), self.split.tune
+        sample = sample_uniformly(objective.parameters, SAMPLE, seed=self.tuning.seed)
+        found = evaluate_in_batches(objective, sample)
         found = found[np.isfinite(found).all(axis=1)]
         if not len(found):
             return None
         share = plateau_share(found, tuned[keep], self.group_codes[keep])
         return model.Plateau(share=share, sample=len(found))
 
-    def _importance_records(self, study: SearchResult) -> tuple[model.Importance, ...]:
+    def _importance_records(self, result: SearchResult) -> tuple[model.Importance, ...]:
         found = parameter_importances(
-            self.problem.parameters,
-            [trial.params for trial in study.trials],
-            [trial.value for trial in study.trials],
+            self.objective.parameters,
+            [trial.params for trial in result.trials],
+            [trial.value for trial in result.trials],
         )
         ordered = sorted(found.items(), key=lambda item: -item[1])
         return tuple(model.Importance(path=path, share=share) for path, share in ordered)
 
     def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
-        types = self.problem.runs.types
+        types = self.objective.runs.types
         found = sorted({types[q] for q in np.flatnonzero(self.split.held_out)}, key=_type_order)
         if len(found) < 2:
             return ()
@@ -251,25 +251,25 @@ class HeldOutEvaluation:
         crag = self.tuning.crag
         if crag is None:
             return None
-        system = self.problem.build_system(chosen.params)
+        system = self.objective.build_system(chosen.params)
         if system.blend.reranker_name is None:  # the search switched it off; the scores are there
-            system = system.model_copy(update={"blend": self.problem.system.blend})
-        return evaluate_thresholds(system, self.problem, self.split, crag, seed=self.tuning.seed)
+            system = system.model_copy(update={"blend": self.objective.system.blend})
+        return evaluate_thresholds(system, self.objective, self.split, crag, seed=self.tuning.seed)
 
     def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
         """The held-out difference over judged documents; None where all that is judged is good."""
-        held_out = self.problem.runs.subset(self.split.held_out)
+        held_out = self.objective.runs.subset(self.split.held_out)
         if not (held_out.judged & (held_out.grades <= 0)).any():
             return None
         values = [
             assess(
                 system,
                 held_out,
-                [self.problem.measure],
-                spaces=self.problem.spaces,
+                [self.objective.measure],
+                spaces=self.objective.spaces,
                 qrels=dataset.qrels,
             ).judged_only
-            for system in (self.problem.build_system(chosen.params), self.problem.system)
+            for system in (self.objective.build_system(chosen.params), self.objective.system)
         ]
         return float((values[0] - values[1]).mean())
 

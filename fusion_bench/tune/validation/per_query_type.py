@@ -31,37 +31,39 @@ LEAST_GROUPS = 5
 #: Only what stands here can differ by type.
 PARTS = ("fusion", "blend")
 
-#: A type, its problem and a mask of the queries that may be looked at → what a search finds.
+#: A type, its objective and a mask of the queries that may be looked at → what a search finds.
 TypeSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
 
 
-def tune_by_type(judge: HeldOutEvaluation, chosen: Trial, search: TypeSearch) -> model.Typed | None:
-    """Search each query type by itself, and judge all of them together.
+def tune_by_type(
+    evaluation: HeldOutEvaluation, chosen: Trial, search: TypeSearch
+) -> model.Typed | None:
+    """Search each query type by itself, and evaluate all of them together.
 
     Args:
-        judge: The problem, its split and the rules.
+        evaluation: The objective, its split and the rules.
         chosen: The numbers for all queries.
         search: Runs one search.
 
     Returns:
         None where no type has queries enough, or nothing that is tuned can differ by type.
     """
-    base = _objective_by_type(judge.problem, chosen.params)
+    base = _objective_by_type(evaluation.objective, chosen.params)
     masks = _type_masks(base)
-    enough = {name: mask for name, mask in masks.items() if _has_enough_groups(judge, mask)}
+    enough = {name: mask for name, mask in masks.items() if _has_enough_groups(evaluation, mask)}
     if not enough or not base.parameters or len(masks) < 2:
         return None
     found: dict[str, Params] = {}
     for name, mask in enough.items():
-        keep = judge.split.tune & mask
-        study = search(name, base, keep)
-        found[name] = choose_trial(base, study, keep, judge.tuning.choose).params
-    return _evaluate_held_out(judge, base, masks, found)
+        keep = evaluation.split.tune & mask
+        result = search(name, base, keep)
+        found[name] = choose_trial(base, result, keep, evaluation.tuning.choose).params
+    return _evaluate_held_out(evaluation, base, masks, found)
 
 
-def _objective_by_type(problem: TuningObjective, params: Params) -> TuningObjective:
-    """The problem whose default is the numbers for all, over what can differ by type."""
-    space = tuple(one for one in problem.parameters if one.path.split(".")[0] in PARTS)
+def _objective_by_type(objective: TuningObjective, params: Params) -> TuningObjective:
+    """The objective whose default is the numbers for all, over what can differ by type."""
+    space = tuple(one for one in objective.parameters if one.path.split(".")[0] in PARTS)
     known = {one.path for one in space}
     # A condition on what is fixed now: the parameter takes part, or it does not.
     kept = tuple(
@@ -73,12 +75,12 @@ def _objective_by_type(problem: TuningObjective, params: Params) -> TuningObject
         replace(one, when=tuple((path, allowed) for path, allowed in one.when if path in known))
         for one in kept
     )
-    return replace(problem, system=problem.build_system(params), parameters=kept)
+    return replace(objective, system=objective.build_system(params), parameters=kept)
 
 
-def _type_masks(problem: TuningObjective) -> Mapping[str, BoolArray]:
+def _type_masks(objective: TuningObjective) -> Mapping[str, BoolArray]:
     """(Q,) by type: the queries that a system by type would answer with that type's numbers."""
-    runs = problem.runs
+    runs = objective.runs
     known = {name for name in runs.types if name is not None} | {UNSURE}
     own = [
         type_of(query_type, confidence, known)
@@ -87,30 +89,30 @@ def _type_masks(problem: TuningObjective) -> Mapping[str, BoolArray]:
     return {name: np.array([one == name for one in own]) for name in sorted(set(own))}
 
 
-def _has_enough_groups(judge: HeldOutEvaluation, mask: BoolArray) -> bool:
-    groups = judge.group_codes[mask & judge.split.tune]
-    return len(np.unique(groups)) >= LEAST_GROUPS and bool((mask & judge.split.held_out).any())
+def _has_enough_groups(evaluation: HeldOutEvaluation, mask: BoolArray) -> bool:
+    groups = evaluation.group_codes[mask & evaluation.split.tune]
+    return len(np.unique(groups)) >= LEAST_GROUPS and bool((mask & evaluation.split.held_out).any())
 
 
 def _evaluate_held_out(
-    judge: HeldOutEvaluation,
+    evaluation: HeldOutEvaluation,
     base: TuningObjective,
     masks: Mapping[str, BoolArray],
     found: Mapping[str, Params],
 ) -> model.Typed:
     """All types together on the held-out queries, against the default and the numbers for all."""
-    default = judge.problem.evaluate_params([judge.problem.default_params])[0]
+    default = evaluation.objective.evaluate_params([evaluation.objective.default_params])[0]
     overall = base.evaluate_params([base.default_params])[0]
     typed: FloatArray = overall.copy()
     for name, params in found.items():
         typed[masks[name]] = base.evaluate_params([params])[0][masks[name]]
-    over = judge.measure_gain(typed, overall, judge.split.held_out)
+    over = evaluation.measure_gain(typed, overall, evaluation.split.held_out)
     return model.Typed(
         params={name: dict(params) for name, params in found.items()},
         config=described(combine_types(base, found)),
-        gain=judge.measure_gain(typed, default, judge.split.held_out),
+        gain=evaluation.measure_gain(typed, default, evaluation.split.held_out),
         over_global=over,
-        verdict=judge.decide_verdict(over),
+        verdict=evaluation.decide_verdict(over),
     )
 
 

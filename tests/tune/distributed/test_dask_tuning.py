@@ -24,7 +24,7 @@ from fusion_bench.tune.distributed.cluster import Shards
 from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
 from fusion_bench.tune.run import Progress, TuningRun
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import create_problem, load_tuned_dataset
+from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from tests.tune import made
 
 
@@ -66,9 +66,9 @@ def parts_of(root: Path) -> tuple[TuningObjective, Part, Any]:
     tuning = experiment.tune
     assert tuning is not None
     path = root / "datasets" / "made" / "dataset.yaml"
-    dataset = load_tuned_dataset(experiment, source, tuning, path)
+    dataset = load_tuning_dataset(experiment, source, tuning, path)
     part = Part(source.path.resolve(), path.resolve(), tuning, True, 0, 1)
-    return create_problem(experiment, source, tuning, dataset), part, dataset
+    return create_objective(experiment, source, tuning, dataset), part, dataset
 
 
 def test_folds_types_and_held_out_queries_come_out_as_from_one_process(

@@ -64,14 +64,14 @@ def test_types_that_differ_are_worth_their_own_numbers() -> None:
     assert float(good["a"] or 0) > float(bad["a"] or 0)
     assert float(good["b"] or 0) < float(bad["b"] or 0)
     for name, keep in asked:
-        assert {judge.problem.runs.types[q] for q in np.flatnonzero(keep)} == {name}
+        assert {judge.objective.runs.types[q] for q in np.flatnonzero(keep)} == {name}
         assert not (keep & judge.split.held_out).any()
 
 
 def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     judge, chosen, found, _ = run(opposed())
     assert found is not None
-    base = judge.problem
+    base = judge.objective
     system = System.model_validate({"name": "typed", **found.config})
     assert system.types == ("a", "b", "hybrid")
     values = evaluate([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
@@ -95,7 +95,7 @@ def test_a_type_with_too_few_queries_keeps_the_numbers_for_all() -> None:
     assert found is not None
     assert [name for name, _ in asked] == ["a"]
     system = System.model_validate({"name": "typed", **found.config})
-    assert system.of_type("hybrid").fusion == judge.problem.build_system(chosen.params).fusion
+    assert system.of_type("hybrid").fusion == judge.objective.build_system(chosen.params).fusion
 
 
 @pytest.mark.parametrize("types", [None, ["a"] * QUERIES])
