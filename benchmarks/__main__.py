@@ -1,7 +1,7 @@
 """Everything side by side: ``python -m benchmarks [NAME …]``.
 
-Every module of this folder that has a function ``rows(rounds)`` takes part, under its ``TITLE``: to
-add a benchmark, write one.
+A benchmark is a module of this folder with a ``TITLE`` and a function ``rows(rounds, *, toy=False)``.
+``toy`` asks for the smallest size at which every line still runs; tests use it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ ROOT = HERE.parent
 RESULTS = HERE / "results.json"
 
 
-def parts() -> dict[str, ModuleType]:
-    """The modules that measure something, by name."""
-    names = [found.name for found in pkgutil.iter_modules(benchmarks.__path__)]
+def find_benchmarks() -> dict[str, ModuleType]:
+    """The modules that measure speed, by name."""
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
     modules = {
         name: importlib.import_module(f"benchmarks.{name}") for name in names if name != "__main__"
     }
-    return {name: module for name, module in modules.items() if hasattr(module, "rows")}
+    return {name: module for name, module in modules.items() if hasattr(module, "TITLE")}
 
 
 def main() -> None:
     """Measure, print the tables and keep them."""
-    known = parts()
+    known = find_benchmarks()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="Default: all.")
     parser.add_argument("--rounds", type=int, default=5)
@@ -47,7 +47,7 @@ def main() -> None:
     groups: dict[str, list[Row]] = kept.get("groups", {})
     for name in options.names or known:
         started = time.perf_counter()
-        title = getattr(known[name], "TITLE", name)
+        title = known[name].TITLE
         groups[title] = list(known[name].rows(options.rounds))
         print(f"\n{markdown(title, groups[title])}")
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)

@@ -77,9 +77,9 @@ def ours(case: Case, name: str, count: int) -> Go:
     return go
 
 
-def rows(rounds: int) -> list[Row]:
+def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line a configuration, each beside ranx on the same lists."""
-    case = reranked(make(SIZES["many"]))
+    case = reranked(make(SIZES["toy" if toy else "many"]))
     contestants = {"ranx": theirs(case, list(MEASURES.values()))}
     for name in CONFIGURATIONS:
         contestants |= {f"{name} {n}": ours(case, name, n) for n in (1, BATCH)}

@@ -72,10 +72,10 @@ def theirs(case: Case, measures: Sequence[str]) -> Go:
     return go
 
 
-def rows(rounds: int) -> list[Row]:
+def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line for each size, choice of measures and of weights."""
     found = []
-    for size, choices in ASKED.items():
+    for size, choices in ({"toy": [WITH_AP]} if toy else ASKED).items():
         case = make(SIZES[size])
         for asked in choices:
             found += _lines(case, asked, rounds)

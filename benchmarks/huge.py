@@ -27,9 +27,9 @@ THEIRS = 12_000
 BATCH = 8
 
 
-def rows(rounds: int) -> list[Row]:
+def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line for each number of configurations."""
-    size = SIZES["huge"]
+    size, fewer = (SIZES["toy"], 10) if toy else (SIZES["huge"], THEIRS)
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as folder:
         storage.save(aligned(size), Path(folder) / "huge")
         memory = _in_a_process_of_its_own(Path(folder) / "huge")
@@ -40,10 +40,10 @@ def rows(rounds: int) -> list[Row]:
             for count in (1, BATCH)
             for threads in (1, 2)
         }
-        smaller = make(replace(size, queries=THEIRS))
+        smaller = make(replace(size, queries=fewer))
         ranx = theirs(smaller, list(MEASURES.values()))
         taken = seconds(contestants | {"ranx": ranx}, min(rounds, 3))
-    scaled = taken["ranx"] * size.queries / THEIRS
+    scaled = taken["ranx"] * size.queries / fewer
     return [
         {
             "queries × runs × documents": size.name,

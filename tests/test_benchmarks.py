@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from benchmarks.__main__ import parts
+from benchmarks.__main__ import find_benchmarks
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, ours
 from benchmarks.front import areas
@@ -132,13 +132,21 @@ def test_a_slope_of_two_is_found() -> None:
 
 
 def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None:
-    found = parts()
-    assert {"engine", "huge"} <= set(found)
-    titles = {getattr(module, "TITLE", name) for name, module in found.items()}
-    assert len(titles) == len(found)
+    modules = find_benchmarks()
+    assert {"engine", "huge"} <= set(modules)
+    assert len({module.TITLE for module in modules.values()}) == len(modules)
     for page in ("README.md", "docs/performance.md"):
         text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
+
+
+@pytest.mark.filterwarnings("ignore")  # numba's, about features that ranx uses
+@pytest.mark.parametrize("name", sorted(find_benchmarks().keys() - {"loading"}))
+def test_every_benchmark_runs_at_toy_size(name: str) -> None:
+    module = find_benchmarks()[name]
+    rows = list(module.rows(1, toy=True))
+    assert markdown(module.TITLE, rows).count("\n") == len(rows) + 4
+    assert all(value > 0 for row in rows for value in row.values() if isinstance(value, float))
 
 
 def test_the_area_of_a_front_is_its_hypervolume_and_what_every_budget_gains() -> None:
