@@ -1,6 +1,7 @@
 """Everything side by side: ``python -m benchmarks [NAME …]``.
 
-A benchmark is a module of this folder with a ``TITLE`` and a function ``rows(rounds, *, toy=False)``.
+A benchmark is a module of this folder with a ``TITLE`` and a function
+``rows(rounds, *, toy=False)``.
 ``toy`` asks for the smallest size at which every line still runs; tests use it.
 """
 
