@@ -12,9 +12,8 @@ from pydantic import Field
 
 from fusion_bench.blend._engine_form import Mixture
 from fusion_bench.blend._score_spaces import on_unit_scale
-from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Params
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
@@ -67,7 +66,7 @@ class Mix(NamedTuple):
     rerank_weight: FloatArray
 
 
-class Blend(StrictModel):
+class Blend(Method):
     """Turns the fused list and cached rerank scores into the final list.
 
     Attributes:
@@ -243,4 +242,6 @@ class RerankBlend(Blend):
         )
 
 
-blends: Registry[Blend] = Registry("blend", "fusion_bench.blend")
+blends: MethodRegistry[Blend] = MethodRegistry(
+    "blend", "fusion_bench.blend", "fusion_bench.blends", Blend
+)

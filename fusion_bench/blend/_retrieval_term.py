@@ -66,10 +66,11 @@ class RetrievalBlend(RerankBlend):
             return min_max_within(runs, np.where(candidates, fused.scores, np.nan))
         if self.retrieval == "fused_max_possible":
             top = fused.max_possible[runs.query_index]
-            if (top[candidates] <= 0).any():
+            unusable = top[candidates][~((top[candidates] > 0) & (top[candidates] < np.inf))]
+            if len(unusable):
                 raise AlignmentError(
                     "retrieval: fused_max_possible divides by the greatest possible fused score, "
-                    f"which is {np.min(top[candidates]):g} for a query: say fused_min_max"
+                    f"which is {unusable[0]:g} for a query: use fused_min_max"
                 )
             return fused.scores / np.where(candidates, top, 1.0)
         return fused.scores

@@ -1,82 +1,189 @@
-"""Finds every method in its folder: a new method is one file, and no list names it."""
+"""One registry a kind of plugin: whatever stands in a folder, and what other packages add.
+
+A new plugin is one file in the folder, found by its name; no list has to be edited. Another
+installed distribution adds one by an entry point of the registry's group. Configuration may also
+name a class of an installed distribution: ``method: "package.module:Class"``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
+
 from fusion_bench.config.models import StrictModel, validated
+from fusion_bench.config.plugins import (
+    distribution_of,
+    is_reference,
+    load_reference,
+    read_entry_points,
+)
 from fusion_bench.errors import ConfigError, UnknownNameError
 
-__all__ = ["Registry"]
+__all__ = ["Method", "MethodRegistry", "Registry"]
 
-M = TypeVar("M", bound=StrictModel)
-C = TypeVar("C", bound=StrictModel)
+P = TypeVar("P")
+M = TypeVar("M", bound="Method")
+C = TypeVar("C", bound="Method")
 
 
-class Registry(Generic[M]):
-    """Models by the name that their ``method`` field defaults to.
+class Registry(Generic[P]):
+    """Plugins by name.
 
     Args:
-        kind: What they are, for messages: ``"fusion method"``.
+        kind: What they are, for messages: ``"file format"``.
         package: Dotted name of the package whose modules register them; a module whose name
-            starts with an underscore holds no method.
+            starts with an underscore registers none.
+        group: Entry-point group for plugins of other distributions: ``"fusion_bench.formats"``.
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, package: str, group: str) -> None:
         self.kind = kind
         self.package = package
-        self._found: dict[str, type[M]] = {}
-        self._complete = False
+        self.group = group
+        self._plugins: dict[str, P] = {}
+        self._is_complete = False
 
-    def register(self, model: type[C]) -> type[C]:
-        """Class decorator: make ``model`` known by its default ``method``."""
-        self._found[model.model_fields["method"].default] = model  # type: ignore[assignment]
-        return model
+    def add_plugin(self, name: str, plugin: P) -> P:
+        """Make a plugin known by a name; returns the plugin."""
+        self._plugins[name] = plugin
+        return plugin
 
-    def all(self) -> Mapping[str, type[M]]:
-        """Every model, by name, in order of name."""
-        if not self._complete:
+    def load_built_in(self) -> Mapping[str, P]:
+        """The plugins of the folder, in order of name; imports all its modules."""
+        if not self._is_complete:
             package = importlib.import_module(self.package)
             for module in pkgutil.iter_modules(package.__path__):
                 if not module.name.startswith("_"):
                     importlib.import_module(f"{self.package}.{module.name}")
-            self._complete = True
-        return dict(sorted(self._found.items()))
+            self._is_complete = True
+        return dict(sorted(self._plugins.items()))
+
+    def load_all(self) -> Mapping[str, P]:
+        """Every plugin, in order of name; the folder's wins over an entry point of its name."""
+        references = read_entry_points(self.group)
+        external = {name: self._load_external(references[name], name) for name in references}
+        return dict(sorted({**external, **self.load_built_in()}.items()))
+
+    def find_plugin(self, name: str) -> P:
+        """The plugin of a name, of an entry point's name, or of ``package.module:Name``.
+
+        Raises:
+            UnknownNameError: There is none.
+            ConfigError: The module belongs to no installed distribution, or holds no such plugin.
+        """
+        if is_reference(name):
+            return self._load_external(name, name)
+        built_in = self.load_built_in()
+        if name in built_in:
+            return built_in[name]
+        references = read_entry_points(self.group)
+        if name not in references:
+            raise UnknownNameError(self.kind, name, {*built_in, *references})
+        return self._load_external(references[name], name)
+
+    def _load_external(self, reference: str, name: str) -> P:
+        plugin: P = load_reference(reference)
+        self._check_plugin(plugin, name)
+        return plugin
+
+    def _check_plugin(self, plugin: P, name: str) -> None:
+        """Refuse an external plugin that is not of this kind; any object will do here."""
+
+
+class Method(StrictModel):
+    """A class that configuration chooses by its ``method`` key.
+
+    Written to a report or a fingerprint, a method of another distribution also states
+    ``distribution: name==version``.
+
+    Attributes:
+        method: Its name, or ``package.module:Class``.
+    """
+
+    method: str
+
+    @field_validator("method")
+    @classmethod
+    def _check_name(cls, value: str) -> str:
+        default = cls.model_fields["method"].default
+        if isinstance(default, str) and value != default and not is_reference(value):
+            raise ValueError(f"the name of {cls.__name__} is {default!r}")
+        return value
+
+    @model_serializer(mode="wrap")
+    def _add_distribution(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = serialize(self)
+        distribution = distribution_of(type(self))
+        return data if distribution is None else {**data, "distribution": distribution}
+
+
+class MethodRegistry(Registry[type[M]]):
+    """Classes of methods, by the name that their ``method`` field defaults to.
+
+    Args:
+        kind: As for :class:`Registry`.
+        package: As for :class:`Registry`.
+        group: As for :class:`Registry`.
+        base: What every method derives from.
+    """
+
+    def __init__(self, kind: str, package: str, group: str, base: type) -> None:
+        super().__init__(kind, package, group)
+        self.base = base
+
+    def register(self, model: type[C]) -> type[C]:
+        """Class decorator: make ``model`` known by its default ``method``."""
+        self.add_plugin(model.model_fields["method"].default, model)  # type: ignore[arg-type]
+        return model
 
     def build(self, data: object) -> M:
-        """The model that ``data`` describes: a name, or a mapping with ``method``.
+        """The method that ``data`` describes: a name, or a mapping with ``method``.
 
         Raises:
             ConfigError: An unknown method, or a value that breaks a rule of the method.
         """
-        return validated(*self._chosen(data))
+        return validated(*self._choose(data))
 
-    def _chosen(self, data: object) -> tuple[type[M], Mapping[Any, Any]]:
-        """The model that is meant, and what it is built from."""
+    def validate_field(self, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        """For a pydantic field: leaves a built method alone, builds one from anything else."""
+        if isinstance(data, StrictModel):
+            return data
+        try:
+            model, options = self._choose(data)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return model.model_validate(options)  # pydantic puts its errors inside the field's
+
+    def _choose(self, data: object) -> tuple[type[M], Mapping[Any, Any]]:
+        """The class that is meant, and what it is built from."""
         if isinstance(data, str):
             data = {"method": data}
         if not isinstance(data, Mapping):
             raise ConfigError(f"a {self.kind} is a name or a mapping with 'method', given {data!r}")
         method = data.get("method")
         if method is None:
-            raise ConfigError(f"'method' is required (known: {', '.join(self.all())})")
-        if not isinstance(method, str) or method not in self.all():
-            raise UnknownNameError(self.kind, str(method), self.all())
-        return self.all()[method], data
+            raise ConfigError(f"'method' is required (known: {', '.join(self.load_all())})")
+        model = self.find_plugin(method if isinstance(method, str) else str(method))
+        given = data.get("distribution")
+        if given is None or "distribution" in model.model_fields:
+            return model, data
+        if given != distribution_of(model):
+            raise ConfigError(
+                f"{method}: made with {given}, and {distribution_of(model)} is installed: install "
+                "that version, or remove 'distribution'"
+            )
+        return model, {key: value for key, value in data.items() if key != "distribution"}
 
-    def validator(self) -> Callable[[Any], Any]:
-        """For a pydantic field: leaves a built model alone, builds one from anything else."""
-
-        def check(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-            if isinstance(data, StrictModel):
-                return data
-            try:
-                model, options = self._chosen(data)
-            except ConfigError as error:
-                raise ValueError(str(error)) from None
-            return model.model_validate(options)  # pydantic puts its errors inside the field's
-
-        return check
+    def _check_plugin(self, plugin: type[M], name: str) -> None:
+        if not (isinstance(plugin, type) and issubclass(plugin, self.base)):
+            raise ConfigError(f"{name!r} is no {self.kind}: derive it from {self.base.__name__}")
+        default = plugin.model_fields["method"].default
+        if not is_reference(name) and isinstance(default, str) and default != name:
+            raise ConfigError(
+                f"entry point {name!r} of {self.group} names a class whose method is {default!r}: "
+                "use one name"
+            )

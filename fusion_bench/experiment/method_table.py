@@ -9,7 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 
@@ -41,7 +41,7 @@ def catalogue() -> dict[str, list[Entry]]:
     }
 
 
-def _entries(registry: Registry[Any]) -> list[Entry]:
+def _entries(registry: MethodRegistry[Any]) -> list[Entry]:
     return [
         Entry(
             method=name,
@@ -49,7 +49,7 @@ def _entries(registry: Registry[Any]) -> list[Entry]:
             source=str(getattr(model, "source", "")),
             parameters={key: _default(model, key) for key in model.model_fields if key != "method"},
         )
-        for name, model in registry.all().items()
+        for name, model in registry.load_all().items()
     ]
 
 

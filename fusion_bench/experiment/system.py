@@ -24,10 +24,10 @@ Depth = Annotated[int, Field(ge=1)]
 Location = tuple[str | int, ...]
 
 
-AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validator())]
+AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validate_field)]
 
 
-AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validator())]
+AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
 
 
 class Variant(StrictModel):

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.models import StrictModel, Weight
+from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, Params, real
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
@@ -27,7 +27,7 @@ Scales: TypeAlias = Literal["not", "alike", "otherwise"]
 GREATEST_WEIGHT = 2.0
 
 
-class Fusion(StrictModel):
+class Fusion(Method):
     """Gives every candidate of every query one score; higher is better.
 
     Attributes:
@@ -50,9 +50,9 @@ class Fusion(StrictModel):
                 candidate was returned by at least one of them.
         """
 
-    @abstractmethod
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): no document can score higher, whatever place the lists give it."""
+        """(Q,): no document can score higher, whatever place the lists give it; inf = not known."""
+        return np.full(len(runs.queries), np.inf)
 
     def source_weights(
         self,
@@ -164,4 +164,6 @@ class WeightedFusion(Fusion):
         return weights
 
 
-fusions: Registry[Fusion] = Registry("fusion method", "fusion_bench.fuse")
+fusions: MethodRegistry[Fusion] = MethodRegistry(
+    "fusion method", "fusion_bench.fuse", "fusion_bench.fusions", Fusion
+)

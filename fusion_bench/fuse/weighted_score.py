@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, SerializeAsAny
 
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -15,7 +14,7 @@ from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
 from fusion_bench.fuse._score_terms import Parts
-from fusion_bench.normalize import Normalizer, normalizers
+from fusion_bench.normalize import AnyNormalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 
 __all__ = ["WeightedScore"]
@@ -42,9 +41,7 @@ class WeightedScore(WeightedFusion):
     source: ClassVar[str] = "CONV-07-05"
 
     method: Literal["weighted_score"] = "weighted_score"
-    normalize: Annotated[SerializeAsAny[Normalizer], BeforeValidator(normalizers.validator())] = (
-        Raw()
-    )
+    normalize: AnyNormalizer = Raw()
     missing: Literal["skip", "zero", "min"] = "skip"
 
     @property
@@ -59,7 +56,8 @@ class WeightedScore(WeightedFusion):
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The weights, the normaliser with its own space, and what absence means."""
-        models = {name: model for name, model in normalizers.all().items() if model.searched}
+        built_in = normalizers.load_built_in()
+        models = {name: model for name, model in built_in.items() if model.searched}
         scales = [
             one.add_prefix("normalize").add_condition("normalize.method", name)
             for name, model in models.items()

@@ -1,5 +1,5 @@
 """Per-query score scaling: every normaliser of the folder, by name."""
 
-from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.normalize._base import AnyNormalizer, Lists, Normalizer, normalizers
 
-__all__ = ["Lists", "Normalizer", "normalizers"]
+__all__ = ["AnyNormalizer", "Lists", "Normalizer", "normalizers"]

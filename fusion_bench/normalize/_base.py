@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import field_validator
+from pydantic import BeforeValidator, SerializeAsAny, field_validator
 
-from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import AlignmentError
 
-__all__ = ["Lists", "Normalizer", "normalizers"]
+__all__ = ["AnyNormalizer", "Lists", "Normalizer", "normalizers"]
 
 #: Greater scores cannot be weighed and added without an overflow.
 HUGE = 1e300
@@ -64,7 +63,7 @@ class Lists:
         return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
 
 
-class Normalizer(StrictModel):
+class Normalizer(Method):
     """Puts the scores of one list of one query on a common scale.
 
     Attributes:
@@ -150,4 +149,10 @@ class Normalizer(StrictModel):
         return out
 
 
-normalizers: Registry[Normalizer] = Registry("normaliser", "fusion_bench.normalize")
+normalizers: MethodRegistry[Normalizer] = MethodRegistry(
+    "normalizer", "fusion_bench.normalize", "fusion_bench.normalizers", Normalizer
+)
+#: A field of another model that holds a normalizer.
+AnyNormalizer: TypeAlias = Annotated[
+    SerializeAsAny[Normalizer], BeforeValidator(normalizers.validate_field)
+]

@@ -83,10 +83,10 @@ def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System
         return systems[name]
     if name in spec.runs:
         return System(name=name, runs=(name,))
-    if name in fusions.all():
+    if name in fusions.load_all():
         return System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name))
     remedy = "" if experiment else "an experiment's systems need --experiment FILE"
-    known = {*systems, *spec.runs, *fusions.all()}
+    known = {*systems, *spec.runs, *fusions.load_all()}
     raise UnknownNameError("system", name, known, remedy=remedy)
 
 

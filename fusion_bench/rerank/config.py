@@ -18,7 +18,9 @@ from fusion_bench.rerank.simulation.fault_model import Simulation
 __all__ = ["RerankConfig", "chosen", "overridden", "read_config"]
 
 #: A provider by its method's name, or as a mapping with ``method``.
-OneProvider: TypeAlias = Annotated[SerializeAsAny[Provider], BeforeValidator(providers.validator())]
+OneProvider: TypeAlias = Annotated[
+    SerializeAsAny[Provider], BeforeValidator(providers.validate_field)
+]
 
 
 class RerankConfig(StrictModel):
@@ -101,14 +103,14 @@ def chosen(
 
 
 def _known(config: RerankConfig) -> list[str]:
-    return sorted({*config.providers, *providers.all()})
+    return sorted({*config.providers, *providers.load_all()})
 
 
 def _provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
     if name in config.providers:
         given = config.providers[name].model_dump(exclude_unset=True)
         given["method"] = config.providers[name].method
-    elif name in providers.all():
+    elif name in providers.load_all():
         given = {"method": name}
     else:
         raise UnknownNameError("provider", name, _known(config))

@@ -122,7 +122,7 @@ def test_a_greatest_score_that_cannot_divide() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
     )
-    with pytest.raises(AlignmentError, match="which is -1 for a query: say fused_min_max"):
+    with pytest.raises(AlignmentError, match="which is -1 for a query: use fused_min_max"):
         rank(system, runs, {"r": "unit"})
 
 

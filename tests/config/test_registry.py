@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import pytest
 
-from fusion_bench.config.models import StrictModel
-from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import fusions
 from fusion_bench.fuse.rrf import RRF
@@ -38,21 +34,4 @@ def test_what_nothing_can_be_built_from(data: object, error: type[Exception], me
 
 def test_a_field_takes_a_built_model_as_it_is() -> None:
     model = RRF(k=3)
-    assert fusions.validator()(model) is model
-
-
-def test_methods_are_known_by_what_their_method_defaults_to() -> None:
-    registry: Registry[StrictModel] = Registry("thing", "tests.io")
-
-    @registry.register
-    class Thing(StrictModel):
-        method: Literal["b-thing"] = "b-thing"
-
-    @registry.register
-    class Other(StrictModel):
-        method: Literal["a-thing"] = "a-thing"
-
-    registry._complete = True  # there is no folder to look through
-    assert list(registry.all()) == ["a-thing", "b-thing"]
-    assert registry.build("b-thing") == Thing()
-    assert isinstance(registry.build("a-thing"), Other)
+    assert fusions.validate_field(model) is model

@@ -53,7 +53,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "weighted_score": [
         *[
             {"normalize": {"method": name} | REQUIRED.get(name, {})}
-            for name in sorted(normalizers.all())
+            for name in sorted(normalizers.load_all())
         ],
         {"normalize": "min_max", "missing": "zero", "weights": {"keyword": 0.4}},
         {"normalize": "z_score", "missing": "min"},
@@ -84,15 +84,15 @@ def examples(registry: Mapping[str, type[StrictModel]]) -> Iterator[dict[str, An
 
 
 def normalizer_examples() -> list[dict[str, Any]]:
-    return list(examples(normalizers.all()))
+    return list(examples(normalizers.load_all()))
 
 
 def fusion_examples() -> list[dict[str, Any]]:
-    return list(examples(fusions.all()))
+    return list(examples(fusions.load_all()))
 
 
 def blend_examples() -> list[dict[str, Any]]:
-    return list(examples(blends.all()))
+    return list(examples(blends.load_all()))
 
 
 def random_dataset(seed: int, *, sources: int = 3) -> Dataset:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fusion_bench.blend import blends
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.experiment.method_table import catalogue
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
@@ -14,14 +14,14 @@ from fusion_bench.normalize import normalizers
 
 def test_every_method_is_listed_with_its_formula() -> None:
     found = catalogue()
-    registries: dict[str, Registry[Any]] = {
+    registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
         "normalize": normalizers,
     }
     assert set(found) == set(registries)
     for kind, registry in registries.items():
-        assert [entry["method"] for entry in found[kind]] == sorted(registry.all())
+        assert [entry["method"] for entry in found[kind]] == sorted(registry.load_all())
         for entry in found[kind]:
             assert entry["formula"], entry
             assert "\n" not in entry["formula"]

@@ -84,7 +84,7 @@ SCALES = st.one_of(
         st.fixed_dictionaries(
             {"method": st.just(name)}, optional={"constant": st.sampled_from([0, 0.5, 1])}
         )
-        for name in sorted(normalizers.all())
+        for name in sorted(normalizers.load_all())
         if name != "theoretical_min_max"
     ],
     st.fixed_dictionaries(
@@ -276,9 +276,9 @@ def assert_same(case: Case) -> None:
 
 
 def test_the_strategies_know_every_method() -> None:
-    assert set(FUSIONS) == set(fusions.all())
-    assert set(BLENDS) == set(blends.all())
-    assert {*oracle.SCALES, "rank", "borda", "theoretical_min_max"} == set(normalizers.all())
+    assert set(FUSIONS) == set(fusions.load_all())
+    assert set(BLENDS) == set(blends.load_all())
+    assert {*oracle.SCALES, "rank", "borda", "theoretical_min_max"} == set(normalizers.load_all())
 
 
 @EXAMPLES

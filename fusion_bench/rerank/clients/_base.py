@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
@@ -46,7 +46,7 @@ class Price(StrictModel):
         )
 
 
-class Provider(StrictModel):
+class Provider(Method):
     """One reranker, as a configuration.
 
     Attributes:
@@ -219,4 +219,6 @@ def text(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
     return value if isinstance(value, str) and value else None
 
 
-providers: Registry[Provider] = Registry("rerank provider", "fusion_bench.rerank.clients")
+providers: MethodRegistry[Provider] = MethodRegistry(
+    "rerank provider", "fusion_bench.rerank.clients", "fusion_bench.rerankers", Provider
+)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fusion_bench.blend import Blend, blends
 from fusion_bench.config.models import validated
 from fusion_bench.config.parameters import Params, Value
-from fusion_bench.config.registry import Registry
+from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
@@ -160,9 +160,10 @@ def _set_method(data: dict[str, Any], system: System, path: str, method: str) ->
         parent[name] = {"method": method}
 
 
-def _carry_fields(registry: Registry[Any], data: Mapping[str, Any], method: str) -> dict[str, Any]:
-    known = registry.all()
-    fields = known[method].model_fields if method in known else {}
+def _carry_fields(
+    registry: MethodRegistry[Any], data: Mapping[str, Any], method: str
+) -> dict[str, Any]:
+    fields = registry.find_plugin(method).model_fields
     return {k: v for k, v in data.items() if k in fields} | {"method": method}
 
 

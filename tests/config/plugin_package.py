@@ -1,0 +1,89 @@
+"""A tiny distribution with one plugin of each kind, installed into a folder of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+MODULE = '''
+import numpy as np
+
+from fusion_bench.blend import Blend, Blended
+from fusion_bench.fuse import Fusion
+from fusion_bench.normalize import Normalizer
+
+
+class BestScore(Fusion):
+    """``best_score``: the greatest score of any source."""
+
+    method: str = "best_score"
+    shift: float = 0.0
+
+    def fuse(self, runs):
+        return np.nanmax(runs.scores, axis=0) + self.shift
+
+
+class Halve(Normalizer):
+    """``halve``: half the score."""
+
+    method: str = "halve"
+
+    def scale(self, lists):
+        return lists.scores / 2
+
+
+class Reverse(Blend):
+    """``reverse``: the fused list from its end."""
+
+    method: str = "reverse"
+
+    def blend(self, runs, fused, spaces):
+        tiers = np.where(fused.positions > 0, 0, -1).astype(np.int8)
+        return Blended(-fused.scores, tiers, -fused.deciding)
+
+
+FORMAT = object()
+'''
+ENTRY_POINTS = """
+[fusion_bench.fusions]
+best_score = tiny_plugin.methods:BestScore
+
+[fusion_bench.normalizers]
+halve = tiny_plugin.methods:Halve
+
+[fusion_bench.blends]
+reverse = tiny_plugin.methods:Reverse
+
+[fusion_bench.formats]
+tiny = tiny_plugin.methods:FORMAT
+"""
+DISTRIBUTION = "tiny-plugin==1.2"
+
+
+def write_package(folder: Path) -> None:
+    """The package's modules, without any metadata."""
+    (folder / "tiny_plugin").mkdir(parents=True)
+    (folder / "tiny_plugin" / "__init__.py").write_text("")
+    (folder / "tiny_plugin" / "methods.py").write_text(MODULE)
+
+
+def install_package(folder: Path, version: str = "1.2") -> None:
+    """The package with the metadata that an installer writes."""
+    write_package(folder)
+    info = folder / f"tiny_plugin-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: tiny-plugin\nVersion: {version}\n"
+    )
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    files = ["tiny_plugin/__init__.py", "tiny_plugin/methods.py", f"{info.name}/METADATA"]
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+
+
+def put_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make Python import from the folder, with nothing imported from it yet."""
+    monkeypatch.syspath_prepend(folder)
+    for name in [name for name in sys.modules if name.split(".")[0] == "tiny_plugin"]:
+        monkeypatch.delitem(sys.modules, name)

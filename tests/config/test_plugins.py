@@ -1,0 +1,146 @@
+"""Plugins of other distributions: only installed ones, and their version stays on record."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.blend import blends
+from fusion_bench.config.plugins import distribution_of, load_reference
+from fusion_bench.config.registry import MethodRegistry, Registry
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.system import System
+from fusion_bench.fuse import fusions
+from fusion_bench.normalize import normalizers
+from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path, write_package
+
+METHODS: list[tuple[MethodRegistry[Any], str, str]] = [
+    (fusions, "best_score", "tiny_plugin.methods:BestScore"),
+    (normalizers, "halve", "tiny_plugin.methods:Halve"),
+    (blends, "reverse", "tiny_plugin.methods:Reverse"),
+]
+
+
+@pytest.fixture
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    install_package(tmp_path / "site")
+    put_on_path(tmp_path / "site", monkeypatch)
+    yield
+    for name in [name for name in sys.modules if name.split(".")[0] == "tiny_plugin"]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_installed")
+@pytest.mark.parametrize(("registry", "name", "reference"), METHODS)
+def test_a_method_comes_from_an_entry_point_or_a_reference(
+    registry: MethodRegistry[Any], name: str, reference: str
+) -> None:
+    for method in (name, reference):
+        model = registry.build(method)
+        assert model.model_dump()["method"] == method
+        assert model.model_dump()["distribution"] == DISTRIBUTION
+        assert registry.build(model.model_dump(mode="json")) == model
+    assert name in registry.load_all()
+    assert name not in registry.load_built_in()
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_system_states_the_distribution_of_each_method() -> None:
+    system = System.model_validate(
+        {
+            "name": "s",
+            "runs": ["a"],
+            "fusion": {"method": "weighted_score", "normalize": "tiny_plugin.methods:Halve"},
+            "blend": "reverse",
+        }
+    )
+    resolved = system.model_dump(mode="json")
+    assert resolved["fusion"]["normalize"]["distribution"] == DISTRIBUTION
+    assert resolved["blend"]["distribution"] == DISTRIBUTION
+    assert "distribution" not in resolved["fusion"]
+    assert System.model_validate(resolved) == system
+
+
+@pytest.mark.usefixtures("_installed")
+def test_another_version_than_the_one_on_record_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"made with tiny-plugin==0\.9, and tiny-plugin==1\.2"):
+        fusions.build({"method": "best_score", "distribution": "tiny-plugin==0.9"})
+    with pytest.raises(ConfigError, match="made with x==1, and None is installed"):
+        fusions.build({"method": "rrf", "distribution": "x==1"})
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_plugin_may_be_any_object() -> None:
+    registry: Registry[object] = Registry("format", "tests.config.empty", "fusion_bench.formats")
+    assert registry.find_plugin("tiny") is registry.find_plugin("tiny_plugin.methods:FORMAT")
+    assert distribution_of(registry.load_all()["tiny"]) == DISTRIBUTION
+    with pytest.raises(UnknownNameError, match="known: tiny"):
+        registry.find_plugin("other")
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_plugin_of_another_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="is no blend: derive it from Blend"):
+        blends.build("tiny_plugin.methods:BestScore")
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        blends.build("tiny_plugin.methods:Missing")
+
+
+@pytest.mark.usefixtures("_installed")
+def test_two_distributions_may_not_share_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "second" / "second-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: second\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[fusion_bench.fusions]\nbest_score = second:B\n")
+    monkeypatch.syspath_prepend(info.parent)
+    with pytest.raises(ConfigError, match="two installed distributions declare 'best_score'"):
+        fusions.build("best_score")
+    assert fusions.build("rrf").method == "rrf"
+
+
+@pytest.mark.parametrize("reference", ["a", "a:", ":b", "a b:c", "a.:c", "a:b.c"])
+def test_a_reference_names_a_module_and_an_object(reference: str) -> None:
+    with pytest.raises(ConfigError, match=r"is not of the form package\.module:Name"):
+        load_reference(reference)
+
+
+@pytest.mark.parametrize("has_metadata", [False, True])
+def test_a_module_of_the_working_directory_is_refused_before_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_metadata: bool
+) -> None:
+    folder = tmp_path / "work"
+    (install_package if has_metadata else write_package)(folder)
+    put_on_path(folder, monkeypatch)
+    monkeypatch.chdir(folder)
+    with pytest.raises(ConfigError, match=r"\(.*tiny_plugin.*\) belongs to no installed"):
+        fusions.build("tiny_plugin.methods:BestScore")
+    with pytest.raises(UnknownNameError, match="unknown fusion method 'best_score'"):
+        fusions.build("best_score")
+    assert not [name for name in sys.modules if name.startswith("tiny_plugin")]
+
+
+def test_a_module_that_is_not_installed_is_refused() -> None:
+    with pytest.raises(ConfigError, match="module 'nowhere' is not installed"):
+        fusions.build("nowhere.module:Class")
+
+
+def test_an_editable_installation_is_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_package(tmp_path / "site")
+    (tmp_path / "site" / "tiny_plugin").rename(tmp_path / "tiny_plugin")
+    info = tmp_path / "site" / "tiny_plugin-1.2.dist-info"
+    (info / "RECORD").write_text("tiny_plugin.pth,,\n")
+    (info / "direct_url.json").write_text(
+        f'{{"url": "{tmp_path.as_uri()}", "dir_info": {{"editable": true}}}}'
+    )
+    put_on_path(tmp_path / "site", monkeypatch)
+    monkeypatch.syspath_prepend(tmp_path)
+    dumped = fusions.build("best_score").model_dump()
+    assert dumped["distribution"] == f"{DISTRIBUTION} (editable)"
