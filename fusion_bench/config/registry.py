@@ -178,7 +178,7 @@ class MethodRegistry(Registry[type[M]]):
             )
         return model, {key: value for key, value in data.items() if key != "distribution"}
 
-    def _check_plugin(self, plugin: type[M], name: str) -> None:
+    def _check_plugin(self, plugin: Any, name: str) -> None:  # noqa: ANN401 - anybody's object
         if not (isinstance(plugin, type) and issubclass(plugin, self.base)):
             raise ConfigError(f"{name!r} is no {self.kind}: derive it from {self.base.__name__}")
         default = plugin.model_fields["method"].default
