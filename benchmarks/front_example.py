@@ -41,7 +41,7 @@ def tuned() -> TuningReport:
     problem = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
         walk = TuningRun(problem, dataset, tuning, Path(folder))
-        return walk("default", provenance(source, v2_enabled=True))
+        return walk("default", provenance(experiment, source))
 
 
 def main() -> None:

@@ -78,7 +78,6 @@ class FusionGate:
     ) -> GateResult:
         from fusion_bench.experiment.experiment import read_experiment
         from fusion_bench.gate import baseline_path, judge
-        from fusion_bench.util.env_flags import v2_enabled
 
         path = self.root / experiment
         parsed, source = read_experiment(path)
@@ -88,7 +87,6 @@ class FusionGate:
             source,
             baseline=self.root / (baseline or baseline_path(path)),
             folders=named or [path.parent.parent / "datasets", self.root / "datasets"],
-            v2_enabled=v2_enabled(),
         )
 
 

@@ -120,10 +120,6 @@ class Blend(Method):
         """Values that its sources name, worth a trial before any search; relative paths."""
         return ()
 
-    def without_v2(self) -> Blend:
-        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
-        return self
-
 
 class RerankBlend(Blend):
     """A blend that reads a rerank list.

@@ -7,10 +7,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from fusion_bench.blend._base import Blend, Fused, RerankBlend, blends
+from fusion_bench.blend._base import Fused, blends
 from fusion_bench.blend._engine_form import Mixture
 from fusion_bench.blend._retrieval_term import RetrievalBlend
-from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray
 
@@ -70,8 +69,3 @@ class PositionAware(RetrievalBlend):
         limits = np.array(list(self.tiers), dtype=np.int64)
         shares = np.array([*self.tiers.values(), self.rest])
         return np.asarray(shares[np.searchsorted(limits, ranks)])
-
-    def without_v2(self) -> Blend:
-        """``replace``: v1 overwrote the score."""
-        shared = self.model_dump(include=set(RerankBlend.model_fields) - {"method"})
-        return Replace(**shared)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 import typer
 
 from fusion_bench.cli._lazy_group import LazyGroup
-from fusion_bench.util.env_flags import v2_enabled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +35,6 @@ __all__ = [
     "opened",
     "out_folder",
     "require_folder",
-    "v2_enabled",
 ]
 
 #: The experiment where none is named.
@@ -125,7 +123,6 @@ class How(TypedDict):
     """What every walk over an experiment is told, by the names of its arguments."""
 
     folders: list[Path]
-    v2_enabled: bool
     progress: Progress
 
 
@@ -148,11 +145,9 @@ def opened(experiment: Path, datasets: list[Path] | None) -> Iterator[Work]:
     from fusion_bench.experiment.experiment import read_experiment
 
     parsed, source = read_experiment(experiment)
-    folders, enabled = folders_for(datasets, experiment), v2_enabled()
+    folders = folders_for(datasets, experiment)
     with progress_bar() as progress:
-        yield Work(
-            parsed, source, {"folders": folders, "v2_enabled": enabled, "progress": progress}
-        )
+        yield Work(parsed, source, {"folders": folders, "progress": progress})
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:

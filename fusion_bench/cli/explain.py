@@ -17,7 +17,6 @@ from fusion_bench.cli._base import (
     command_app,
     examples,
     folders_for,
-    v2_enabled,
 )
 from fusion_bench.cli._console import echo, echo_table
 from fusion_bench.util.formatting import pluralize
@@ -77,7 +76,6 @@ def explain(
         system=system,
         dataset=dataset,
         folders=folders_for(datasets, experiment),
-        v2_enabled=v2_enabled(),
     )
     shown = _chosen(found, document, against, top)
     if json:

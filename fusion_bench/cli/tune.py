@@ -16,7 +16,6 @@ from fusion_bench.cli._base import (
     console,
     examples,
     folders_for,
-    v2_enabled,
 )
 
 if TYPE_CHECKING:
@@ -172,15 +171,16 @@ def _walk(
     from fusion_bench.tune.run import TuningRun
     from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 
-    enabled = v2_enabled()
     with progress_bar() as progress:
         progress(f"reading {name}", 0, 1)
         path = find_dataset(name, folders, where=source.where(("dataset",)))
         dataset = load_tuning_dataset(experiment, source, tuning, path)
-        objective = create_objective(experiment, source, tuning, dataset, v2_enabled=enabled)
+        objective = create_objective(experiment, source, tuning, dataset)
         address = how.pop("cluster")
         progress("reading" if address is None else f"{address} reads the queries", 1, 1)
-        with _spread(address, objective, source.path, path, tuning, v2_enabled=enabled) as spread:
+        with _spread(
+            address, objective, source.path, path, tuning, v2_enabled=experiment.v2_enabled
+        ) as spread:
             walk = TuningRun(
                 objective,
                 dataset,
@@ -192,7 +192,7 @@ def _walk(
                 progress=progress,
                 **how,
             )
-            report = walk(source.path.stem, provenance(source, v2_enabled=enabled))
+            report = walk(source.path.stem, provenance(experiment, source))
         progress("writing the report", 1, 1)
         tuned = tuned_experiment(experiment, report, name)
         return report, write(report, folder, tuned=tuned, plots=plots)

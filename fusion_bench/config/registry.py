@@ -179,7 +179,8 @@ class MethodRegistry(Registry[type[M]]):
         return model, {key: value for key, value in data.items() if key != "distribution"}
 
     def _check_plugin(self, plugin: Any, name: str) -> None:  # noqa: ANN401 - anybody's object
-        if not (isinstance(plugin, type) and issubclass(plugin, self.base)):
+        is_method = isinstance(plugin, type) and issubclass(plugin, self.base)
+        if not is_method:
             raise ConfigError(f"{name!r} is no {self.kind}: derive it from {self.base.__name__}")
         default = plugin.model_fields["method"].default
         if not is_reference(name) and isinstance(default, str) and default != name:

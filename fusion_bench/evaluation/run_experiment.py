@@ -38,7 +38,6 @@ def run(
     folders: Collection[Path],
     split: str | None = None,
     query_type: str | None = None,
-    v2_enabled: bool = True,
     cache: bool = True,
     progress: Progress = _silent,
 ) -> model.Report:
@@ -50,7 +49,6 @@ def run(
         folders: Where named datasets live.
         split: Instead of the experiment's own.
         query_type: Instead of the experiment's own.
-        v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
         cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
 
@@ -71,7 +69,6 @@ def run(
         (_load(experiment, path, progress, cache=cache) for path in paths),
         split=split,
         query_type=query_type,
-        v2_enabled=v2_enabled,
         progress=progress,
     )
 
@@ -111,13 +108,10 @@ def run_on(
     *,
     split: str | None = None,
     query_type: str | None = None,
-    v2_enabled: bool = True,
     progress: Progress = _silent,
 ) -> model.Report:
     """Run an experiment on datasets that are at hand; see :func:`run`."""
-    systems = tuple(
-        system if v2_enabled else system.without_v2() for system in experiment.systems.values()
-    )
+    systems = tuple(experiment.systems.values())
     split = experiment.split if split is None else split
     query_type = experiment.query_type if query_type is None else query_type
     collections = []
@@ -132,7 +126,7 @@ def run_on(
             "split": split,
             "query_type": query_type,
         },
-        provenance=provenance(source, v2_enabled=v2_enabled),
+        provenance=provenance(experiment, source),
         collections=tuple(collections),
     )
 
@@ -176,7 +170,7 @@ def _collection(task: Task, progress: Progress) -> model.Collection:
     )
 
 
-def provenance(source: Source, *, v2_enabled: bool) -> model.Provenance:
+def provenance(experiment: Experiment, source: Source) -> model.Provenance:
     """What made a report: when, from which file, with which versions."""
     packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
     return model.Provenance(
@@ -188,5 +182,5 @@ def provenance(source: Source, *, v2_enabled: bool) -> model.Provenance:
             "python": platform.python_version(),
             **{name: version(name) for name in packages},
         },
-        v2_enabled=v2_enabled,
+        v2_enabled=experiment.v2_enabled,
     )

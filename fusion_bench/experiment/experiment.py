@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
@@ -15,7 +15,9 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
+from fusion_bench.experiment.v1_fallback import replace_v2
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.util import env_flags
 
 __all__ = ["Experiment", "read_experiment"]
 
@@ -84,6 +86,7 @@ class Experiment(StrictModel):
     tune: TuneSettings | None = None
     seed: Annotated[int, Field(ge=0)] = 7
     gate: GatePolicy | None = None
+    _v2_enabled: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Experiment:
@@ -99,6 +102,18 @@ class Experiment(StrictModel):
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets, one or several."""
         return self.datasets if self.dataset is None else (self.dataset,)
+
+    @property
+    def v2_enabled(self) -> bool:
+        """Whether version 2 of fusion and blend runs where a system asks for it."""
+        return self._v2_enabled
+
+    def without_v2(self) -> Experiment:
+        """The same with version 1 of fusion and blend in every system."""
+        systems = {name: replace_v2(system) for name, system in self.systems.items()}
+        changed = self.model_copy(update={"systems": systems})
+        changed._v2_enabled = False
+        return changed
 
     @property
     def gated_system(self) -> System | None:
@@ -142,8 +157,13 @@ class Experiment(StrictModel):
                 raise ConfigError(f"{source.where(('systems', name, *location))}: {problem}")
 
 
-def read_experiment(path: Path) -> tuple[Experiment, Source]:
+def read_experiment(path: Path, *, v2_enabled: bool | None = None) -> tuple[Experiment, Source]:
     """Read and check an experiment file.
+
+    Args:
+        path: The file.
+        v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
+            ``RAG_FUSION_V2_ENABLED`` says.
 
     Returns:
         The experiment, and where each of its values stands.
@@ -153,6 +173,8 @@ def read_experiment(path: Path) -> tuple[Experiment, Source]:
     """
     source = read_yaml(path)
     experiment = validated(Experiment, source.data, source.where)
+    if not (env_flags.v2_enabled() if v2_enabled is None else v2_enabled):
+        experiment = experiment.without_v2()
     if experiment.baseline not in experiment.systems:
         raise UnknownNameError(
             "baseline", experiment.baseline, experiment.systems, where=source.where(("baseline",))

@@ -155,19 +155,6 @@ class System(StrictModel):
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
 
-    def without_v2(self) -> System:
-        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
-        changed: dict[str, Any] = {
-            "fusion": self.fusion.without_v2(),
-            "blend": self.blend.without_v2(),
-        }
-        if self.by_query_type is not None:
-            changed["by_query_type"] = {
-                name: Variant(fusion=one.fusion.without_v2(), blend=one.blend.without_v2())
-                for name, one in self.by_query_type.items()
-            }
-        return self.model_copy(update=changed)
-
     def view(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""
         weights = self.fusion.source_weights(

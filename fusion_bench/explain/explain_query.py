@@ -24,7 +24,6 @@ def explained(
     system: str | None = None,
     dataset: str | None = None,
     folders: Collection[Path],
-    v2_enabled: bool = True,
 ) -> Explanation:
     """Explain a query under one system of an experiment, whatever split it is in.
 
@@ -34,7 +33,6 @@ def explained(
         system: Name of the system; by default the gated one, or the experiment's baseline.
         dataset: As the experiment names it; by default its only one, or its first.
         folders: Where named datasets live.
-        v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment, its data, or the names.
@@ -44,7 +42,6 @@ def explained(
     if name not in experiment.dataset_names:
         raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
     chosen = _system(experiment, system)
-    chosen = chosen if v2_enabled else chosen.without_v2()
     file = find_dataset(name, folders, where=str(path))
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}

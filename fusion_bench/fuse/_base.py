@@ -95,10 +95,6 @@ class Fusion(Method):
         scores = self.fuse(runs)
         return Parts(("fused score",), (None,), scores[None], np.ones(len(scores)))
 
-    def without_v2(self) -> Fusion:
-        """What runs in its place when ``RAG_FUSION_V2_ENABLED`` is false."""
-        return self
-
     @property
     def scale_free(self) -> bool:
         """Whether scaling all weights by one factor changes no rank."""

@@ -13,7 +13,7 @@ from fusion_bench.config.parameters import Parameter, Params, table
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse._base import Fusion, fusions
+from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse.rrf import RRF
 
 __all__ = ["RRFv2"]
@@ -130,10 +130,6 @@ class RRFv2(RRF):
         times = len(runs.sources) if self.bonus_scope == "per_source" else 1
         greatest = max(self.bonus.values(), default=0.0) * self._unit()
         return np.concatenate([super()._first_terms(runs), np.full(times, greatest)])
-
-    def without_v2(self) -> Fusion:
-        """``rrf`` with weights 1 and no bonus."""
-        return RRF(k=self.k, normalize=self.normalize)
 
     @property
     def scale_free(self) -> bool:

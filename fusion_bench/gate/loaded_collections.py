@@ -229,7 +229,7 @@ def policy_of(experiment: Experiment, source: Source) -> GatePolicy:
     return experiment.gate
 
 
-def candidate_of(experiment: Experiment, source: Source, *, v2_enabled: bool = True) -> System:
+def candidate_of(experiment: Experiment, source: Source) -> System:
     """The system that is guarded, as it runs.
 
     Raises:
@@ -241,7 +241,7 @@ def candidate_of(experiment: Experiment, source: Source, *, v2_enabled: bool = T
             f"{source.where(('gate',))}: several systems, and nothing says which one is guarded: "
             f"name it under gate.system ({', '.join(experiment.systems)})"
         )
-    return system if v2_enabled else system.without_v2()
+    return system
 
 
 def unsound(arms: Arms, candidate: System, policy: GatePolicy) -> Iterator[str]:

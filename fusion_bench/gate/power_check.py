@@ -33,7 +33,6 @@ def foresee(
     source: Source,
     *,
     folders: Collection[Path],
-    v2_enabled: bool = True,
     progress: Progress = no_progress,
 ) -> tuple[str, ...]:
     """What the gate of an experiment will not see.
@@ -45,7 +44,6 @@ def foresee(
         experiment: With a ``gate``.
         source: Where it was read from.
         folders: Where named datasets live.
-        v2_enabled: As for ``judge``.
         progress: Called as the work goes on.
 
     Returns:
@@ -53,9 +51,7 @@ def foresee(
         no second system, or one that does not run: then nothing tells the spread.
     """
     try:
-        checks, names = duel(
-            experiment, source, folders=folders, v2_enabled=v2_enabled, progress=progress
-        )
+        checks, names = duel(experiment, source, folders=folders, progress=progress)
     except FusionBenchError:
         return ()
     progress("testing", 0, 1)

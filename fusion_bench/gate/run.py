@@ -41,7 +41,6 @@ def judge(
     *,
     baseline: Path,
     folders: Collection[Path],
-    v2_enabled: bool = True,
     progress: Progress = no_progress,
 ) -> GateResult:
     """Hold the candidate to the baseline.
@@ -51,7 +50,6 @@ def judge(
         source: Where it was read from.
         baseline: File of the baseline.
         folders: Where named datasets live.
-        v2_enabled: False = ``rrf_v2`` runs as ``rrf`` and ``position_aware`` as ``replace``.
         progress: Called as the work goes on.
 
     Returns:
@@ -61,7 +59,7 @@ def judge(
         FusionBenchError: Whatever is wrong with the experiment, its data or the baseline's file.
     """
     policy = policy_of(experiment, source)
-    candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
+    candidate = candidate_of(experiment, source)
     blank = GateResult(
         experiment=source.path.stem,
         baseline=str(baseline),

@@ -38,7 +38,6 @@ def update(
     baseline: Path,
     reason: str,
     folders: Collection[Path],
-    v2_enabled: bool = True,
     progress: Progress = no_progress,
 ) -> Baseline:
     """Write the candidate as the new baseline, and keep the history of reasons.
@@ -49,7 +48,6 @@ def update(
         baseline: File to write.
         reason: Why the numbers may change.
         folders: Where named datasets live.
-        v2_enabled: As for :func:`judge`.
         progress: Called as the work goes on.
 
     Raises:
@@ -58,7 +56,7 @@ def update(
     if not is_encodable(reason):
         raise ConfigError("--reason: not UTF-8 text: write it in another way")
     policy = policy_of(experiment, source)
-    candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
+    candidate = candidate_of(experiment, source)
     history = _history(baseline, source.path)
     arms = load_arms(experiment, source, [candidate], folders=folders, progress=progress)
     reasons = [reason for arm in arms for reason in unsound(arm, candidate, policy)]
@@ -86,7 +84,7 @@ def update(
         experiment=source.path.stem,
         system=candidate.name,
         config=config,
-        v2_enabled=v2_enabled,
+        v2_enabled=experiment.v2_enabled,
         ties=experiment.ties,
         arms=records,
         history=(*history, change),

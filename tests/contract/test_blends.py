@@ -49,7 +49,6 @@ def test_says_what_it_is(config: dict[str, Any]) -> None:
     assert blend.formula
     assert blend.source
     assert blend.reranker_name == config.get("reranker")
-    assert blend.without_v2().reranker_name == config.get("reranker")
 
 
 @EVERY

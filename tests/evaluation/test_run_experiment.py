@@ -124,9 +124,11 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert collection(root, split="test", query_type="local").queries == ("q1", "q4")
 
 
-def test_the_switch_turns_v2_into_v1(tmp_path: Path) -> None:
+def test_the_switch_turns_v2_into_v1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tiny.make(tmp_path)
-    on, off = collection(root), collection(root, v2_enabled=False)
+    on = collection(root)
+    monkeypatch.setenv("RAG_FUSION_V2_ENABLED", "false")
+    off = collection(root)
     config_on, config_off = on.system("two").config, off.system("two").config
     assert config_on is not None
     assert config_off is not None

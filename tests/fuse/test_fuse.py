@@ -119,7 +119,6 @@ def test_greatest_possible_score_of_a_query_without_candidates() -> None:
         np.testing.assert_array_equal(fusion.max_possible(runs), [4.0, expected])
 
 
-def test_a_base_fusion_weighs_every_source_alike_and_has_no_v2() -> None:
+def test_a_base_fusion_weighs_every_source_alike() -> None:
     fusion = fusions.build("weighted_score")
-    assert fusion.without_v2() is fusion
     assert Fusion.source_weights(fusion, SOURCES, ROLES).tolist() == [1, 1, 1]

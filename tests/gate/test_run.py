@@ -431,7 +431,9 @@ def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
 def test_the_switch_is_part_of_the_configuration(root: Path) -> None:
     swap(root, "{runs: [a, b], fusion: {method: rrf_v2}}")
     path = written(root)
-    result = judge(*read(root), baseline=path, folders=[root / "datasets"], v2_enabled=False)
+    experiment, source = read(root)
+    without = experiment.without_v2()
+    result = judge(without, source, baseline=path, folders=[root / "datasets"])
     assert result.changes["fusion.method"] == ("rrf_v2", "rrf")
 
 

@@ -16,6 +16,7 @@ from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import rank, rankings
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.v1_fallback import replace_v2
 
 Lists = Mapping[str, Mapping[str, float]]  # source → document → score, all for one query
 ROLES = {
@@ -317,7 +318,7 @@ def test_rag_fusion_v2_enabled_false_runs_v1() -> None:
             },
         }
     )
-    v1 = system.without_v2()
+    v1 = replace_v2(system)
     assert v1.fusion.model_dump() == {
         "method": "rrf",
         "k": 10,
@@ -334,7 +335,7 @@ def test_rag_fusion_v2_enabled_false_runs_v1() -> None:
         "always_rerank": True,
         "skip_limit": 10,
     }
-    assert v1.without_v2() == v1
+    assert replace_v2(v1) == v1
 
 
 def test_adr_005_rrf_v2_without_a_question_is_an_error() -> None:

@@ -49,7 +49,6 @@ def tryout(
     folders: Collection[Path],
     against: str | None = None,
     runs: int = 2000,
-    v2_enabled: bool = True,
     progress: Progress = no_progress,
 ) -> tuple[SelfTest, tuple[str, str], list[Contest]]:
     """Put the gate of an experiment on trial.
@@ -60,7 +59,6 @@ def tryout(
         folders: Where named datasets live.
         against: Another system of the experiment.
         runs: Of each kind.
-        v2_enabled: As for ``judge``.
         progress: Called as the work goes on.
 
     Returns:
@@ -71,7 +69,6 @@ def tryout(
         source,
         folders=folders,
         against=against,
-        v2_enabled=v2_enabled,
         progress=progress,
     )
     return self_test(checks, runs=runs, seed=experiment.seed, progress=progress), names, checks
@@ -83,7 +80,6 @@ def duel(
     *,
     folders: Collection[Path],
     against: str | None = None,
-    v2_enabled: bool = True,
     progress: Progress = no_progress,
 ) -> tuple[list[Contest], tuple[str, str]]:
     """Every check of a policy between two systems of the experiment; arguments as above.
@@ -92,9 +88,8 @@ def duel(
         The checks, and the names of the other and of the gated system.
     """
     policy = policy_of(experiment, source)
-    candidate = candidate_of(experiment, source, v2_enabled=v2_enabled)
+    candidate = candidate_of(experiment, source)
     other = partner(experiment, source, candidate, against)
-    other = other if v2_enabled else other.without_v2()
     arms = load_arms(experiment, source, [candidate, other], folders=folders, progress=progress)
     values = [
         {arm.name: record(arm, system).arrays() for arm in arms} for system in (other, candidate)

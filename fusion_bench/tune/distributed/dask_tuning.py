@@ -65,11 +65,9 @@ class Part:
 
     def __call__(self) -> TuningObjective:
         """The problem on these queries."""
-        experiment, source = read_experiment(self.experiment)
+        experiment, source = read_experiment(self.experiment, v2_enabled=self.v2_enabled)
         dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
-        whole = create_objective(
-            experiment, source, self.tuning, dataset, v2_enabled=self.v2_enabled
-        )
+        whole = create_objective(experiment, source, self.tuning, dataset)
         keep = np.zeros(len(whole.runs.queries), dtype=bool)
         keep[dealt(whole, self.parts)[self.number]] = True
         part = whole.subset_queries(keep)

@@ -62,8 +62,6 @@ def create_objective(
     source: Source,
     tuning: TuneSettings,
     dataset: Dataset,
-    *,
-    v2_enabled: bool = True,
 ) -> TuningObjective:
     """What is tuned, on every judged query of a dataset.
 
@@ -76,7 +74,6 @@ def create_objective(
             f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
             "plain system, and say 'by_query_type: true' under tune for numbers by type"
         )
-    system = system if v2_enabled else system.without_v2()
     task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
     measure = task.measures[0]
     if tuning.measure is not None:

@@ -91,8 +91,8 @@ def walked(root: Path, out: str, client: Client | None, progress: Progress) -> T
     tuning = part.tuning.model_copy(update={"by_query_type": False, "crag": None})
     elsewhere = None if client is None else Spread(client, problem, part)
     walk = TuningRun(problem, dataset, tuning, root / out, spread=elsewhere, progress=progress)
-    _, source = read_experiment(part.experiment)
-    return walk("e", provenance(source, v2_enabled=True))
+    experiment, source = read_experiment(part.experiment)
+    return walk("e", provenance(experiment, source))
 
 
 def test_a_worker_that_is_killed_changes_nothing(client: Client, root: Path) -> None:
