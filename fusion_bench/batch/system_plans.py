@@ -86,8 +86,9 @@ def _rerank_plan(
     greatest = None
     if mixture.retrieval == "fused_max_possible":
         greatest = spec.fusion.max_possible(runs)
-        if (greatest[np.diff(runs.offsets) > 0] <= 0).any():
-            return Unsupported("a greatest possible score that is not above 0")
+        some = greatest[np.diff(runs.offsets) > 0]
+        if not ((some > 0) & (some < np.inf)).all():
+            return Unsupported("a greatest possible score that is not above 0, or not known")
     which: Which = "relevant"
     if blend.missing == "error":
         unscored = unscored_by_query(runs, runs.rerankers.index(blend.reranker))
