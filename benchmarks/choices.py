@@ -20,7 +20,7 @@ from benchmarks.tuning import asked, splits
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import evaluate_in_batches
@@ -93,14 +93,14 @@ def gains(problem: TuningObjective, size: int, seed: int, trials: int) -> FloatA
     values = evaluate_in_batches(part, params)
     gaps = values - values[0]
     means = gaps.mean(axis=1)
-    errors = np.array([estimate(row, own).standard_error for row in gaps])
+    errors = np.array([estimate_mean(row, own).standard_error for row in gaps])
     points = part.unit_points(params)
     taken = [
         int(np.argmax(means)),
         one_standard_error(values, points, part.unit_points([part.default_params])[0], own),
         int(np.argmax(means - errors)),
         int(np.argmax(means - luck(gaps, errors, own) * errors)),
-        int(np.argmax(np.nan_to_num([estimate(row, own).low for row in gaps], nan=-np.inf))),
+        int(np.argmax(np.nan_to_num([estimate_mean(row, own).low for row in gaps], nan=-np.inf))),
         int(np.argmax(shrunken_gains(values, values[0], own))),
     ]
     found = problem.evaluate_params([params[0], *(params[t] for t in taken)])[:, ~keep].mean(axis=1)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Contest, Evidence, weigh
+from fusion_bench.gate.check_statistics import Check, CheckStatistics, run_checks
 
 RESULTS = Path(__file__).parent / "gate.json"
 QUERIES, MEASURES, COLLECTIONS, RESAMPLES = 10_000, 5, 3, 10_000
@@ -27,7 +27,7 @@ QUERIES, MEASURES, COLLECTIONS, RESAMPLES = 10_000, 5, 3, 10_000
 AGREE = 6 * np.sqrt(2 * 0.25 / RESAMPLES)
 
 
-def contests(queries: int, measures: int, collections: int) -> list[Contest]:
+def contests(queries: int, measures: int, collections: int) -> list[Check]:
     """Checks on values that a measure could have: many ties, correlated measures."""
     random = np.random.Generator(np.random.PCG64(7))
     groups, found = np.arange(queries), []
@@ -36,18 +36,16 @@ def contests(queries: int, measures: int, collections: int) -> list[Contest]:
         for m in range(measures):
             moved = random.random(queries) < 0.4
             values = np.where(moved, 1 / random.integers(1, 11, queries), base) - 0.0005 * m
-            found.append(
-                Contest(f"c{c}", None, f"m{m}", 0.005, base, np.clip(values, 0, 1), groups)
-            )
+            found.append(Check(f"c{c}", None, f"m{m}", 0.005, base, np.clip(values, 0, 1), groups))
     return found
 
 
-def ours(checks: list[Contest], resamples: int) -> tuple[Evidence, ...]:
+def ours(checks: list[Check], resamples: int) -> tuple[CheckStatistics, ...]:
     """Every verdict with its powers."""
-    return weigh(checks, resamples=resamples, seed=7)
+    return run_checks(checks, resamples=resamples, seed=7)
 
 
-def theirs(checks: list[Contest], resamples: int) -> list[float]:
+def theirs(checks: list[Check], resamples: int) -> list[float]:
     """scipy: the one-sided sign-flip test of each check, vectorised, in blocks of memory."""
     from scipy.stats import permutation_test
 
@@ -101,7 +99,7 @@ def bench(
     }
 
 
-def _contestants(checks: list[Contest], resamples: int) -> dict[str, Callable[[], list[float]]]:
+def _contestants(checks: list[Check], resamples: int) -> dict[str, Callable[[], list[float]]]:
     return {
         "ours": lambda: [evidence.p for evidence in ours(checks, resamples)],
         "scipy": lambda: theirs(checks[:1], resamples),

@@ -14,10 +14,10 @@ import numpy as np
 from fusion_bench.evaluation.scores import evaluate
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.check_statistics import Contest
-from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
+from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import HEADINGS, headline, page, picture, rows
-from fusion_bench.gate.self_test.run import tryout
+from fusion_bench.gate.self_test.run import run_self_test
 from fusion_bench.measures import parse_measure
 from fusion_bench.util.atomic_files import write_whole
 
@@ -41,7 +41,7 @@ What is tried, what an interval covers and what is promised stands in [gate.md](
 """
 
 
-def pairs(collection: str) -> list[Contest]:
+def pairs(collection: str) -> list[Check]:
     """RRF against a convex combination of the same two runs."""
     from tests.parity.collections import PAIRS, aligned
 
@@ -55,12 +55,12 @@ def pairs(collection: str) -> list[Contest]:
     before, after = evaluate(systems, runs, measures)
     groups = np.arange(len(runs.queries))
     return [
-        Contest(collection, None, measure.name, MAX_DROP, old, new, groups)
+        Check(collection, None, measure.name, MAX_DROP, old, new, groups)
         for measure, old, new in zip(measures, before.values, after.values, strict=True)
     ]
 
 
-def section(found: SelfTest, title: str, systems: tuple[str, str]) -> str:
+def section(found: SelfTestResult, title: str, systems: tuple[str, str]) -> str:
     """A collection's part of the page."""
     text = page(found, title, systems)
     table = text[text.index(f"| {HEADINGS[0]}") :]
@@ -71,7 +71,9 @@ def section(found: SelfTest, title: str, systems: tuple[str, str]) -> str:
 def main() -> None:
     """Try everything and write the page."""
     experiment, source = read_experiment(EXPERIMENT)
-    found, systems, checks = tryout(experiment, source, folders=[ROOT / "datasets"], runs=RUNS)
+    found, systems, checks = run_self_test(
+        experiment, source, folders=[ROOT / "datasets"], runs=RUNS
+    )
     drops = {f"{check.collection} / {check.measure}": check.max_drop for check in checks}
     write_whole(PICTURE, picture(found, drops))
     parts = [section(found, "attack", systems)]
@@ -80,11 +82,11 @@ def main() -> None:
         from tests.parity.collections import COLLECTIONS
 
         for name in COLLECTIONS:
-            tried.append(self_test(pairs(name), runs=RUNS, seed=SEED))
+            tried.append(measure_error_rates(pairs(name), runs=RUNS, seed=SEED))
             parts.append(section(tried[-1], name, ("rrf", "convex")))
             print(name, headline(tried[-1]))
     total = sum(len(rows(one)) for one in tried)
-    broken = sum(not finding.holds for one in tried for finding in one.findings)
+    broken = sum(not finding.agrees for one in tried for finding in one.error_rates)
     summary = f"**{total} promises on {len(tried)} collections, {broken} of them broken.**\n\n"
     write_whole(PAGE, (HEAD + summary + "\n".join(parts)).rstrip().encode() + b"\n")
     print(summary.strip())

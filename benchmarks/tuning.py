@@ -25,7 +25,7 @@ from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule, TuneSettings
-from fusion_bench.stats.intervals import Estimate, estimate
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import choose_trial
@@ -183,11 +183,11 @@ def means(values: FloatArray) -> FloatArray:
     return out
 
 
-def difference(a: Tool, b: Tool, collection: Collection) -> Estimate:
+def difference(a: Tool, b: Tool, collection: Collection) -> MeanEstimate:
     """Mean of a − b with its interval, on the splits that both went through."""
     gaps = means(a.values - b.values)
     there = np.isfinite(gaps)
-    return estimate(gaps[there], factorize(collection.runs.groups)[0][there])
+    return estimate_mean(gaps[there], factorize(collection.runs.groups)[0][there])
 
 
 def compared(name: str, trials: int) -> Iterator[dict[str, Any]]:

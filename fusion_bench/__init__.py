@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
     from fusion_bench.measures import Measure, parse_measure
     from fusion_bench.stats.comparison import Comparison
-    from fusion_bench.stats.comparison import compare as compare_systems
+    from fusion_bench.stats.comparison import compare_with_baseline as compare_systems
 
 __all__ = [
     "AlignedRuns",
@@ -96,7 +96,7 @@ _HOME = {
 #: A function named as its module is public under a longer name: the module would hide it.
 _INNER = {
     "align_runs": "align",
-    "compare_systems": "compare",
+    "compare_systems": "compare_with_baseline",
     "evaluate_systems": "evaluate",
     "run_experiment": "run",
 }

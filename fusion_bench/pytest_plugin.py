@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from fusion_bench.gate import GateResult
+    from fusion_bench.gate import GateVerdict
 
 __all__ = ["FusionGate", "GateWarning", "fusion_gate"]
 
@@ -43,7 +43,7 @@ class FusionGate:
         *,
         baseline: str | Path | None = None,
         datasets: Sequence[str | Path] = (),
-    ) -> GateResult:
+    ) -> GateVerdict:
         """Hold an experiment's candidate to its baseline.
 
         Args:
@@ -58,31 +58,31 @@ class FusionGate:
         from fusion_bench.errors import FusionBenchError
 
         try:
-            result = self._judged(experiment, baseline, datasets)
+            result = self._run_gate(experiment, baseline, datasets)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         from fusion_bench.gate.report import text
 
         if result.exit_code:
             pytest.fail(text(result), pytrace=False)
-        unclear = any(check.verdict == "inconclusive" for check in result.checks)
+        unclear = any(check.status == "inconclusive" for check in result.checks)
         if unclear and result.on_inconclusive == "warn":
             warnings.warn(text(result), GateWarning, stacklevel=2)
         return result
 
-    def _judged(
+    def _run_gate(
         self,
         experiment: str | Path,
         baseline: str | Path | None,
         datasets: Sequence[str | Path],
-    ) -> GateResult:
+    ) -> GateVerdict:
         from fusion_bench.experiment.experiment import read_experiment
-        from fusion_bench.gate import baseline_path, judge
+        from fusion_bench.gate import baseline_path, run_gate
 
         path = self.root / experiment
         parsed, source = read_experiment(path)
         named = [self.root / folder for folder in datasets]
-        return judge(
+        return run_gate(
             parsed,
             source,
             baseline=self.root / (baseline or baseline_path(path)),

@@ -11,7 +11,7 @@ import pytest
 
 from fusion_bench.pytest_plugin import FusionGate, GateWarning
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, written
+from tests.gate.cases import EXPERIMENT, renew_baseline
 from tests.gate.test_run import noisy
 from tests.tiny import edit
 
@@ -24,7 +24,7 @@ def test_search_config(fusion_gate):
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
-    return cases.make(tmp_path)
+    return cases.make_project(tmp_path)
 
 
 def test_in_a_run_of_its_own(root: Path) -> None:
@@ -42,7 +42,7 @@ def test_in_a_run_of_its_own(root: Path) -> None:
     first = run()
     assert first.returncode == 1
     assert "refused: no baseline at" in first.stdout
-    written(root)
+    renew_baseline(root)
     assert "1 passed" in run().stdout
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     last = run()
@@ -53,7 +53,7 @@ def test_in_a_run_of_its_own(root: Path) -> None:
 
 
 def test_what_passes_is_returned(root: Path) -> None:
-    path = written(root)
+    path = renew_baseline(root)
     gate = FusionGate(root)
     assert gate(EXPERIMENT).exit_code == 0
     assert gate(root / EXPERIMENT, baseline=path, datasets=["datasets"]).exit_code == 0
@@ -69,7 +69,7 @@ def test_the_policy_holds_here_too(
     root: Path, policy: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     noisy(root)
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
     gate = FusionGate(root)

@@ -22,7 +22,7 @@ from fusion_bench.cli._base import (
 from fusion_bench.cli._console import echo, echo_error, echo_written
 
 if TYPE_CHECKING:
-    from fusion_bench.gate import GateResult
+    from fusion_bench.gate import GateVerdict
 
 __all__ = ["command", "gate"]
 
@@ -118,26 +118,26 @@ def _gate(
     json: bool,
 ) -> None:
     from fusion_bench.cli._gate_output import render
-    from fusion_bench.gate import baseline_path, judge
+    from fusion_bench.gate import baseline_path, run_gate
 
     out, markdown, junit = places
     with opened(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
-        result = judge(parsed, source, baseline=baseline or baseline_path(experiment), **how)
+        result = run_gate(parsed, source, baseline=baseline or baseline_path(experiment), **how)
     printed = _write(result, folder, markdown, junit)
     if json:
         typer.echo(result.model_dump_json())
-    elif not printed and not result.refused:
+    elif not printed and not result.refusals:
         render(result, console())
-    if result.refused:
+    if result.refusals:
         echo_error(result.headline)
     raise typer.Exit(result.exit_code)
 
 
-def _write(result: GateResult, out: Path, markdown: Path | None, junit: Path | None) -> bool:
+def _write(result: GateVerdict, out: Path, markdown: Path | None, junit: Path | None) -> bool:
     """Write every form of the decision; whether Markdown took the place of the table."""
     from fusion_bench.gate import report as render
-    from fusion_bench.gate.junit import junit as as_junit
+    from fusion_bench.gate.junit import render_junit as as_junit
     from fusion_bench.util.atomic_files import write_whole
 
     page = render.markdown(result)
@@ -165,15 +165,15 @@ def _update(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.gate import baseline_path, update
-    from fusion_bench.gate.power_check import foresee
+    from fusion_bench.gate import baseline_path, update_baseline
+    from fusion_bench.gate.power_check import check_power
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
     with opened(experiment, datasets) as (parsed, source, how):
-        written = update(parsed, source, baseline=path, reason=reason, **how)
-        warnings = () if json else foresee(parsed, source, **how)
+        written = update_baseline(parsed, source, baseline=path, reason=reason, **how)
+        warnings = () if json else check_power(parsed, source, **how)
     last = written.history[-1]
     if json:
         typer.echo(last.model_dump_json())
@@ -198,14 +198,14 @@ def _self_test(
 ) -> None:
     from fusion_bench.cli._gate_output import render_self_test
     from fusion_bench.gate.self_test.page import page, picture, plain
-    from fusion_bench.gate.self_test.run import tryout
-    from fusion_bench.gate.self_test.simulate import name_of
+    from fusion_bench.gate.self_test.run import run_self_test
+    from fusion_bench.gate.self_test.simulate import check_name
     from fusion_bench.util.atomic_files import write_whole
 
     with opened(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
-        found, systems, checks = tryout(parsed, source, against=against, runs=runs, **how)
-        max_drops = {name_of(check): check.max_drop for check in checks}
+        found, systems, checks = run_self_test(parsed, source, against=against, runs=runs, **how)
+        max_drops = {check_name(check): check.max_drop for check in checks}
         files = {
             "self-test.json": plain(found, systems).encode(),
             "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
@@ -217,4 +217,4 @@ def _self_test(
     else:
         render_self_test(found, systems, console())
         echo_written(written)
-    raise typer.Exit(0 if found.holds else 1)
+    raise typer.Exit(0 if found.agrees else 1)

@@ -18,7 +18,7 @@ from fusion_bench.evaluation.run_experiment import run_on
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.stats.comparison import Comparison, compare
+from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
 __all__ = ["Contrast", "compare_files", "compare_reports"]
 
@@ -157,7 +157,7 @@ def _contrast(
     for m, measure in enumerate(left.measures):
         values = {chosen: base[chosen][measure]}
         values |= {labels[name]: known[name][measure] for name in wanted}
-        comparisons += compare(
+        comparisons += compare_with_baseline(
             measure,
             values,
             chosen,

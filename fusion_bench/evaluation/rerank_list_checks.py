@@ -19,7 +19,7 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 
 __all__ = ["ListCheck", "check_list", "findings"]
 
@@ -222,6 +222,6 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     own = value(aligned.rerank_ranks[row])
     found = {}
     for s, name in enumerate(aligned.sources):
-        difference = estimate(own - value(aligned.ranks[s]), groups)
+        difference = estimate_mean(own - value(aligned.ranks[s]), groups)
         found[name] = (difference.mean, difference.low, difference.high)
     return found

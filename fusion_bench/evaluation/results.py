@@ -18,8 +18,8 @@ from fusion_bench.evaluation.rerank_list_checks import check_list, findings
 from fusion_bench.evaluation.scores import described, evaluate
 from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
-from fusion_bench.stats.comparison import Comparison, compare, verdict
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.comparison import Comparison, compare_with_baseline, decide_answer
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.unmatched_query_ids import strangers
 
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
@@ -78,7 +78,7 @@ def _measure_result(
     task: Task, values: FloatArray, ties: model.TieResult | None = None
 ) -> model.MeasureResult:
     settings = task.experiment
-    found = estimate(
+    found = estimate_mean(
         values,
         task.groups,
         alpha=settings.alpha,
@@ -167,7 +167,7 @@ def comparisons(task: Task, assessments: dict[str, Assessment]) -> list[model.Co
     settings = task.experiment
     results = []
     for m, asked in enumerate(task.measures):
-        found = compare(
+        found = compare_with_baseline(
             asked.name,
             {name: assessment.values[m] for name, assessment in assessments.items()},
             settings.baseline,
@@ -203,7 +203,7 @@ def _comparison_result(
         wins=comparison.wins,
         ties=comparison.ties,
         losses=comparison.losses,
-        detectable=comparison.detectable,
+        detectable=comparison.min_detectable_difference,
         judged_only_difference=judged,
         verdict=None if m else _verdict(task, comparison, judged),
     )
@@ -212,4 +212,4 @@ def _comparison_result(
 def _verdict(task: Task, comparison: Comparison, judged_only_difference: float | None) -> str:
     """The verdict; judged documents speak against it only where some are not relevant."""
     against = judged_only_difference if task.knows_not_relevant else None
-    return verdict(comparison, against, alpha=task.experiment.alpha)
+    return decide_answer(comparison, against, alpha=task.experiment.alpha)

@@ -9,15 +9,15 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL, prepare
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain, unknown_query
+from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
 from fusion_bench.explain.score_trace import Explanation
 from fusion_bench.io import find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 
-__all__ = ["explained"]
+__all__ = ["explain_query"]
 
 
-def explained(
+def explain_query(
     path: Path,
     query: str,
     *,
@@ -41,7 +41,7 @@ def explained(
     name = dataset or experiment.dataset_names[0]
     if name not in experiment.dataset_names:
         raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
-    chosen = _system(experiment, system)
+    chosen = _select_system(experiment, system)
     file = find_dataset(name, folders, where=str(path))
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
@@ -51,13 +51,13 @@ def explained(
     task = prepare(experiment, source, (chosen,), loaded, split=ALL, query_type=None)
     if query not in task.runs.queries:
         raise ConfigError(
-            f"{path}: dataset {loaded.name!r}: {unknown_query(query, task.runs)}: for another "
-            "experiment, say --experiment FILE"
+            f"{path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
+            "name another experiment with --experiment FILE"
         )
-    return explain(chosen, task.runs, query, loaded.spaces)
+    return explain_ranking(chosen, task.runs, query, loaded.spaces)
 
 
-def _system(experiment: Experiment, name: str | None) -> System:
+def _select_system(experiment: Experiment, name: str | None) -> System:
     if name is None:
         gated = experiment.gated_system if experiment.gate is not None else None
         return gated or experiment.systems[experiment.baseline]

@@ -14,11 +14,11 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.scores import Ranking, fused_list, rank
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
-from fusion_bench.explain.score_trace import Explanation, Mixed, Term, Trace
+from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
+from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
 from fusion_bench.fuse import Parts
 
-__all__ = ["explain", "unknown_query", "why"]
+__all__ = ["explain_order", "explain_ranking", "unknown_query_message"]
 
 TIERS = {
     0: "ranked",
@@ -28,7 +28,7 @@ TIERS = {
 }
 
 
-def explain(
+def explain_ranking(
     system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
 ) -> Explanation:
     """Trace every candidate of a query.
@@ -43,7 +43,7 @@ def explain(
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
-        raise ConfigError(unknown_query(query, runs))
+        raise ConfigError(unknown_query_message(query, runs))
     alone = runs.subset(np.array([name == query for name in runs.queries]))
     chosen = None
     if system.types is not None:
@@ -52,7 +52,7 @@ def explain(
     ranking = rank(plain, alone, spaces)
     fused = fused_list(plain, ranking.runs)
     parts = plain.fusion.parts(ranking.runs)
-    mixed = _mixed(plain, ranking, fused, spaces)
+    mixed = _trace_blends(plain, ranking, fused, spaces)
     order = np.lexsort((ranking.placed, ranking.positions == 0))
     return Explanation(
         system=system.name,
@@ -61,54 +61,54 @@ def explain(
         method=plain.fusion.method,
         ties=runs.ties,
         top_k=plain.top_k,
-        traces=tuple(_trace(plain, ranking, fused, parts, mixed, int(n)) for n in order),
+        traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
     )
 
 
-def unknown_query(query: str, runs: AlignedRuns) -> str:
+def unknown_query_message(query: str, runs: AlignedRuns) -> str:
     """What to say of a query that is not judged."""
     hint = did_you_mean(query, runs.queries)
     return f"no query {query!r} among the {len(runs.queries):,} judged ones{hint}"
 
 
-def _trace(
+def _trace_document(
     system: System,
     ranking: Ranking,
     fused: Fused,
     parts: Parts,
-    mixed: Mapping[int, Mixed],
+    mixed: Mapping[int, BlendTrace],
     n: int,
-) -> Trace:
+) -> ScoreTrace:
     runs = ranking.runs
     weights = system.fusion.source_weights(runs.sources, runs.roles)
     terms = tuple(
-        _term(runs, label, float(parts.terms[t, n]), parts.sources[t], weights, n)
+        _trace_term(runs, label, float(parts.terms[t, n]), parts.sources[t], weights, n)
         for t, label in enumerate(parts.labels)
     )
     clamped = fused.scores[n] != fused.deciding[n]
-    return Trace(
+    return ScoreTrace(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
-        position=int(ranking.positions[n]) or None,
-        placed=int(ranking.placed[n]) or None,
+        rank=int(ranking.positions[n]) or None,
+        rank_before_cut=int(ranking.placed[n]) or None,
         score=float(ranking.scores[n]),
         tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
-        fused=float(fused.scores[n]),
+        fused_score=float(fused.scores[n]),
         terms=terms,
         divisor=float(parts.divisor[n]),
         ceiling=float(fused.scores[n]) if clamped else None,
-        mixed=mixed.get(n),
+        blend=mixed.get(n),
     )
 
 
-def _term(
+def _trace_term(
     runs: AlignedRuns, label: str, value: float, source: int | None, weights: FloatArray, n: int
-) -> Term:
+) -> ScoreTerm:
     if source is None:
-        return Term(label, value)
+        return ScoreTerm(label, value)
     returned = bool(runs.ranks[source, n] > 0)
-    return Term(
+    return ScoreTerm(
         label=label,
         value=value,
         source=runs.sources[source],
@@ -119,9 +119,9 @@ def _term(
     )
 
 
-def _mixed(
+def _trace_blends(
     system: System, ranking: Ranking, fused: Fused, spaces: Mapping[str, ScoreSpace]
-) -> dict[int, Mixed]:
+) -> dict[int, BlendTrace]:
     """The blend of every candidate that was blended."""
     blend = system.blend
     if not isinstance(blend, RerankBlend):
@@ -132,23 +132,23 @@ def _mixed(
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
     space = spaces[blend.reranker]
     return {
-        int(n): Mixed(
+        int(n): BlendTrace(
             reranker=blend.reranker,
             raw=None if np.isnan(raw[n]) else float(raw[n]),
             rerank=float(unit[n]),
             rerank_weight=None if mix is None else float(mix.rerank_weight[n]),
             retrieval=None if mix is None else float(mix.retrieval[n]),
             retrieval_weight=None if mix is None else float(mix.retrieval_weight[n]),
-            rerank_from=rerank_from(space, raw[candidates], float(raw[n])),
-            retrieval_from=""
+            rerank_formula=rerank_formula(space, raw[candidates], float(raw[n])),
+            retrieval_formula=""
             if mix is None
-            else retrieval_from(getattr(blend, "retrieval", "fused"), fused, candidates, int(n)),
+            else retrieval_formula(getattr(blend, "retrieval", "fused"), fused, candidates, int(n)),
         )
         for n in np.flatnonzero(candidates & ~unscored)
     }
 
 
-def why(above: Trace, below: Trace, ties: str) -> str:
+def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
     """Why one document stands above another, in one line.
 
     Args:
@@ -156,12 +156,12 @@ def why(above: Trace, below: Trace, ties: str) -> str:
         below: The other; of the same query and system.
         ties: The tie rule.
     """
-    if below.placed is None and above.placed is not None:
+    if below.rank_before_cut is None and above.rank_before_cut is not None:
         return f"{below.document} is not returned ({below.tier})"
     if above.tier != below.tier:
         return f"{above.document} is {above.tier}, {below.document} is {below.tier}"
     if score_keys(np.array([above.score]))[0] == score_keys(np.array([below.score]))[0]:
-        return f"equal scores ({above.score:.6g}): {_tie(above, below, ties)}"
+        return f"equal scores ({above.score:.6g}): {_explain_tie(above, below, ties)}"
     first, second = above.contributions, below.contributions
     gaps = {
         label: first.get(label, 0.0) - second.get(label, 0.0)
@@ -173,8 +173,8 @@ def why(above: Trace, below: Trace, ties: str) -> str:
     return f"{words}, in spite of {', '.join(against)}" if against else words
 
 
-def _tie(above: Trace, below: Trace, ties: str) -> str:
-    if above.mixed is None and below.mixed is None and above.ceiling is not None:
+def _explain_tie(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
+    if above.blend is None and below.blend is None and above.ceiling is not None:
         first, second = (sum(t.fused_contributions.values()) for t in (above, below))
         if first > second:
             return f"both are cut there, and stood at {first:.6g} and {second:.6g} before"

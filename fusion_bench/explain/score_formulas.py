@@ -9,10 +9,10 @@ from fusion_bench.blend import Fused
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 
-__all__ = ["rerank_from", "retrieval_from"]
+__all__ = ["rerank_formula", "retrieval_formula"]
 
 
-def rerank_from(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
+def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
     """How a score of a rerank list came onto the unit scale.
 
     Args:
@@ -32,7 +32,7 @@ def rerank_from(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
     }[space]
 
 
-def retrieval_from(reading: str, fused: Fused, candidates: NDArray[np.bool_], n: int) -> str:
+def retrieval_formula(reading: str, fused: Fused, candidates: NDArray[np.bool_], n: int) -> str:
     """How the retrieval term came from the fused score, or from the fused rank.
 
     Args:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Explanation", "Mixed", "Term", "Trace"]
+__all__ = ["BlendTrace", "Explanation", "ScoreTerm", "ScoreTrace"]
 
 
 @dataclass(frozen=True)
-class Term:
+class ScoreTerm:
     """One term of the fused score.
 
     Attributes:
@@ -41,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Mixed:
+class BlendTrace:
     """The blend of one candidate: retrieval_weight · retrieval + rerank_weight · rerank.
 
     Attributes:
@@ -61,12 +61,12 @@ class Mixed:
     rerank_weight: float | None
     retrieval: float | None
     retrieval_weight: float | None
-    rerank_from: str = ""
-    retrieval_from: str = ""
+    rerank_formula: str = ""
+    retrieval_formula: str = ""
 
 
 @dataclass(frozen=True)
-class Trace:
+class ScoreTrace:
     """How one document of one query came to its place.
 
     Attributes:
@@ -86,47 +86,47 @@ class Trace:
 
     document: str
     grade: int | None
-    position: int | None
-    placed: int | None
+    rank: int | None
+    rank_before_cut: int | None
     score: float
     tier: str
     fused_rank: int | None
-    fused: float
-    terms: tuple[Term, ...]
+    fused_score: float
+    terms: tuple[ScoreTerm, ...]
     divisor: float
     ceiling: float | None
-    mixed: Mixed | None
+    blend: BlendTrace | None
 
     @property
-    def total(self) -> float:
+    def recomputed_score(self) -> float:
         """The score, added up again from the terms."""
-        if self.mixed is not None:
-            return self._mixed_total(self.mixed)
+        if self.blend is not None:
+            return self._blended_total(self.blend)
         fused = math.fsum(term.value for term in self.terms) / self.divisor
         return fused if self.ceiling is None else min(fused, self.ceiling)
 
-    def _mixed_total(self, mixed: Mixed) -> float:
+    def _blended_total(self, mixed: BlendTrace) -> float:
         if mixed.retrieval is None or mixed.retrieval_weight is None:
             return self.score
         weight = 1.0 if mixed.rerank_weight is None else mixed.rerank_weight
         return mixed.retrieval_weight * mixed.retrieval + weight * mixed.rerank
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether ``top_k`` alone keeps it out of the list."""
-        return self.placed is not None and self.position is None
+        return self.rank_before_cut is not None and self.rank is None
 
     @property
     def contributions(self) -> dict[str, float]:
         """What each part adds to the final score, by its label; parts of one label together."""
-        if self.mixed is not None and self.mixed.retrieval is not None:
+        if self.blend is not None and self.blend.retrieval is not None:
             return {
-                "retrieval": (self.mixed.retrieval_weight or 0.0) * self.mixed.retrieval,
-                f"rerank {self.mixed.reranker}": (self.mixed.rerank_weight or 0.0)
-                * self.mixed.rerank,
+                "retrieval": (self.blend.retrieval_weight or 0.0) * self.blend.retrieval,
+                f"rerank {self.blend.reranker}": (self.blend.rerank_weight or 0.0)
+                * self.blend.rerank,
             }
-        if self.mixed is not None:
-            return {f"rerank {self.mixed.reranker}": self.score}
+        if self.blend is not None:
+            return {f"rerank {self.blend.reranker}": self.score}
         return self.fused_contributions
 
     @property
@@ -158,8 +158,8 @@ class Explanation:
     method: str
     ties: str
     top_k: int | None
-    traces: tuple[Trace, ...]
+    traces: tuple[ScoreTrace, ...]
 
-    def trace(self, document: str) -> Trace | None:
+    def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""
         return next((trace for trace in self.traces if trace.document == document), None)

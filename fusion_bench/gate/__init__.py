@@ -1,8 +1,15 @@
 """The regression gate: a candidate configuration is held to a committed baseline."""
 
 from fusion_bench.gate.baseline import Baseline, baseline_path, read_baseline
-from fusion_bench.gate.result import GateResult
-from fusion_bench.gate.run import judge
-from fusion_bench.gate.update import update
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import update_baseline
 
-__all__ = ["Baseline", "GateResult", "baseline_path", "judge", "read_baseline", "update"]
+__all__ = [
+    "Baseline",
+    "GateVerdict",
+    "baseline_path",
+    "read_baseline",
+    "run_gate",
+    "update_baseline",
+]

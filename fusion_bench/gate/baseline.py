@@ -2,6 +2,8 @@
 
 Format history:
     1   first version
+    2   ``arms`` became ``collections``, ``seal`` ``checksum``, ``reading`` ``read_options`` and
+        ``when`` ``updated_at``
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from fusion_bench.util.atomic_files import write_whole
 
 __all__ = [
     "FORMAT_VERSION",
-    "Arm",
     "Baseline",
-    "Change",
-    "Definition",
-    "ListFacts",
+    "BaselineUpdate",
+    "CollectionBaseline",
+    "ListDescription",
+    "MeasureDefinition",
     "baseline_path",
     "read_baseline",
     "update_command",
@@ -35,16 +37,16 @@ __all__ = [
 ]
 
 FORMAT: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
-class Record(BaseModel):
+class GateRecord(BaseModel):
     """Frozen; a key it does not know means another format, and NaN is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Definition(Record):
+class MeasureDefinition(GateRecord):
     """What a measure's name stands for; see ``measure.Measure``."""
 
     kind: str
@@ -54,7 +56,7 @@ class Definition(Record):
     judged_only: bool
 
 
-class ListFacts(Record):
+class ListDescription(GateRecord):
     """How a run or rerank list takes part, apart from its contents.
 
     Attributes:
@@ -64,11 +66,11 @@ class ListFacts(Record):
     """
 
     roles: tuple[str, ...]
-    reading: dict[str, Any]
+    read_options: dict[str, Any]
     score_space: str | None = None
 
 
-class Arm(Record):
+class CollectionBaseline(GateRecord):
     """The gated system on one collection.
 
     Attributes:
@@ -88,16 +90,16 @@ class Arm(Record):
     collection: str
     version: str
     digests: dict[str, str]
-    lists: dict[str, ListFacts]
+    lists: dict[str, ListDescription]
     judgments: str
     binary_relevance: int
     split: str | None
     query_type: str | None
     queries: tuple[str, ...]
-    definitions: dict[str, Definition]
+    definitions: dict[str, MeasureDefinition]
     values: dict[str, tuple[float, ...]]
 
-    def arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
+    def value_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """The values by measure, each (Q,).
 
         Args:
@@ -108,7 +110,7 @@ class Arm(Record):
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
 
-class Change(Record):
+class BaselineUpdate(GateRecord):
     """Why the baseline was written.
 
     Attributes:
@@ -119,14 +121,14 @@ class Change(Record):
         means: By collection and measure.
     """
 
-    when: str
+    updated_at: str
     reason: Annotated[str, Field(min_length=1)]
     version: str
     config_sha256: str
     means: dict[str, dict[str, float]]
 
 
-class Baseline(Record):
+class Baseline(GateRecord):
     """What a gate needs of the accepted state.
 
     Attributes:
@@ -151,17 +153,17 @@ class Baseline(Record):
     config: dict[str, Any]
     v2_enabled: bool
     ties: str
-    arms: tuple[Arm, ...]
-    history: Annotated[tuple[Change, ...], Field(min_length=1)]
-    seal: str = ""
+    collections: tuple[CollectionBaseline, ...]
+    history: Annotated[tuple[BaselineUpdate, ...], Field(min_length=1)]
+    checksum: str = ""
 
-    def arm(self, collection: str) -> Arm | None:
+    def find_collection(self, collection: str) -> CollectionBaseline | None:
         """The arm of a collection; None where it has none."""
-        return next((arm for arm in self.arms if arm.collection == collection), None)
+        return next((arm for arm in self.collections if arm.collection == collection), None)
 
-    def sealed(self) -> Baseline:
+    def with_checksum(self) -> Baseline:
         """The same with its seal."""
-        return self.model_copy(update={"seal": _seal(self.model_dump(mode="json"))})
+        return self.model_copy(update={"checksum": _compute_checksum(self.model_dump(mode="json"))})
 
 
 def baseline_path(experiment: Path) -> Path:
@@ -189,7 +191,7 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     remedy = f"move it away, and write a new one: {command}"
 
     def unchanged(data: dict[str, Any]) -> None:
-        if data.get("seal") != _seal(data):
+        if data.get("checksum") != _compute_checksum(data):
             raise DataError(
                 f"{path}: changed since it was written (its seal does not fit): restore it, or "
                 f"{remedy}"
@@ -210,32 +212,34 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
     """
     if not baseline.history[-1].reason.strip():
         raise ConfigError("--reason: say why the numbers may change; it stays in the file")
-    text = _lines(baseline.sealed().model_dump(mode="json"))
+    text = _format_json(baseline.with_checksum().model_dump(mode="json"))
     write_whole(path, f"{text}\n".encode())
 
 
-def _seal(data: dict[str, Any]) -> str:
+def _compute_checksum(data: dict[str, Any]) -> str:
     """SHA-256 over everything but the seal, whatever the order of the keys."""
-    rest = {key: value for key, value in data.items() if key != "seal"}
+    rest = {key: value for key, value in data.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def _lines(value: object, indent: int = 0) -> str:
+def _format_json(value: object, indent: int = 0) -> str:
     """JSON with a list of plain values on one line: a reviewer sees what changed, not 10,000 rows.
 
     Floats are written as the shortest text that reads back as the same float.
     """
     entries: list[str] = []
     if isinstance(value, dict):
-        entries = [f"{_plain(key)}: {_lines(item, indent + 1)}" for key, item in value.items()]
+        entries = [
+            f"{_encode_json(key)}: {_format_json(item, indent + 1)}" for key, item in value.items()
+        ]
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        entries = [_lines(item, indent + 1) for item in value]
+        entries = [_format_json(item, indent + 1) for item in value]
     if not entries:
-        return _plain(value)
+        return _encode_json(value)
     marks = "{}" if isinstance(value, dict) else "[]"
     inner = f",\n{' ' * (indent + 1)}".join(entries)
     return f"{marks[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{marks[1]}"
 
 
-def _plain(value: object) -> str:
+def _encode_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

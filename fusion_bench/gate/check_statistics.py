@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.power import Powers, powers
-from fusion_bench.gate.verdict import ALPHA, FEW, Verdict, decide
+from fusion_bench.gate.power import RulePower, compute_power
+from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.corrections import holm
-from fusion_bench.stats.intervals import estimate, exact_mean
-from fusion_bench.stats.randomization_tests import default_resamples, randomisation_p
+from fusion_bench.stats.corrections import adjust_holm
+from fusion_bench.stats.intervals import estimate_mean, exact_mean
+from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
 
-__all__ = ["Contest", "Evidence", "weigh"]
+__all__ = ["Check", "CheckStatistics", "run_checks"]
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class Check:
     """One check before it is weighed: a measure on a slice of a collection.
 
     Attributes:
@@ -42,7 +42,7 @@ class Contest:
     groups: IntArray
 
     @property
-    def fault(self) -> str | None:
+    def error(self) -> str | None:
         """Why it cannot be weighed; None where it can."""
         if not len(self.baseline):
             return "no query is in this slice, and an empty slice has no mean"
@@ -60,7 +60,7 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CheckStatistics:
     """What one check found.
 
     Attributes:
@@ -89,8 +89,8 @@ class Evidence:
     slice: str | None
     measure: str
     max_drop: float
-    verdict: Verdict
-    fault: str | None
+    status: CheckStatus
+    error: str | None
     queries: int
     groups: int
     changed: int
@@ -98,25 +98,25 @@ class Evidence:
     baseline_mean: float
     candidate_mean: float
     difference: float
-    low: float
+    lower_bound: float
     p: float
     p_holm: float
-    detectable: float | None
-    false_pass: float | None
+    min_detectable_drop: float | None
+    false_pass_rate: float | None
 
     @property
-    def few(self) -> bool:
+    def few_changed(self) -> bool:
         """Whether the verdict holds on these queries only."""
-        return self.fault is None and self.changed < FEW
+        return self.error is None and self.changed < MIN_CHANGED
 
 
-def weigh(
-    contests: Sequence[Contest],
+def run_checks(
+    contests: Sequence[Check],
     *,
     alpha: float = ALPHA,
     resamples: int | None = None,
     seed: int = 0,
-) -> tuple[Evidence, ...]:
+) -> tuple[CheckStatistics, ...]:
     """Weigh every check; all of them are one family of Holm's correction.
 
     A check that cannot be made takes its place in the family (with p = 1), so that a fault never
@@ -133,16 +133,16 @@ def weigh(
     """
     p = np.ones(len(contests))
     resamples = resamples or default_resamples(len(contests))
-    found: dict[int, Powers] = {}
-    for members in _families(contests):
+    found: dict[int, RulePower] = {}
+    for members in _group_by_queries(contests):
         rows = np.stack([contests[i].difference for i in members])
         groups = contests[members[0]].groups
-        p[members] = randomisation_p(
+        p[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
         found |= zip(
             members,
-            powers(
+            compute_power(
                 rows,
                 groups,
                 [contests[i].max_drop for i in members],
@@ -152,34 +152,34 @@ def weigh(
             ),
             strict=True,
         )
-    adjusted = holm(p)
+    adjusted = adjust_holm(p)
     return tuple(
-        _nothing(contest)
-        if contest.fault is not None
-        else _found(contest, float(p[i]), float(adjusted[i]), found[i], alpha)
+        _error_result(contest)
+        if contest.error is not None
+        else _check_result(contest, float(p[i]), float(adjusted[i]), found[i], alpha)
         for i, contest in enumerate(contests)
     )
 
 
-def _families(contests: Sequence[Contest]) -> list[list[int]]:
+def _group_by_queries(contests: Sequence[Check]) -> list[list[int]]:
     """Checks that share their queries, so that they can share their signs."""
     found: dict[tuple[str, str | None], list[int]] = {}
     for i, contest in enumerate(contests):
-        if contest.fault is None:
+        if contest.error is None:
             found.setdefault((contest.collection, contest.slice), []).append(i)
     return list(found.values())
 
 
-def _nothing(contest: Contest) -> Evidence:
+def _error_result(contest: Check) -> CheckStatistics:
     """What a check that could not be made found."""
     nan = math.nan
-    return Evidence(
+    return CheckStatistics(
         collection=contest.collection,
         slice=contest.slice,
         measure=contest.measure,
         max_drop=contest.max_drop,
-        verdict="inconclusive",
-        fault=contest.fault,
+        status="inconclusive",
+        error=contest.error,
         queries=len(contest.baseline),
         groups=len(np.unique(contest.groups)),
         changed=0,
@@ -187,37 +187,39 @@ def _nothing(contest: Contest) -> Evidence:
         baseline_mean=nan,
         candidate_mean=nan,
         difference=nan,
-        low=nan,
+        lower_bound=nan,
         p=nan,
         p_holm=nan,
-        detectable=None,
-        false_pass=None,
+        min_detectable_drop=None,
+        false_pass_rate=None,
     )
 
 
-def _found(contest: Contest, p: float, p_holm: float, found: Powers, alpha: float) -> Evidence:
+def _check_result(
+    contest: Check, p: float, p_holm: float, found: RulePower, alpha: float
+) -> CheckStatistics:
     difference = contest.difference
     changed = int((difference != 0).sum())
-    bound = estimate(difference, contest.groups, alpha=2 * alpha)  # its lower end is one-sided
-    verdict = decide(
+    bound = estimate_mean(difference, contest.groups, alpha=2 * alpha)  # its lower end is one-sided
+    status = decide_status(
         mean=bound.mean,
-        low=bound.low,
+        lower_bound=bound.low,
         p_holm=p_holm,
         changed=changed,
         max_drop=contest.max_drop,
         alpha=alpha,
     )
     return replace(
-        _nothing(contest),
-        verdict=verdict,
+        _error_result(contest),
+        status=status,
         changed=changed,
         losses=int((difference < 0).sum()),
         baseline_mean=exact_mean(contest.baseline),
         candidate_mean=exact_mean(contest.candidate),
         difference=bound.mean,
-        low=bound.low,
+        lower_bound=bound.low,
         p=p,
         p_holm=p_holm,
-        detectable=found.detectable,
-        false_pass=found.false_pass,
+        min_detectable_drop=found.min_detectable_drop,
+        false_pass_rate=found.false_pass_rate,
     )

@@ -12,22 +12,29 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import Ranking, rankings
 from fusion_bench.experiment.gate_settings import GatePolicy, Golden, Guard
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.check_statistics import Contest
-from fusion_bench.gate.loaded_collections import Arms
+from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.loaded_collections import LoadedCollection
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE
 
-__all__ = ["contests", "golden", "golden_result", "guard_result", "guards", "place_of"]
+__all__ = [
+    "build_checks",
+    "check_golden_queries",
+    "check_golden_query",
+    "check_guard",
+    "find_rank",
+    "run_guards",
+]
 
 Rankings = Sequence[tuple[IntArray, Ranking]]
 
 
-def contests(
+def build_checks(
     policy: GatePolicy,
-    arms: Sequence[Arms],
+    arms: Sequence[LoadedCollection],
     before: Mapping[str, Mapping[str, FloatArray]],
     after: Mapping[str, Mapping[str, FloatArray]],
-) -> Iterator[Contest]:
+) -> Iterator[Check]:
     """Every check of a policy: measure × collection × slice.
 
     Args:
@@ -42,7 +49,7 @@ def contests(
             resolved = arm.measures[name].name
             for part in policy.slices_of(name):
                 keep = np.full(len(types), True) if part is None else types == part
-                yield Contest(
+                yield Check(
                     collection=arm.name,
                     slice=part,
                     measure=resolved,
@@ -53,9 +60,9 @@ def contests(
                 )
 
 
-def guards(
+def run_guards(
     policy: GatePolicy,
-    arms: Sequence[Arms],
+    arms: Sequence[LoadedCollection],
     before: Mapping[str, Mapping[str, FloatArray]],
     after: Mapping[str, Mapping[str, FloatArray]],
 ) -> Iterator[GuardResult]:
@@ -63,11 +70,11 @@ def guards(
     for guard in policy.guards:
         for arm in arms:
             name = arm.measures[guard.measure].name
-            yield guard_result(guard, arm.name, before[arm.name][name], after[arm.name][name])
+            yield check_guard(guard, arm.name, before[arm.name][name], after[arm.name][name])
 
 
-def golden(
-    policy: GatePolicy, source: Source, arms: Sequence[Arms], candidate: System
+def check_golden_queries(
+    policy: GatePolicy, source: Source, arms: Sequence[LoadedCollection], candidate: System
 ) -> Iterator[GoldenResult]:
     """Every golden query.
 
@@ -83,10 +90,10 @@ def golden(
         if wanted.dataset is not None and wanted.dataset not in found:
             where = source.where(("gate", "golden", i, "dataset"))
             raise UnknownNameError("dataset", wanted.dataset, found, where=where)
-        yield golden_result(wanted, found)
+        yield check_golden_query(wanted, found)
 
 
-def guard_result(
+def check_guard(
     guard: Guard, collection: str, baseline: FloatArray, candidate: FloatArray
 ) -> GuardResult:
     """How many queries lose more than the guard allows.
@@ -109,14 +116,14 @@ def guard_result(
         measure=guard.measure,
         lose=guard.lose,
         at_most=guard.at_most,
-        losers=losers,
+        violations=losers,
         share=share,
-        fault=fault,
+        error=fault,
         holds=fault is None and share <= guard.at_most,
     )
 
 
-def golden_result(golden: Golden, found: Mapping[str, Rankings]) -> GoldenResult:
+def check_golden_query(golden: Golden, found: Mapping[str, Rankings]) -> GoldenResult:
     """Whether a golden query keeps its document.
 
     Args:
@@ -124,7 +131,7 @@ def golden_result(golden: Golden, found: Mapping[str, Rankings]) -> GoldenResult
         found: Rankings of the candidate by collection.
     """
     names = [golden.dataset] if golden.dataset is not None else list(found)
-    places = [place_of(found[name], golden.query, golden.document) for name in names]
+    places = [find_rank(found[name], golden.query, golden.document) for name in names]
     place = places[0] if len(names) == 1 else None
     fault = None
     if len(names) != 1:
@@ -136,13 +143,13 @@ def golden_result(golden: Golden, found: Mapping[str, Rankings]) -> GoldenResult
         query=golden.query,
         document=golden.document,
         top=golden.top,
-        place=place or None,
-        fault=fault,
+        rank=place or None,
+        error=fault,
         holds=fault is None and place is not None and 1 <= place <= golden.top,
     )
 
 
-def place_of(rankings: Rankings, query: str, document: str) -> int | None:
+def find_rank(rankings: Rankings, query: str, document: str) -> int | None:
     """Position of a document in the final list; 0 = not in it, None = no such query."""
     for _, ranking in rankings:
         runs = ranking.runs

@@ -10,17 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fusion_bench._version import ENGINE
-from fusion_bench.gate.baseline import Arm, Baseline
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["differences", "irreproducible"]
+__all__ = ["find_changed_values", "find_incompatibilities"]
 
 #: Digits of a digest that are shown.
 SHOWN = 12
 
 
-def differences(baseline: Baseline, ties: str, arms: Sequence[Arm]) -> Iterator[str]:
+def find_incompatibilities(
+    baseline: Baseline, ties: str, arms: Sequence[CollectionBaseline]
+) -> Iterator[str]:
     """Why the candidate cannot be held to the baseline; nothing where it can.
 
     Lists that only one of them reads may come and go: that is a change of configuration. What the
@@ -37,18 +39,18 @@ def differences(baseline: Baseline, ties: str, arms: Sequence[Arm]) -> Iterator[
     if baseline.ties != ties:
         yield f"tie rule: baseline {baseline.ties!r}, candidate {ties!r}"
     names = [arm.collection for arm in arms]
-    for lost in baseline.arms:
+    for lost in baseline.collections:
         if lost.collection not in names:
             yield f"{lost.collection}: in the baseline, and the candidate has no such arm"
     for arm in arms:
-        old = baseline.arm(arm.collection)
+        old = baseline.find_collection(arm.collection)
         if old is None:
             yield f"{arm.collection}: the baseline has no such collection"
         else:
-            yield from (f"{arm.collection}: {reason}" for reason in _arm(old, arm))
+            yield from (f"{arm.collection}: {reason}" for reason in _compare_collection(old, arm))
 
 
-def _arm(old: Arm, new: Arm) -> Iterator[str]:
+def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
     for part, digest in old.digests.items():
         now = new.digests.get(part)
         if now is None:
@@ -58,7 +60,8 @@ def _arm(old: Arm, new: Arm) -> Iterator[str]:
     for part, facts in old.lists.items():
         here = new.lists.get(part)
         if here is not None and here != facts:
-            yield f"{part} takes part otherwise: {_change(facts.model_dump(), here.model_dump())}"
+            change = _describe_change(facts.model_dump(), here.model_dump())
+            yield f"{part} takes part otherwise: {change}"
     for what in ("judgments", "binary_relevance", "split", "query_type"):
         before, after = getattr(old, what), getattr(new, what)
         if before != after:
@@ -67,35 +70,35 @@ def _arm(old: Arm, new: Arm) -> Iterator[str]:
         lost = len(set(old.queries) - set(new.queries))
         more = len(set(new.queries) - set(old.queries))
         yield f"other queries in the split: {lost} of the baseline are gone, {more} are new"
-    yield from _measures(old, new)
+    yield from _compare_definitions(old, new)
 
 
-def _measures(old: Arm, new: Arm) -> Iterator[str]:
+def _compare_definitions(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
     for name, definition in new.definitions.items():
         before = old.definitions.get(name)
         if before is None or name not in old.values:
             known = ", ".join(old.definitions)
             yield f"the baseline has no values of {name} (it has {known})"
         elif before != definition:
-            change = _change(before.model_dump(), definition.model_dump())
+            change = _describe_change(before.model_dump(), definition.model_dump())
             yield f"{name} is defined otherwise: {change}"
 
 
-def _change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+def _describe_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     return ", ".join(
         f"{key} {before[key]!r} → {after[key]!r}" for key in before if before[key] != after[key]
     )
 
 
-def irreproducible(old: Arm, again: Arm) -> Iterator[str]:
+def find_changed_values(old: CollectionBaseline, again: CollectionBaseline) -> Iterator[str]:
     """Where the baseline's own configuration, run today on the same data, gives other values.
 
     Args:
         old: As committed.
         again: The same system on the same queries, evaluated now.
     """
-    committed = old.arrays(again.queries)
-    for name, now in again.arrays().items():
+    committed = old.value_arrays(again.queries)
+    for name, now in again.value_arrays().items():
         before = committed[name]
         wrong = np.flatnonzero(~(np.abs(now - before) <= NOISE))
         if len(wrong):

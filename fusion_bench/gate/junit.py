@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.report import bound, golden_words, guard_words, name_of, sentence
-from fusion_bench.gate.result import CheckResult, GateResult
+from fusion_bench.gate.report import bound, check_name, golden_words, guard_words, sentence
+from fusion_bench.gate.result import CheckResult, GateVerdict
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["junit"]
+__all__ = ["render_junit"]
 
 
-def junit(result: GateResult) -> str:
+def render_junit(result: GateVerdict) -> str:
     """JUnit XML: one test case a check, guard and golden query.
 
     A regression is a failure; what could not be checked is an error; what is inconclusive is a
@@ -20,18 +20,22 @@ def junit(result: GateResult) -> str:
     suite = ET.Element(
         "testsuite", name=f"fusion-bench gate {escape_control_chars(result.experiment)}"
     )
-    if result.refused:
-        _case(suite, "baseline", "comparable", error="; ".join(result.refused))
+    if result.refusals:
+        _add_case(suite, "baseline", "comparable", error="; ".join(result.refusals))
     for check in result.checks:
-        _check_case(suite, check, blocks=result.on_inconclusive == "fail")
+        _add_check(suite, check, blocks=result.on_inconclusive == "fail")
     for guard in result.guards:
-        broken = None if guard.holds or guard.fault is not None else guard_words(guard)
+        broken = None if guard.holds or guard.error is not None else guard_words(guard)
         name = f"guard {guard.measure} −{guard.lose:g}"
-        _case(suite, guard.collection, name, error=guard.fault, failure=broken, out=bound(guard))
+        _add_case(
+            suite, guard.collection, name, error=guard.error, failure=broken, out=bound(guard)
+        )
     for golden in result.golden:
-        broken = None if golden.holds or golden.fault is not None else golden_words(golden)
+        broken = None if golden.holds or golden.error is not None else golden_words(golden)
         name = f"golden {golden.query} {golden.document}"
-        _case(suite, golden.collection, name, error=golden.fault, failure=broken, out=bound(golden))
+        _add_case(
+            suite, golden.collection, name, error=golden.error, failure=broken, out=bound(golden)
+        )
     for kind in ("failure", "error", "skipped"):
         plural = kind if kind == "skipped" else f"{kind}s"
         suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
@@ -42,21 +46,21 @@ def junit(result: GateResult) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _check_case(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
+def _add_check(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
     words = sentence(check)
-    unclear = check.verdict == "inconclusive" and check.fault is None
-    _case(
+    unclear = check.status == "inconclusive" and check.error is None
+    _add_case(
         suite,
         check.collection,
-        name_of(check),
-        error=words if check.fault is not None else None,
-        failure=words if check.verdict == "regressed" or (unclear and blocks) else None,
+        check_name(check),
+        error=words if check.error is not None else None,
+        failure=words if check.status == "regressed" or (unclear and blocks) else None,
         skipped=words if unclear and not blocks else None,
         out=words,
     )
 
 
-def _case(
+def _add_case(
     suite: ET.Element, group: str, name: str, *, out: str | None = None, **kinds: str | None
 ) -> None:
     case = ET.SubElement(

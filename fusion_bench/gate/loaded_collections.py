@@ -23,29 +23,29 @@ from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
 
 __all__ = [
-    "Arms",
+    "LoadedCollection",
     "Progress",
-    "candidate_of",
-    "facts",
-    "load_arms",
-    "no_progress",
-    "policy_of",
-    "record",
-    "silent_lists",
-    "unsound",
-    "values_of",
+    "compute_values",
+    "describe_collection",
+    "evaluate_collection",
+    "ignore_progress",
+    "lists_without_results",
+    "load_collections",
+    "require_policy",
+    "select_candidate",
+    "unusable_lists",
 ]
 
 Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
 
 
-def no_progress(stage: str, done: int, total: int) -> None:
+def ignore_progress(stage: str, done: int, total: int) -> None:
     """Nobody is told."""
 
 
 @dataclass(frozen=True, eq=False)
-class Arms:
+class LoadedCollection:
     """One collection of the gate.
 
     Attributes:
@@ -62,14 +62,14 @@ class Arms:
         return self.task.dataset.name
 
 
-def load_arms(
+def load_collections(
     experiment: Experiment,
     source: Source,
     systems: Sequence[System],
     *,
     folders: Collection[Path],
     progress: Progress,
-) -> list[Arms]:
+) -> list[LoadedCollection]:
     """Load every dataset of an experiment with the lists that ``systems`` use.
 
     Args:
@@ -88,11 +88,13 @@ def load_arms(
         place = ("dataset",) if experiment.dataset is not None else ("datasets", i)
         path = find_dataset(name, folders, where=source.where(place))
         progress(f"reading {path.parent.name}", i, len(experiment.dataset_names))
-        found.append(_load(experiment, source, systems, path))
+        found.append(_load_collection(experiment, source, systems, path))
     return found
 
 
-def _load(experiment: Experiment, source: Source, systems: Sequence[System], path: Path) -> Arms:
+def _load_collection(
+    experiment: Experiment, source: Source, systems: Sequence[System], path: Path
+) -> LoadedCollection:
     spec, _ = read_spec(path)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     candidate = experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
@@ -111,11 +113,15 @@ def _load(experiment: Experiment, source: Source, systems: Sequence[System], pat
         split=experiment.split,
         query_type=experiment.query_type,
     )
-    measures = _measures(experiment, source, spec.binary_relevance)
-    return Arms(replace(task, measures=tuple(dict.fromkeys(measures.values()))), measures)
+    measures = _parse_measures(experiment, source, spec.binary_relevance)
+    return LoadedCollection(
+        replace(task, measures=tuple(dict.fromkeys(measures.values()))), measures
+    )
 
 
-def _measures(experiment: Experiment, source: Source, binary_relevance: int) -> dict[str, Measure]:
+def _parse_measures(
+    experiment: Experiment, source: Source, binary_relevance: int
+) -> dict[str, Measure]:
     policy = experiment.gate
     names = () if policy is None else policy.measures
     found = {}
@@ -129,7 +135,7 @@ def _measures(experiment: Experiment, source: Source, binary_relevance: int) -> 
     return found
 
 
-def values_of(arms: Arms, system: System) -> FloatArray:
+def compute_values(arms: LoadedCollection, system: System) -> FloatArray:
     """(M, Q): the system's values, measures in the order of the task."""
     task = arms.task
     [scores] = evaluate(
@@ -142,54 +148,54 @@ def values_of(arms: Arms, system: System) -> FloatArray:
     return scores.values
 
 
-def facts(arms: Arms) -> model.Arm:
+def describe_collection(arms: LoadedCollection) -> model.CollectionBaseline:
     """Everything that was loaded, and how it takes part; no values."""
     task, spec = arms.task, arms.task.dataset.spec
-    return model.Arm(
+    return model.CollectionBaseline(
         collection=arms.name,
         version=spec.version,
         digests=task.dataset.digests(),
-        lists=_lists(task.dataset),
+        lists=_describe_lists(task.dataset),
         judgments=spec.judgments,
         binary_relevance=spec.binary_relevance,
         split=task.split,
         query_type=task.query_type,
         queries=task.runs.queries,
-        definitions={m.name: _definition(m) for m in task.measures},
+        definitions={m.name: _describe_measure(m) for m in task.measures},
         values={},
     )
 
 
-def record(arms: Arms, system: System) -> model.Arm:
+def evaluate_collection(arms: LoadedCollection, system: System) -> model.CollectionBaseline:
     """What a baseline keeps of a system on a collection: its own lists, and every value."""
-    everything = facts(arms)
-    values = values_of(arms, system)
+    everything = describe_collection(arms)
+    values = compute_values(arms, system)
     return everything.model_copy(
         update={
-            "digests": _own(everything.digests, system),
-            "lists": _own(everything.lists, system),
+            "digests": _select_parts(everything.digests, system),
+            "lists": _select_parts(everything.lists, system),
             "values": {m.name: tuple(values[i].tolist()) for i, m in enumerate(arms.task.measures)},
         }
     )
 
 
-def _definition(measure: Measure) -> model.Definition:
-    fields = model.Definition.model_fields
-    return model.Definition(**{name: getattr(measure, name) for name in fields})
+def _describe_measure(measure: Measure) -> model.MeasureDefinition:
+    fields = model.MeasureDefinition.model_fields
+    return model.MeasureDefinition(**{name: getattr(measure, name) for name in fields})
 
 
-def _own(parts: Mapping[str, T], system: System) -> dict[str, T]:
+def _select_parts(parts: Mapping[str, T], system: System) -> dict[str, T]:
     """What a system reads: its own lists, and all that is no list."""
     used = {f"runs/{name}" for name in system.runs}
     used |= {f"rerank/{name}" for name in system.rerankers}
     return {key: value for key, value in parts.items() if "/" not in key or key in used}
 
 
-def _lists(dataset: Dataset) -> dict[str, model.ListFacts]:
-    def said(spec: RunSpec) -> model.ListFacts:
-        return model.ListFacts(
+def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
+    def said(spec: RunSpec) -> model.ListDescription:
+        return model.ListDescription(
             roles=tuple(sorted(spec.roles)),
-            reading=asdict(spec.reading),
+            read_options=asdict(spec.reading),
             score_space=spec.score_space if isinstance(spec, RerankSpec) else None,
         )
 
@@ -198,7 +204,7 @@ def _lists(dataset: Dataset) -> dict[str, model.ListFacts]:
     return runs | {f"rerank/{name}": said(spec.rerank[name]) for name in dataset.rerankers}
 
 
-def silent_lists(arms: Arms, system: System) -> list[str]:
+def lists_without_results(arms: LoadedCollection, system: System) -> list[str]:
     """Lists of a system that say nothing about any evaluated query: an arm that never ran."""
     runs = arms.task.runs
     view = system.view(runs) if system.weights_by_type is None else runs
@@ -215,7 +221,7 @@ def silent_lists(arms: Arms, system: System) -> list[str]:
     return silent
 
 
-def policy_of(experiment: Experiment, source: Source) -> GatePolicy:
+def require_policy(experiment: Experiment, source: Source) -> GatePolicy:
     """The experiment's policy.
 
     Raises:
@@ -229,7 +235,7 @@ def policy_of(experiment: Experiment, source: Source) -> GatePolicy:
     return experiment.gate
 
 
-def candidate_of(experiment: Experiment, source: Source) -> System:
+def select_candidate(experiment: Experiment, source: Source) -> System:
     """The system that is guarded, as it runs.
 
     Raises:
@@ -244,11 +250,11 @@ def candidate_of(experiment: Experiment, source: Source) -> System:
     return system
 
 
-def unsound(arms: Arms, candidate: System, policy: GatePolicy) -> Iterator[str]:
+def unusable_lists(arms: LoadedCollection, candidate: System, policy: GatePolicy) -> Iterator[str]:
     """Arms that would be certified although they never ran as they are called."""
     for name in candidate.rerankers if policy.degraded == "refuse" else ():
         reason = arms.task.dataset.degradation(name)
         if reason is not None:
             yield f"{arms.name}: {reason}"
-    for what in silent_lists(arms, candidate):
+    for what in lists_without_results(arms, candidate):
         yield f"{arms.name}: {what} says nothing about any evaluated query: the arm never ran"

@@ -20,11 +20,11 @@ from math import comb
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.verdict import ALPHA, FEW
+from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.resampling import draw_groups, group_codes
 
-__all__ = ["POWER", "Powers", "powers"]
+__all__ = ["POWER", "RulePower", "compute_power"]
 
 #: The power that the smallest detectable drop is stated for.
 POWER = 0.8
@@ -39,7 +39,7 @@ LITTLE = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Powers:
+class RulePower:
     """What the rule can see on one check.
 
     Attributes:
@@ -51,16 +51,18 @@ class Powers:
             changed; all infinite where there are too few groups for the test ever to reject.
     """
 
-    detectable: float | None
-    false_pass: float | None
-    needed: FloatArray
+    min_detectable_drop: float | None
+    false_pass_rate: float | None
+    rejection_drops: FloatArray
 
-    def at(self, drop: float) -> float:
+    def power_at(self, drop: float) -> float:
         """Power at a true drop; never quite 0 or 1, which no number of resamples shows."""
-        return float((np.searchsorted(self.needed, drop) + 0.5) / (len(self.needed) + 1))
+        return float(
+            (np.searchsorted(self.rejection_drops, drop) + 0.5) / (len(self.rejection_drops) + 1)
+        )
 
 
-def powers(
+def compute_power(
     differences: FloatArray,
     groups: IntArray | None,
     max_drops: Sequence[float],
@@ -68,7 +70,7 @@ def powers(
     level: float,
     alpha: float = ALPHA,
     seed: int = 0,
-) -> list[Powers]:
+) -> list[RulePower]:
     """Power of the rule on C checks that share their queries.
 
     Args:
@@ -81,26 +83,26 @@ def powers(
     """
     codes, count = group_codes(groups, differences.shape[1])
     changed = (differences != 0).sum(axis=1)
-    nothing = Powers(None, None, np.empty(0))
+    nothing = RulePower(None, None, np.empty(0))
     if count < 2:
         return [nothing for _ in max_drops]
     found = []
-    for c, moments in enumerate(_resampled(differences, codes, count, seed)):
+    for c, moments in enumerate(_resample_moments(differences, codes, count, seed)):
         if not changed[c]:
             found.append(nothing)
             continue
         max_drop = max_drops[c]
-        shift, error = moments.shift, moments.error(count)
-        few = changed[c] < FEW  # then the mean alone decides
+        shift, error = moments.mean_shift, moments.standard_error(count)
+        few = changed[c] < MIN_CHANGED  # then the mean alone decides
         bound = 0.0 if few else t_quantile(count - 1, 1 - alpha) * error
         needed = max_drop + shift
         if not few:
-            needed = np.maximum(needed, _rejected_beyond(moments, count, level))
+            needed = np.maximum(needed, _find_rejection_drops(moments, count, level))
         needed.sort()
         passes = shift >= bound if few else shift > bound
         detectable = float(np.quantile(needed, POWER, method="higher"))
         finite = np.isfinite(detectable)
-        found.append(Powers(detectable if finite else None, float(passes.mean()), needed))
+        found.append(RulePower(detectable if finite else None, float(passes.mean()), needed))
     return found
 
 
@@ -112,39 +114,37 @@ class _Moments:
         powers: At (i, j): Σ c^i n^j, for i + j = 1, 2 and 4.
     """
 
-    powers: dict[tuple[int, int], FloatArray]
+    sums: dict[tuple[int, int], FloatArray]
 
     @property
-    def shift(self) -> FloatArray:
+    def mean_shift(self) -> FloatArray:
         """(B,): resampled mean − mean."""
-        return self.powers[1, 0] / self.powers[0, 1]
+        return self.sums[1, 0] / self.sums[0, 1]
 
-    def error(self, count: int) -> FloatArray:
+    def standard_error(self, count: int) -> FloatArray:
         """(B,): standard error of the mean, see ``statistics.estimate``."""
-        residuals = self.about(self.shift, 2)
-        size = self.powers[0, 1]
+        residuals = self.shifted_sum(self.mean_shift, 2)
+        size = self.sums[0, 1]
         return np.asarray(np.sqrt(count / (count - 1) * np.maximum(residuals, 0)) / size)
 
-    def about(self, drop: FloatArray, order: int) -> FloatArray:
+    def shifted_sum(self, drop: FloatArray, order: int) -> FloatArray:
         """(B,): Σ (c − drop·n)^order."""
-        terms = (
-            comb(order, j) * (-drop) ** j * self.powers[order - j, j] for j in range(order + 1)
-        )
+        terms = (comb(order, j) * (-drop) ** j * self.sums[order - j, j] for j in range(order + 1))
         return np.asarray(sum(terms))
 
 
-def _rejected_beyond(moments: _Moments, count: int, level: float) -> FloatArray:
+def _find_rejection_drops(moments: _Moments, count: int, level: float) -> FloatArray:
     """(B,): the true drop beyond which the randomisation test rejects; inf = it never can.
 
     Σ v, v = c − drop·n, is rejected where it is below −q·√(Σ v²): beyond the greater root of a
     quadratic. q depends on the drop by the kurtosis alone, which a few rounds settle.
     """
-    never = np.full(len(moments.shift), np.inf)
+    never = np.full(len(moments.mean_shift), np.inf)
     if 0.5**count >= level:  # no set of signs is rare enough
         return never
     from scipy.special import ndtri  # late, as it is slow
 
-    z, m = float(ndtri(1 - level)), moments.powers
+    z, m = float(ndtri(1 - level)), moments.sums
     quantile = np.full(len(never), z)
     drop = never
     for _ in range(ROUNDS):
@@ -154,13 +154,13 @@ def _rejected_beyond(moments: _Moments, count: int, level: float) -> FloatArray:
         root = b + np.sqrt(np.maximum(b**2 - a * c, 0))
         drop = np.divide(root, a, out=never.copy(), where=a > 0)
         at = np.where(a > 0, drop, 0.0)
-        square = np.maximum(moments.about(at, 2), LITTLE)
-        kurtosis = np.clip(-2 * moments.about(at, 4) / square**2, -2, 0)
+        square = np.maximum(moments.shifted_sum(at, 2), LITTLE)
+        kurtosis = np.clip(-2 * moments.shifted_sum(at, 4) / square**2, -2, 0)
         quantile = z + (z**3 - 3 * z) / 24 * kurtosis
     return drop
 
 
-def _resampled(
+def _resample_moments(
     differences: FloatArray, codes: IntArray, count: int, seed: int
 ) -> Iterator[_Moments]:
     """Moments of every check; all share their draws, and one product of matrices."""
@@ -171,23 +171,23 @@ def _resampled(
         sums = np.bincount(codes, weights=difference, minlength=count)
         centred = sums - sizes * (sums.sum() / sizes.sum())  # the true mean is 0
         for i, j in KINDS:
-            columns[_column(c, i, j, alone=alone)] = centred**i * sizes**j
+            columns[_column_key(c, i, j, alone=alone)] = centred**i * sizes**j
     features = np.stack(list(columns.values()), axis=1)
     blocks = [
-        _counts(drawn, count) @ features
+        _count_draws(drawn, count) @ features
         for drawn in draw_groups(count, min(MOST, max(LEAST, DRAWS // count)), seed)
     ]
     found = dict(zip(columns, np.concatenate(blocks).T, strict=True))
     for c in range(len(differences)):
-        yield _Moments({(i, j): found[_column(c, i, j, alone=alone)] for i, j in KINDS})
+        yield _Moments({(i, j): found[_column_key(c, i, j, alone=alone)] for i, j in KINDS})
 
 
-def _column(c: int, i: int, j: int, *, alone: bool) -> tuple[int, int, int]:
+def _column_key(c: int, i: int, j: int, *, alone: bool) -> tuple[int, int, int]:
     """Where Σ c^i n^j of a check stands; sums of sizes alone are everybody's."""
     return (c if i else 0, i, 0 if alone else j)
 
 
-def _counts(drawn: IntArray, count: int) -> FloatArray:
+def _count_draws(drawn: IntArray, count: int) -> FloatArray:
     """How often each group is in each resample, shape (b, G)."""
     rows = np.arange(len(drawn))[:, None] * count
     flat = np.bincount((drawn + rows).ravel(), minlength=len(drawn) * count)

@@ -15,25 +15,25 @@ from pathlib import Path
 from fusion_bench.config.models import Source
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.gate.check_statistics import weigh
-from fusion_bench.gate.loaded_collections import Progress, no_progress
+from fusion_bench.gate.check_statistics import run_checks
+from fusion_bench.gate.loaded_collections import Progress, ignore_progress
 from fusion_bench.gate.result import CheckResult
-from fusion_bench.gate.self_test.run import duel
-from fusion_bench.gate.self_test.simulate import name_of
+from fusion_bench.gate.self_test.run import compare_two_systems
+from fusion_bench.gate.self_test.simulate import check_name
 from fusion_bench.util.formatting import format_number, pluralize
 
-__all__ = ["foresee", "needed", "wish"]
+__all__ = ["check_power", "power_warning", "required_queries"]
 
 #: A detectable drop beyond so many tolerances is the work of noise.
 NOISY = 1.5
 
 
-def foresee(
+def check_power(
     experiment: Experiment,
     source: Source,
     *,
     folders: Collection[Path],
-    progress: Progress = no_progress,
+    progress: Progress = ignore_progress,
 ) -> tuple[str, ...]:
     """What the gate of an experiment will not see.
 
@@ -51,41 +51,48 @@ def foresee(
         no second system, or one that does not run: then nothing tells the spread.
     """
     try:
-        checks, names = duel(experiment, source, folders=folders, progress=progress)
+        checks, names = compare_two_systems(experiment, source, folders=folders, progress=progress)
     except FusionBenchError:
         return ()
     progress("testing", 0, 1)
     told = f"by the spread of {names[1]} against {names[0]}"
-    found = weigh(checks, seed=experiment.seed)
-    words = [wish(CheckResult(**asdict(evidence), few=evidence.few)) for evidence in found]
+    found = run_checks(checks, seed=experiment.seed)
+    words = [
+        power_warning(CheckResult(**asdict(evidence), few_changed=evidence.few_changed))
+        for evidence in found
+    ]
     return tuple(
-        f"{name_of(check)}: {said} ({told})"
+        f"{check_name(check)}: {said} ({told})"
         for check, said in zip(checks, words, strict=True)
         if said is not None
     )
 
 
-def wish(check: CheckResult) -> str | None:
+def power_warning(check: CheckResult) -> str | None:
     """Why a check cannot guard its tolerance; None = it can, or nothing tells.
 
     Args:
         check: With the powers of the rule. Fewer than ten changed queries say nothing of them.
     """
-    if check.detectable is None or check.few or check.detectable <= NOISY * check.max_drop:
+    if (
+        check.min_detectable_drop is None
+        or check.few_changed
+        or check.min_detectable_drop <= NOISY * check.max_drop
+    ):
         return None
     grouped = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
     return (
         f"with {pluralize(check.queries, 'query')}{grouped} only drops of "
-        f"{format_number(check.detectable)} or more are seen 4 times in 5; max_drop "
-        f"{check.max_drop:g} "
-        f"is a wish: {needed(check)}"
+        f"{format_number(check.min_detectable_drop)} or more are seen 4 times in 5; "
+        f"max_drop "
+        f"{check.max_drop:g} is a wish: {required_queries(check)}"
     )
 
 
-def needed(check: CheckResult) -> str:
+def required_queries(check: CheckResult) -> str:
     """How many queries would do, to two digits: until noise is no greater than the tolerance."""
     if not check.max_drop:
         return "no number of queries would do"
-    queries = ceil(check.queries * ((check.detectable or 0.0) / check.max_drop) ** 2)
+    queries = ceil(check.queries * ((check.min_detectable_drop or 0.0) / check.max_drop) ** 2)
     unit = 10 ** max(0, len(str(queries)) - 2)
     return f"about {ceil(queries / unit) * unit:,} queries would be needed"

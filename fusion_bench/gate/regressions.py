@@ -9,13 +9,13 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain
-from fusion_bench.explain.score_trace import Explanation, Trace
-from fusion_bench.gate.loaded_collections import Arms
-from fusion_bench.gate.result import LostDocument, LostQuery
+from fusion_bench.explain.explanation import explain_ranking
+from fusion_bench.explain.score_trace import Explanation, ScoreTrace
+from fusion_bench.gate.loaded_collections import LoadedCollection
+from fusion_bench.gate.result import DocumentChange, QueryRegression
 from fusion_bench.stats.comparison import NOISE
 
-__all__ = ["moved_by", "worst_queries"]
+__all__ = ["explain_move", "worst_queries"]
 
 #: Relevant documents that are shown of one query: those that stood or stand highest.
 SHOWN = 20
@@ -24,14 +24,14 @@ STILL = 1e-9
 
 
 def worst_queries(
-    arms: Arms,
+    arms: LoadedCollection,
     before: System,
     after: System,
     old: Mapping[str, FloatArray],
     new: Mapping[str, FloatArray],
     *,
     count: int,
-) -> Iterator[LostQuery]:
+) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most on the policy's first measure.
 
     Args:
@@ -49,52 +49,56 @@ def worst_queries(
         if not difference[q] < -NOISE:
             return
         query = task.runs.queries[q]
-        sides = [explain(system, task.runs, query, spaces) for system in (before, after)]
-        yield LostQuery(
+        sides = [explain_ranking(system, task.runs, query, spaces) for system in (before, after)]
+        yield QueryRegression(
             collection=arms.name,
             query=query,
             measure=measure,
-            before=float(old[measure][q]),
-            after=float(new[measure][q]),
+            value_before=float(old[measure][q]),
+            value_after=float(new[measure][q]),
             top_k=(sides[0].top_k, sides[1].top_k),
-            documents=tuple(_documents(arms, query, sides[0], sides[1])),
+            documents=tuple(_document_changes(arms, query, sides[0], sides[1])),
         )
 
 
-def _documents(
-    arms: Arms, query: str, old: Explanation, new: Explanation
-) -> Iterator[LostDocument]:
+def _document_changes(
+    arms: LoadedCollection, query: str, old: Explanation, new: Explanation
+) -> Iterator[DocumentChange]:
     """The relevant documents: those that moved first, of these the highest, then or now."""
     dataset = arms.task.dataset
-    grades = _judged(dataset.qrels, query)
+    grades = _judged_grades(dataset.qrels, query)
     relevant = [d for d, grade in grades.items() if grade >= dataset.spec.binary_relevance]
-    pairs = {document: (old.trace(document), new.trace(document)) for document in relevant}
+    pairs = {
+        document: (old.find_trace(document), new.find_trace(document)) for document in relevant
+    }
 
     def highest(document: str) -> tuple[bool, float, str]:
-        ranks = [trace.position if trace else None for trace in pairs[document]]
+        ranks = [trace.rank if trace else None for trace in pairs[document]]
         return ranks[0] == ranks[1], min((rank for rank in ranks if rank), default=np.inf), document
 
     for document in sorted(relevant, key=highest)[:SHOWN]:
         before, after = pairs[document]
-        yield LostDocument(
+        yield DocumentChange(
             document=document,
             grade=grades[document],
-            before=None if before is None else before.position,
-            after=None if after is None else after.position,
-            cut_before=before.placed if before is not None and before.cut else None,
-            cut_after=after.placed if after is not None and after.cut else None,
-            moved_by=moved_by(document, old, new),
+            rank_before=None if before is None else before.rank,
+            rank_after=None if after is None else after.rank,
+            cut_rank_before=before.rank_before_cut
+            if before is not None and before.is_cut
+            else None,
+            cut_rank_after=after.rank_before_cut if after is not None and after.is_cut else None,
+            cause=explain_move(document, old, new),
         )
 
 
-def _judged(qrels: Qrels, query: str) -> dict[str, int]:
+def _judged_grades(qrels: Qrels, query: str) -> dict[str, int]:
     """Grades of the documents that are judged for a query."""
     q = qrels.queries.index(query)
     rows = range(int(qrels.offsets[q]), int(qrels.offsets[q + 1]))
     return {qrels.vocabulary[qrels.documents[row]]: int(qrels.grades[row]) for row in rows}
 
 
-def moved_by(document: str, old: Explanation, new: Explanation) -> str:
+def explain_move(document: str, old: Explanation, new: Explanation) -> str:
     """The term that moved a document between two rankings of one query.
 
     Of the terms that changed, the one is named that changed most as a share of the best score of
@@ -107,75 +111,81 @@ def moved_by(document: str, old: Explanation, new: Explanation) -> str:
         old: The query before.
         new: The query after.
     """
-    before, after = old.trace(document), new.trace(document)
+    before, after = old.find_trace(document), new.find_trace(document)
     if before is None:
         return "no source returns it" if after is None else "no source in use returned it before"
     if after is None:
         return "no source in use returns it any more"
-    if before.position == after.position and before.placed == after.placed:
+    if before.rank == after.rank and before.rank_before_cut == after.rank_before_cut:
         return "stayed"
-    if after.cut and _rank(after) <= _rank(before):
-        return f"top_k {_limit(old)} → {_limit(new)}, and by its terms it did not fall"
+    if after.is_cut and _rank_or_inf(after) <= _rank_or_inf(before):
+        return (
+            f"top_k {_format_limit(old)} → {_format_limit(new)}, and by its terms it did not fall"
+        )
     if before.tier != after.tier:
         return f"now {after.tier} (was {before.tier})"
-    own = _greatest(before, after, old, new, up=_rank(after) < _rank(before))
+    own = _largest_change(before, after, old, new, up=_rank_or_inf(after) < _rank_or_inf(before))
     if own is not None:
         return own
     return _overtaken(after, old, new)
 
 
-def _overtaken(after: Trace, old: Explanation, new: Explanation) -> str:
+def _overtaken(after: ScoreTrace, old: Explanation, new: Explanation) -> str:
     """Who stands above now and did not before, and by which of its terms."""
-    lost = _rank(after)
+    lost = _rank_or_inf(after)
     passed = [
         trace
         for trace in new.traces
-        if _rank(trace) < lost and _rank(old.trace(trace.document)) > _rank(trace)
+        if _rank_or_inf(trace) < lost
+        and _rank_or_inf(old.find_trace(trace.document)) > _rank_or_inf(trace)
     ]
     for trace in reversed(passed):
-        before = old.trace(trace.document)
+        before = old.find_trace(trace.document)
         if before is None:
             return f"its own terms stayed; {trace.document} is new above it"
-        term = _greatest(before, trace, old, new, up=True)
+        term = _largest_change(before, trace, old, new, up=True)
         if term is not None:
             return f"its own terms stayed; {trace.document} passed it: {term}"
     return "its own terms stayed; others moved"
 
 
-def _limit(explanation: Explanation) -> str:
+def _format_limit(explanation: Explanation) -> str:
     return "none" if explanation.top_k is None else str(explanation.top_k)
 
 
-def _rank(trace: Trace | None) -> float:
-    return np.inf if trace is None or trace.placed is None else trace.placed
+def _rank_or_inf(trace: ScoreTrace | None) -> float:
+    return np.inf if trace is None or trace.rank_before_cut is None else trace.rank_before_cut
 
 
-def _greatest(
-    before: Trace, after: Trace, old: Explanation, new: Explanation, *, up: bool
+def _largest_change(
+    before: ScoreTrace, after: ScoreTrace, old: Explanation, new: Explanation, *, up: bool
 ) -> str | None:
     """The term of the final score that moved a document; None = none changed."""
     sides = (before.contributions, after.contributions)
-    label = _most(*sides, (_scale(old), _scale(new)), up=up)
+    label = _largest_term(*sides, (_score_scale(old), _score_scale(new)), up=up)
     if label is None:
         return None
-    words = f"{label} {_product(before, label)} → {_product(after, label)}"
+    words = f"{label} {_format_term(before, label)} → {_format_term(after, label)}"
     if label != "retrieval" or before.fused_rank == after.fused_rank:
         return words
     return f"{words} ({_fused_move(before, after)})"
 
 
-def _fused_move(before: Trace, after: Trace) -> str:
+def _fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
     """What became of a document in the fused list, and by which of its terms."""
     sides = (before.fused_contributions, after.fused_contributions)
     up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
-    label = _most(*sides, (before.fused or 1.0, after.fused or 1.0), up=up, absolute=True)
+    label = _largest_term(
+        *sides, (before.fused_score or 1.0, after.fused_score or 1.0), up=up, absolute=True
+    )
     words = f"fused rank {before.fused_rank} → {after.fused_rank}"
     if label is None:
         return f"{words}, its own terms stayed"
-    return f"{words}, {label} {_value(sides[0].get(label))} → {_value(sides[1].get(label))}"
+    before_value, after_value = (_format_value(side.get(label)) for side in sides)
+    return f"{words}, {label} {before_value} → {after_value}"
 
 
-def _most(
+def _largest_term(
     first: Mapping[str, float],
     second: Mapping[str, float],
     scales: tuple[float, float],
@@ -202,22 +212,22 @@ def _most(
     return max(along, key=lambda name: abs(along[name])) if along else None
 
 
-def _product(trace: Trace, label: str) -> str:
+def _format_term(trace: ScoreTrace, label: str) -> str:
     """A term of the final score as its weight × what it weighs, where it is such a product."""
     value = trace.contributions.get(label)
-    mixed = trace.mixed
+    mixed = trace.blend
     if value is None or mixed is None or mixed.retrieval is None:
-        return _value(value)
+        return _format_value(value)
     parts = (mixed.rerank_weight, mixed.rerank)
     if label == "retrieval":
         parts = (mixed.retrieval_weight, mixed.retrieval)
-    return " × ".join(_value(part) for part in parts)
+    return " × ".join(_format_value(part) for part in parts)
 
 
-def _value(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _scale(explanation: Explanation) -> float:
+def _score_scale(explanation: Explanation) -> float:
     """The greatest score of the list, so that two methods can be compared."""
-    return max((abs(t.score) for t in explanation.traces if t.position), default=0.0) or 1.0
+    return max((abs(t.score) for t in explanation.traces if t.rank), default=0.0) or 1.0

@@ -2,6 +2,7 @@
 
 Format history:
     1   first version
+    2   a check has a ``status``; keys are whole words
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fusion_bench.experiment.gate_settings import OnInconclusive
-from fusion_bench.gate.verdict import Verdict
+from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
 
 __all__ = [
-    "Bound",
     "CheckResult",
-    "GateResult",
+    "DocumentChange",
+    "GateVerdict",
     "GoldenResult",
     "GuardResult",
-    "LostDocument",
-    "LostQuery",
+    "QueryCheck",
+    "QueryRegression",
 ]
 
 
@@ -34,13 +35,13 @@ def _known(value: object) -> object:
 Maybe: TypeAlias = Annotated[float | None, BeforeValidator(_known)]
 
 
-class Record(BaseModel):
+class GateRecord(BaseModel):
     """Frozen; a key it does not know means another format."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class CheckResult(Record):
+class CheckResult(GateRecord):
     """One check; see ``evidence.Evidence``.
 
     Attributes:
@@ -51,8 +52,8 @@ class CheckResult(Record):
     slice: str | None
     measure: str
     max_drop: float
-    verdict: Verdict
-    fault: str | None
+    status: CheckStatus
+    error: str | None
     queries: int
     groups: int
     changed: int
@@ -60,15 +61,15 @@ class CheckResult(Record):
     baseline_mean: Maybe
     candidate_mean: Maybe
     difference: Maybe
-    low: Maybe
+    lower_bound: Maybe
     p: Maybe
     p_holm: Maybe
-    detectable: Maybe
-    false_pass: Maybe
-    few: bool
+    min_detectable_drop: Maybe
+    false_pass_rate: Maybe
+    few_changed: bool
 
 
-class GuardResult(Record):
+class GuardResult(GateRecord):
     """One guard on one collection.
 
     Attributes:
@@ -82,13 +83,13 @@ class GuardResult(Record):
     measure: str
     lose: float
     at_most: float
-    losers: int
+    violations: int
     share: float
-    fault: str | None
+    error: str | None
     holds: bool
 
 
-class GoldenResult(Record):
+class GoldenResult(GateRecord):
     """One golden query.
 
     Attributes:
@@ -101,16 +102,16 @@ class GoldenResult(Record):
     query: str
     document: str
     top: int
-    place: int | None
-    fault: str | None
+    rank: int | None
+    error: str | None
     holds: bool
 
 
 #: What bounds single queries.
-Bound: TypeAlias = GuardResult | GoldenResult
+QueryCheck: TypeAlias = GuardResult | GoldenResult
 
 
-class LostDocument(Record):
+class DocumentChange(GateRecord):
     """A relevant document of a query that lost, before and after.
 
     Attributes:
@@ -125,19 +126,19 @@ class LostDocument(Record):
 
     document: str
     grade: int
-    before: int | None
-    after: int | None
-    cut_before: int | None = None
-    cut_after: int | None = None
-    moved_by: str
+    rank_before: int | None
+    rank_after: int | None
+    cut_rank_before: int | None = None
+    cut_rank_after: int | None = None
+    cause: str
 
     @property
-    def moved(self) -> bool:
+    def is_moved(self) -> bool:
         """Whether it stands elsewhere in the list than before."""
-        return self.before != self.after
+        return self.rank_before != self.rank_after
 
 
-class LostQuery(Record):
+class QueryRegression(GateRecord):
     """One of the queries that lost most.
 
     Attributes:
@@ -153,13 +154,13 @@ class LostQuery(Record):
     collection: str
     query: str
     measure: str
-    before: float
-    after: float
+    value_before: float
+    value_after: float
     top_k: tuple[int | None, int | None] = (None, None)
-    documents: tuple[LostDocument, ...]
+    documents: tuple[DocumentChange, ...]
 
 
-class GateResult(Record):
+class GateVerdict(GateRecord):
     """What the gate decided.
 
     Attributes:
@@ -181,37 +182,37 @@ class GateResult(Record):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 1
+    format_version: int = 2
     experiment: str
     baseline: str
     system: str
-    against: str = ""
-    reason: str = ""
-    refused: tuple[str, ...] = ()
-    changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
+    baseline_system: str = ""
+    baseline_reason: str = ""
+    refusals: tuple[str, ...] = ()
+    config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     checks: tuple[CheckResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()
-    worst: tuple[LostQuery, ...] = ()
+    regressions: tuple[QueryRegression, ...] = ()
     on_inconclusive: OnInconclusive = "fail"
     exit_code: int
 
     @property
-    def bounds(self) -> tuple[Bound, ...]:
+    def query_checks(self) -> tuple[QueryCheck, ...]:
         """Guards and golden queries."""
         return (*self.guards, *self.golden)
 
     @property
     def headline(self) -> str:
         """The decision in one line."""
-        if self.refused:
-            return "refused: " + "; ".join(self.refused)
-        verdicts = [check.verdict for check in self.checks]
-        broken = [r for r in self.bounds if not r.holds and r.fault is None]
-        faults = [c for c in self.checks if c.fault is not None]
-        unchecked = len(faults) + sum(bound.fault is not None for bound in self.bounds)
+        if self.refusals:
+            return "refused: " + "; ".join(self.refusals)
+        verdicts = [check.status for check in self.checks]
+        broken = [r for r in self.query_checks if not r.holds and r.error is None]
+        faults = [c for c in self.checks if c.error is not None]
+        unchecked = len(faults) + sum(bound.error is not None for bound in self.query_checks)
         words = {0: "passed", 1: "regressed", 2: "could not be checked", 3: "inconclusive"}
-        counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in get_args(Verdict))
+        counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in get_args(CheckStatus))
         more = f", {pluralize(len(broken), 'guard')} broken" if broken else ""
         more += f", {unchecked} could not be made" if unchecked else ""
         return f"{words[self.exit_code]}: {pluralize(len(verdicts), 'check')} ({counts}{more})"

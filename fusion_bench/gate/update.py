@@ -15,30 +15,30 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.gate.baseline import Baseline, Change, read_baseline, write_baseline
+from fusion_bench.gate.baseline import Baseline, BaselineUpdate, read_baseline, write_baseline
 from fusion_bench.gate.loaded_collections import (
     Progress,
-    candidate_of,
-    load_arms,
-    no_progress,
-    policy_of,
-    record,
-    unsound,
+    evaluate_collection,
+    ignore_progress,
+    load_collections,
+    require_policy,
+    select_candidate,
+    unusable_lists,
 )
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["update"]
+__all__ = ["update_baseline"]
 
 
-def update(
+def update_baseline(
     experiment: Experiment,
     source: Source,
     *,
     baseline: Path,
     reason: str,
     folders: Collection[Path],
-    progress: Progress = no_progress,
+    progress: Progress = ignore_progress,
 ) -> Baseline:
     """Write the candidate as the new baseline, and keep the history of reasons.
 
@@ -55,27 +55,29 @@ def update(
     """
     if not is_encodable(reason):
         raise ConfigError("--reason: not UTF-8 text: write it in another way")
-    policy = policy_of(experiment, source)
-    candidate = candidate_of(experiment, source)
-    history = _history(baseline, source.path)
-    arms = load_arms(experiment, source, [candidate], folders=folders, progress=progress)
-    reasons = [reason for arm in arms for reason in unsound(arm, candidate, policy)]
+    policy = require_policy(experiment, source)
+    candidate = select_candidate(experiment, source)
+    history = _read_history(baseline, source.path)
+    arms = load_collections(experiment, source, [candidate], folders=folders, progress=progress)
+    reasons = [reason for arm in arms for reason in unusable_lists(arm, candidate, policy)]
     if reasons:
         raise FusionBenchError(f"no baseline written: {'; '.join(reasons)}")
     progress("evaluating", 0, 1)
-    records = tuple(record(arm, candidate) for arm in arms)
+    records = tuple(evaluate_collection(arm, candidate) for arm in arms)
     for arm in records:
-        for name, values in arm.arrays().items():
+        for name, values in arm.value_arrays().items():
             if not np.isfinite(values).all():
                 raise FusionBenchError(f"{arm.collection}: {name} is not finite for some query")
     config = described(candidate)
-    change = Change(
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    change = BaselineUpdate(
+        updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=" ".join(reason.split()) or " ",
         version=__version__,
         config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         means={
-            arm.collection: {name: exact_mean(values) for name, values in arm.arrays().items()}
+            arm.collection: {
+                name: exact_mean(values) for name, values in arm.value_arrays().items()
+            }
             for arm in records
         },
     )
@@ -86,14 +88,14 @@ def update(
         config=config,
         v2_enabled=experiment.v2_enabled,
         ties=experiment.ties,
-        arms=records,
+        collections=records,
         history=(*history, change),
     )
     write_baseline(written, baseline)
     return written
 
 
-def _history(path: Path, experiment: Path) -> tuple[Change, ...]:
+def _read_history(path: Path, experiment: Path) -> tuple[BaselineUpdate, ...]:
     """The reasons so far; a baseline of an unreadable format must be moved away by hand."""
     old = read_baseline(path, experiment)
     return () if old is None else old.history

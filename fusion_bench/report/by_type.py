@@ -11,7 +11,7 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.tables import Column, Row, Table, coverage, level, ranked
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.formatting import escape_control_chars, format_interval, format_number
 
 __all__ = ["by_type"]
@@ -102,7 +102,7 @@ def _cells(
     if not there.any():
         return (format_number(_mean(own)), "n/a", "n/a", "")
     groups = factorize(collection.groups)[0][mask][there]
-    found = estimate(
+    found = estimate_mean(
         difference[there],
         groups,
         alpha=level(report),

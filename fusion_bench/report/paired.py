@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.tables import level
-from fusion_bench.stats.intervals import Estimate, estimate
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 __all__ = ["paired"]
 
@@ -19,7 +19,7 @@ def paired(
     collection: Collection,
     first: Sequence[float | None],
     second: Sequence[float | None],
-) -> Estimate | None:
+) -> MeanEstimate | None:
     """Mean of first − second with its interval; None where no query has both.
 
     Args:
@@ -33,7 +33,7 @@ def paired(
     keep = np.isfinite(difference)
     if not keep.any():
         return None
-    return estimate(
+    return estimate_mean(
         difference[keep],
         factorize(collection.groups)[0][keep],
         alpha=level(report),

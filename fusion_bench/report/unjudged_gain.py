@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
 from fusion_bench.report.paired import paired
 from fusion_bench.report.tables import ranked
-from fusion_bench.stats.intervals import Estimate
+from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_interval,
@@ -52,7 +52,9 @@ def judged_alone(report: Report, collection: Collection) -> Iterator[str]:
     )
 
 
-def _alone(report: Report, collection: Collection, compared: ComparisonResult) -> Estimate | None:
+def _alone(
+    report: Report, collection: Collection, compared: ComparisonResult
+) -> MeanEstimate | None:
     """The difference over judged documents alone, of a system that is shown to differ."""
     if compared.verdict not in {"better", "worse"}:
         return None
@@ -61,7 +63,7 @@ def _alone(report: Report, collection: Collection, compared: ComparisonResult) -
     return paired(report, collection, *sides) if all(sides) else None
 
 
-def _little(compared: ComparisonResult, alone: Estimate) -> bool:
+def _little(compared: ComparisonResult, alone: MeanEstimate) -> bool:
     """Whether judged documents show less than half of a difference, or maybe none."""
     if not compared.difference:
         return False

@@ -13,14 +13,14 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.corrections import holm
-from fusion_bench.stats.intervals import Interval, estimate, exact_mean
-from fusion_bench.stats.power import smallest_detectable
-from fusion_bench.stats.randomization_tests import default_resamples, randomisation_p
+from fusion_bench.stats.corrections import adjust_holm
+from fusion_bench.stats.intervals import IntervalMethod, estimate_mean, exact_mean
+from fusion_bench.stats.power import minimum_detectable_difference
+from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
 
-__all__ = ["Comparison", "Verdict", "compare", "verdict"]
+__all__ = ["Answer", "Comparison", "compare_with_baseline", "decide_answer"]
 
-Verdict: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
+Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
 
 #: Differences up to this are 0. A measure's value is a sum of a few dozen terms in [0, 1]: two ways
 #: of adding the same terms differ by less, two rankings of different worth by far more.
@@ -64,12 +64,12 @@ class Comparison:
     wins: int
     ties: int
     losses: int
-    detectable: float | None
+    min_detectable_difference: float | None
     queries: int
     groups: int
 
 
-def compare(
+def compare_with_baseline(
     measure: str,
     values: Mapping[str, FloatArray],
     baseline: str,
@@ -78,7 +78,7 @@ def compare(
     primary: bool,
     seed: int = 0,
     alpha: float = 0.05,
-    interval: Interval = "t",
+    interval: IntervalMethod = "t",
     resamples: int | None = None,
 ) -> tuple[Comparison, ...]:
     """Compare every other system with the baseline.
@@ -103,14 +103,16 @@ def compare(
     """
     if baseline not in values:
         raise UnknownNameError("baseline", baseline, values, where=f"compare {measure}")
-    _check(measure, values, baseline)
+    _check_pairs(measure, values, baseline)
     differences = {
-        name: _difference(values[name], values[baseline]) for name in values if name != baseline
+        name: _paired_difference(values[name], values[baseline])
+        for name in values
+        if name != baseline
     }
     tested = _p_values(values, differences, groups, primary, resamples, seed)
     comparisons = []
     for name, difference in differences.items():
-        found = estimate(difference, groups, alpha=alpha, interval=interval, seed=seed)
+        found = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
         p, p_holm = tested.get(name, (1.0, 1.0 if primary else None))
         wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
         comparisons.append(
@@ -128,7 +130,7 @@ def compare(
                 wins=wins,
                 ties=found.queries - wins - losses,
                 losses=losses,
-                detectable=smallest_detectable(found, alpha=alpha),
+                min_detectable_difference=minimum_detectable_difference(found, alpha=alpha),
                 queries=found.queries,
                 groups=found.groups,
             )
@@ -136,9 +138,9 @@ def compare(
     return tuple(comparisons)
 
 
-def verdict(
+def decide_answer(
     comparison: Comparison, judged_only_difference: float | None, *, alpha: float = 0.05
-) -> Verdict:
+) -> Answer:
     """What a comparison allows to be said.
 
     Args:
@@ -155,9 +157,9 @@ def verdict(
     """
     if comparison.wins == 0 and comparison.losses == 0:
         return "identical"
-    sign = _sign(comparison.difference)
+    sign = _sign_beyond_noise(comparison.difference)
     if judged_only_difference is not None:
-        judged_sign = _sign(judged_only_difference)
+        judged_sign = _sign_beyond_noise(judged_only_difference)
         if not sign * judged_sign >= 0:  # written so that NaN ends here too
             return "no verdict"
     p = comparison.p if comparison.p_holm is None else comparison.p_holm
@@ -168,12 +170,12 @@ def verdict(
     return "no difference shown"
 
 
-def _sign(difference: float) -> float:
+def _sign_beyond_noise(difference: float) -> float:
     """−1, 0 within float noise, 1; NaN for NaN."""
     return 0.0 if abs(difference) <= NOISE else float(np.sign(difference))
 
 
-def _check(measure: str, values: Mapping[str, FloatArray], baseline: str) -> None:
+def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) -> None:
     """Refuse what cannot be paired or is no number: a NaN must never become a result."""
     shape = values[baseline].shape
     for name, array in values.items():
@@ -188,7 +190,7 @@ def _check(measure: str, values: Mapping[str, FloatArray], baseline: str) -> Non
             raise DataError(f"{where}, query index {wrong[0]}: {array[wrong[0]]} is not finite")
 
 
-def _difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
+def _paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
     """Candidate − baseline, (Q,), float noise set to 0: the test must not take it for a sign."""
     difference = candidate - baseline
     return np.where(np.abs(difference) <= NOISE, 0.0, difference)
@@ -219,6 +221,6 @@ def _p_values(
         return {}
     rows = {place: differences[name] for name, place in places.items()}
     family = np.stack([rows[place] for place in range(len(first))])
-    p = randomisation_p(family, groups, resamples=resamples or least, seed=seed)
-    adjusted = holm(p).tolist() if primary else [None] * len(p)
+    p = randomization_p_values(family, groups, resamples=resamples or least, seed=seed)
+    adjusted = adjust_holm(p).tolist() if primary else [None] * len(p)
     return {name: (float(p[place]), adjusted[place]) for name, place in places.items()}

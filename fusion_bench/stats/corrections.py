@@ -7,10 +7,10 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 
-__all__ = ["holm"]
+__all__ = ["adjust_holm"]
 
 
-def holm(p_values: FloatArray) -> FloatArray:
+def adjust_holm(p_values: FloatArray) -> FloatArray:
     """Holm's step-down adjusted p-values (Holm 1979), shape (C,), in the order given.
 
     The i-th smallest of C is multiplied by C − i + 1, never falls below a smaller one's, and stops

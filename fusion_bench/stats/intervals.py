@@ -13,21 +13,21 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.stats.resampling import check_values, draw_groups, group_codes
 
 __all__ = [
-    "Estimate",
-    "Interval",
+    "IntervalMethod",
+    "MeanEstimate",
     "check_alpha",
     "clopper_pearson",
-    "estimate",
+    "estimate_mean",
     "exact_mean",
     "t_quantile",
 ]
 
-Interval: TypeAlias = Literal["t", "bootstrap"]
+IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 BOOTSTRAP_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """A mean over queries and how sure it is.
 
     Attributes:
@@ -49,14 +49,14 @@ class Estimate:
     groups: int
 
 
-def estimate(
+def estimate_mean(
     values: FloatArray,
     groups: IntArray | None = None,
     *,
     alpha: float = 0.05,
-    interval: Interval = "t",
+    interval: IntervalMethod = "t",
     seed: int = 0,
-) -> Estimate:
+) -> MeanEstimate:
     """Mean over queries with its 1 − ``alpha`` interval.
 
     With D_g the sum of the n_g values of group g, the standard error is the cluster-robust
@@ -73,8 +73,8 @@ def estimate(
         seed: Of the bootstrap.
     """
     check_alpha(alpha)
-    if interval not in get_args(Interval):
-        raise UnknownNameError("interval", interval, get_args(Interval))
+    if interval not in get_args(IntervalMethod):
+        raise UnknownNameError("interval", interval, get_args(IntervalMethod))
     check_values(values, dimensions=1)
     codes, count = group_codes(groups, len(values))
     queries, mean = len(values), exact_mean(values)
@@ -92,7 +92,7 @@ def estimate(
             sizes = np.bincount(codes).astype(np.int64)
             shifts = _bootstrap_shifts(residuals, sizes, seed)
             low, high = (mean + np.quantile(shifts, [alpha / 2, 1 - alpha / 2])).tolist()
-    return Estimate(mean, low, high, sd, error, queries, count)
+    return MeanEstimate(mean, low, high, sd, error, queries, count)
 
 
 def exact_mean(values: FloatArray) -> float:

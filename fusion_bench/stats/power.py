@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.intervals import Estimate, check_alpha, t_quantile
+from fusion_bench.stats.intervals import MeanEstimate, check_alpha, t_quantile
 
-__all__ = ["smallest_detectable"]
+__all__ = ["minimum_detectable_difference"]
 
 
-def smallest_detectable(
-    estimate: Estimate, *, alpha: float = 0.05, power: float = 0.8
+def minimum_detectable_difference(
+    estimate: MeanEstimate, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
     """True mean that a two-sided test at ``alpha`` would have called different with ``power``.
 

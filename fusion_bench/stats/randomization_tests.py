@@ -9,9 +9,9 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.stats.resampling import check_values, group_codes, word_blocks
+from fusion_bench.stats.resampling import check_values, group_codes, random_words
 
-__all__ = ["Alternative", "default_resamples", "fixed_point", "randomisation_p"]
+__all__ = ["Alternative", "default_resamples", "fixed_point", "randomization_p_values"]
 
 #: What a small p speaks for: any difference, or a mean below 0.
 Alternative: TypeAlias = Literal["two-sided", "less"]
@@ -26,7 +26,7 @@ def default_resamples(comparisons: int) -> int:
     return max(10_000, 200 * comparisons)
 
 
-def randomisation_p(
+def randomization_p_values(
     differences: FloatArray,
     groups: IntArray | None = None,
     *,
@@ -69,7 +69,7 @@ def randomisation_p(
     threshold = (-total if one_sided else np.abs(total)) - slack
     reached = np.zeros(len(differences), dtype=np.int64)
     width = -(-count // 64)
-    for words in word_blocks(seed, resamples, width, row_bytes=8 * (count + len(differences))):
+    for words in random_words(seed, resamples, width, row_bytes=8 * (count + len(differences))):
         octets = words.astype("<u8", copy=False).view(np.uint8)
         plus = np.unpackbits(octets, axis=1, count=count, bitorder="little").astype(np.float64)
         flipped = 2 * (plus @ units) - total

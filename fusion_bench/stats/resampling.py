@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError
 
-__all__ = ["check_values", "draw_groups", "group_codes", "word_blocks"]
+__all__ = ["check_values", "draw_groups", "group_codes", "random_words"]
 
 #: Resamples are drawn in blocks of about this size: bounded memory, and it stays in the cache.
 BLOCK_BYTES = 1 << 22
@@ -45,12 +45,12 @@ def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
         resamples: Rows over all blocks.
         seed: Of the draws; the blocks' size changes nothing.
     """
-    for words in word_blocks(seed, resamples, -(-count // 2), row_bytes=24 * count):
+    for words in random_words(seed, resamples, -(-count // 2), row_bytes=24 * count):
         halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)
         yield (halves * count) >> 32
 
 
-def word_blocks(
+def random_words(
     seed: int, rows: int, width: int, *, row_bytes: int
 ) -> Iterator[NDArray[np.uint64]]:
     """Random words of shape (block, width), ``rows`` in all; no block's size changes a word."""

@@ -11,7 +11,7 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.tuning_records import Front
-from fusion_bench.stats.intervals import Interval
+from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.processes import Evaluate
 from fusion_bench.tune.search.search import SearchResult, run_search
@@ -55,7 +55,7 @@ class TuningRun:
     tuning: TuneSettings
     folder: Path
     alpha: float = 0.05
-    interval: Interval = "t"
+    interval: IntervalMethod = "t"
     workers: int = 1
     storage: str | None = None
     export: str | None = None

@@ -10,8 +10,8 @@ import pytest
 
 from fusion_bench.evaluation.scores import rank
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain, why
-from fusion_bench.explain.score_trace import Trace
+from fusion_bench.explain.explanation import explain_order, explain_ranking
+from fusion_bench.explain.score_trace import ScoreTrace
 from tests.contract.cases import (
     DATASETS,
     QUERIES,
@@ -23,7 +23,7 @@ from tests.contract.cases import (
 )
 
 
-def reason(above: Trace, below: Trace) -> str:
+def reason(above: ScoreTrace, below: ScoreTrace) -> str:
     """What the line must say, from the scores alone."""
     if above.tier != below.tier:
         return f"{below.document} is {below.tier}"
@@ -39,26 +39,26 @@ def hold(config: dict[str, Any]) -> int:
     for dataset, query in product(DATASETS, QUERIES):
         runs = aligned(dataset)
         ranking = rank(system, runs, SPACES)
-        found = explain(system, runs, query, SPACES)
+        found = explain_ranking(system, runs, query, SPACES)
         view = ranking.runs
         q = view.queries.index(query)
         rows = range(int(view.offsets[q]), int(view.offsets[q + 1]))
         assert len(found.traces) == len(rows)
-        places = [trace.position for trace in found.traces if trace.position]
+        places = [trace.rank for trace in found.traces if trace.rank]
         assert places == list(range(1, len(places) + 1))
         for row in rows:
-            trace = found.trace(view.vocabulary[view.documents[row]])
+            trace = found.find_trace(view.vocabulary[view.documents[row]])
             assert trace is not None
             assert trace.score == ranking.scores[row]
-            assert (trace.position or 0) == ranking.positions[row]
-            assert trace.total == trace.score
+            assert (trace.rank or 0) == ranking.positions[row]
+            assert trace.recomputed_score == trace.score
             if trace.ceiling is None:
                 together = sum(trace.contributions.values())
                 np.testing.assert_allclose(together, trace.score, rtol=1e-12, atol=1e-12)
             seen += 1
         for above, below in zip(found.traces, found.traces[1:], strict=False):
-            if below.position:
-                assert reason(above, below) in why(above, below, found.ties)
+            if below.rank:
+                assert reason(above, below) in explain_order(above, below, found.ties)
     return seen
 
 

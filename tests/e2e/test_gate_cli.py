@@ -22,7 +22,7 @@ BASELINE = "reports/baselines/mine.json"
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
-    monkeypatch.chdir(cases.make(tmp_path))
+    monkeypatch.chdir(cases.make_project(tmp_path))
     return tmp_path
 
 
@@ -101,8 +101,8 @@ def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:
     result = json.loads(out)
     assert result["format"] == "fusion-bench-gate"
     assert result["exit_code"] == 1
-    assert [c["verdict"] for c in result["checks"]] == ["regressed"] * 4
-    assert len(result["worst"]) == 5
+    assert [c["status"] for c in result["checks"]] == ["regressed"] * 4
+    assert len(result["regressions"]) == 5
     suite = ET.parse(root / "ci/gate.xml").getroot()[0]  # noqa: S314 - written by the test
     assert suite.attrib["tests"] == suite.attrib["failures"] == "4"
     assert {case.attrib["name"] for case in suite} >= {"mine / local / RR@10", "mine / nDCG@10"}
@@ -121,7 +121,7 @@ def test_a_refusal_is_an_error_in_junit_and_a_reason_in_markdown(
 ) -> None:
     code, out, err = ran(capsys, "gate", EXPERIMENT, "--json", "--junit", "gate.xml")
     assert code == 2
-    assert json.loads(out)["refused"]
+    assert json.loads(out)["refusals"]
     assert err.count("\n") == 1
     suite = ET.parse(root / "gate.xml").getroot()[0]  # noqa: S314 - written by the test
     assert suite.attrib["errors"] == suite.attrib["tests"] == "1"
@@ -222,7 +222,7 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
     ("arguments", "complaint"),
     [
         (["q99"], "mine.yaml: dataset 'mine': no query 'q99' among the 60 judged ones; did you"),
-        (["x"], "among the 60 judged ones: for another experiment, say --experiment FILE"),
+        (["x"], "among the 60 judged ones: name another experiment with --experiment FILE"),
         (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
         (["q1", "--against", "d1"], "needs a DOCUMENT to hold against"),
         (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),

@@ -15,7 +15,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(cases.make(tmp_path))
+    monkeypatch.chdir(cases.make_project(tmp_path))
     options = ("--system", "plain", "--trials", "3", "--folds", "2", "--no-plots")
     assert main(["tune", EXPERIMENT, *options]) == 0
     return tmp_path

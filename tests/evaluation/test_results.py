@@ -10,7 +10,7 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.evaluation.report_records import RunInfo
 from fusion_bench.evaluation.results import run_infos
 from fusion_bench.io import load_dataset
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from tests import tiny
 from tests.evaluation.test_run_experiment import collection
 from tests.tiny import DATASET, EXPERIMENT, edit
@@ -65,8 +65,8 @@ def test_intervals_are_by_group(tmp_path: Path) -> None:
     assert found.values == (1, 0.5, 1)
     import numpy as np
 
-    expected = estimate(np.array([1, 0.5, 1]), np.array([0, 0, 1]))
-    alone = estimate(np.array([1, 0.5, 1]), None)
+    expected = estimate_mean(np.array([1, 0.5, 1]), np.array([0, 0, 1]))
+    alone = estimate_mean(np.array([1, 0.5, 1]), None)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.low != pytest.approx(alone.low)
 

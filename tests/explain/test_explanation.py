@@ -12,9 +12,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain, why
-from fusion_bench.explain.score_formulas import rerank_from, retrieval_from
-from fusion_bench.explain.score_trace import Explanation, Term, Trace
+from fusion_bench.explain.explanation import explain_order, explain_ranking
+from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
+from fusion_bench.explain.score_trace import Explanation, ScoreTerm, ScoreTrace
 
 RUNS = {
     "bm25": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0}},
@@ -36,11 +36,11 @@ def runs(ties: Ties = "trec") -> AlignedRuns:
 
 def explained(ties: Ties = "trec", **options: object) -> Explanation:
     system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], **options})
-    return explain(system, runs(ties=ties), "q", SPACES)
+    return explain_ranking(system, runs(ties=ties), "q", SPACES)
 
 
-def of(found: Explanation, document: str) -> Trace:
-    trace = found.trace(document)
+def of(found: Explanation, document: str) -> ScoreTrace:
+    trace = found.find_trace(document)
     assert trace is not None
     return trace
 
@@ -52,16 +52,16 @@ def test_every_term_of_rrf_v2() -> None:
     best = found.traces[0]
     keyword, semantic = frozenset(ROLES["bm25"]), ROLES["dense"]
     assert best.terms == (
-        Term("bm25", 1 / 62, "bm25", tuple(sorted(keyword)), 2, 8.0, 1.0),
-        Term("dense", 2 / 61, "dense", tuple(sorted(semantic)), 1, 0.9, 2.0),
-        Term("bonus", 0.05),
+        ScoreTerm("bm25", 1 / 62, "bm25", tuple(sorted(keyword)), 2, 8.0, 1.0),
+        ScoreTerm("dense", 2 / 61, "dense", tuple(sorted(semantic)), 1, 0.9, 2.0),
+        ScoreTerm("bonus", 0.05),
     )
-    assert (best.grade, best.position, best.fused_rank, best.tier) == (2, 1, 1, "ranked")
-    assert best.total == best.score == best.fused
+    assert (best.grade, best.rank, best.fused_rank, best.tier) == (2, 1, 1, "ranked")
+    assert best.recomputed_score == best.score == best.fused_score
     assert (of(found, "d1").grade, of(found, "d4").grade) == (0, None)
     absent = of(found, "d3").terms[1]
     assert (absent.rank, absent.score, absent.value) == (None, None, 0)
-    assert found.trace("d9") is None
+    assert found.find_trace("d9") is None
 
 
 def test_a_bonus_per_source_belongs_to_its_source() -> None:
@@ -81,11 +81,11 @@ def test_the_blend_of_a_candidate_and_those_it_leaves_alone() -> None:
     }
     found = explained(blend=blend)
     first = of(found, "d2")
-    assert first.mixed is not None
-    assert (first.mixed.raw, first.mixed.rerank, first.mixed.rerank_weight) == (0.2, 0.2, 0.25)
-    assert (first.mixed.retrieval, first.mixed.retrieval_weight) == (1.0, 0.75)
+    assert first.blend is not None
+    assert (first.blend.raw, first.blend.rerank, first.blend.rerank_weight) == (0.2, 0.2, 0.25)
+    assert (first.blend.retrieval, first.blend.retrieval_weight) == (1.0, 0.75)
     assert first.contributions == {"retrieval": 0.75, "rerank r": 0.05}
-    assert of(found, "d3").mixed is None
+    assert of(found, "d3").blend is None
     assert of(found, "d3").tier.startswith("beyond the rerank depth")
     unscored = explained(blend={**blend, "depth": 4})
     assert of(unscored, "d3").tier.startswith("without a rerank score")
@@ -93,13 +93,13 @@ def test_the_blend_of_a_candidate_and_those_it_leaves_alone() -> None:
 
 def test_what_is_cut_and_what_is_dropped_comes_last() -> None:
     found = explained(top_k=1, min_relevance=0.0162)
-    assert [trace.position for trace in found.traces] == [1, None, None, None]
+    assert [trace.rank for trace in found.traces] == [1, None, None, None]
     assert found.traces[0].document == "d2"
-    assert (of(found, "d1").tier, of(found, "d1").placed) == ("ranked", 2)
-    assert of(found, "d1").cut
-    assert not of(found, "d3").cut
+    assert (of(found, "d1").tier, of(found, "d1").rank_before_cut) == ("ranked", 2)
+    assert of(found, "d1").is_cut
+    assert not of(found, "d3").is_cut
     assert of(found, "d3").tier == "dropped"
-    assert "d3 is not returned (dropped)" in why(found.traces[0], of(found, "d3"), "trec")
+    assert "d3 is not returned (dropped)" in explain_order(found.traces[0], of(found, "d3"), "trec")
 
 
 def test_weights_by_query_type_are_those_of_the_query() -> None:
@@ -117,8 +117,8 @@ def test_numbers_by_query_type_are_those_of_the_query() -> None:
     beta = {"by_query_type": {"local": 0.25, "hybrid": 0.5}}
     found = explained(blend={**blend, "beta": beta})
     assert found.query_type == "local"
-    assert found.traces[0].mixed is not None
-    assert found.traces[0].mixed.rerank_weight == 0.25
+    assert found.traces[0].blend is not None
+    assert found.traces[0].blend.rerank_weight == 0.25
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_how_both_terms_of_a_blend_came_about(
 ) -> None:
     blend = {"method": "linear", "reranker": "r", "retrieval": retrieval, "missing": "zero"}
     system = System.model_validate({"name": "s", "runs": ["bm25", "dense"], "blend": blend})
-    mixed = of(explain(system, runs(), "q", {"r": space}), "d4").mixed
+    mixed = of(explain_ranking(system, runs(), "q", {"r": space}), "d4").blend
     assert mixed is not None
-    said = (mixed.retrieval_from, mixed.rerank_from)
+    said = (mixed.retrieval_formula, mixed.rerank_formula)
     assert said[0] == words[0] or not words[0]
     assert said[1] == words[1]
     if "/" in said[0]:  # what is said is what was computed
@@ -157,19 +157,19 @@ def value(words: str) -> float:
 def test_candidates_without_a_spread_and_without_a_score() -> None:
     fused = Fused(np.full(3, 0.5), np.array([1, 2, 3]), np.ones(1), np.full(3, 0.5))
     everyone = np.full(3, fill_value=True)
-    said = retrieval_from("fused_min_max", fused, everyone, 1)
+    said = retrieval_formula("fused_min_max", fused, everyone, 1)
     assert said == "fused_min_max: all candidates have 0.5, which becomes 1"
-    assert rerank_from("unit", np.array([np.nan]), np.nan) == "the list lacks it: 0"
+    assert rerank_formula("unit", np.array([np.nan]), np.nan) == "the list lacks it: 0"
 
 
 def test_a_query_that_is_not_judged_is_an_error() -> None:
     system = System(name="s", runs=("bm25",))
     with pytest.raises(ConfigError, match=r"no query 'q9' among the 2 .*; did you mean 'q'\?"):
-        explain(system, runs(), "q9", SPACES)
+        explain_ranking(system, runs(), "q9", SPACES)
 
 
 def test_a_query_that_nobody_answered_has_no_traces() -> None:
-    assert explain(System(name="s", runs=("bm25",)), runs(), "other", SPACES).traces == ()
+    assert explain_ranking(System(name="s", runs=("bm25",)), runs(), "other", SPACES).traces == ()
 
 
 # ── why A stands above B
@@ -177,7 +177,7 @@ def test_a_query_that_nobody_answered_has_no_traces() -> None:
 
 def test_the_greatest_term_and_what_spoke_against_it() -> None:
     found = explained()
-    words = why(of(found, "d2"), of(found, "d1"), found.ties)
+    words = explain_order(of(found, "d2"), of(found, "d1"), found.ties)
     assert words == (
         "0.0325225 > 0.0163934: mostly dense (+0.0163934), in spite of bm25 -0.00026441"
     )
@@ -186,7 +186,7 @@ def test_the_greatest_term_and_what_spoke_against_it() -> None:
 def test_the_tier_comes_first() -> None:
     found = explained(blend={"method": "replace", "reranker": "r", "depth": 2})
     above, below = found.traces[1], found.traces[2]
-    assert why(above, below, found.ties) == (
+    assert explain_order(above, below, found.ties) == (
         f"{above.document} is ranked, {below.document} is beyond the rerank depth: below every "
         "candidate"
     )
@@ -196,9 +196,11 @@ def test_ties_go_by_the_rule() -> None:
     found = explained(runs=["dense", "bm25"], depth=1)
     one, two = found.traces
     assert one.score == two.score
-    assert why(one, two, "trec").endswith("the greater document id stands first ('d2' > 'd1')")
+    assert explain_order(one, two, "trec").endswith(
+        "the greater document id stands first ('d2' > 'd1')"
+    )
     seen = explained(ties="first_seen", runs=["bm25", "dense"], depth=1)
-    assert why(seen.traces[0], seen.traces[1], "first_seen").endswith(
+    assert explain_order(seen.traces[0], seen.traces[1], "first_seen").endswith(
         "the one that a source named first stands first"
     )
 
@@ -208,5 +210,5 @@ def test_a_ceiling_hides_what_decided() -> None:
     found = explained(fusion=fusion)
     above, below = found.traces[:2]
     assert above.score == below.score == 1.0
-    assert above.total == 1.0
-    assert "both are cut there, and stood at" in why(above, below, found.ties)
+    assert above.recomputed_score == 1.0
+    assert "both are cut there, and stood at" in explain_order(above, below, found.ties)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.gate import GateResult, baseline_path, judge, update
+from fusion_bench.gate import GateVerdict, baseline_path, run_gate, update_baseline
 
 #: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.
 QUERIES = 60
@@ -39,7 +39,7 @@ gate:
 }
 
 
-def lines(place: dict[int, int], name: str) -> str:
+def run_lines(place: dict[int, int], name: str) -> str:
     """A run: query q has its relevant document at a place, four others around it."""
     rows = []
     for q in range(QUERIES):
@@ -50,7 +50,7 @@ def lines(place: dict[int, int], name: str) -> str:
     return "\n".join(rows) + "\n"
 
 
-def make(root: Path, **changed: str) -> Path:
+def make_project(root: Path, **changed: str) -> Path:
     """Write all files below ``root`` and return it; ``changed`` by the stem of a file."""
     queries = [
         f'{{"id": "q{q}", "type": "{"local" if q % 2 else "global"}", "group": "g{q // 2}"}}'
@@ -60,9 +60,9 @@ def make(root: Path, **changed: str) -> Path:
         **FILES,
         "datasets/mine/qrels.txt": "".join(f"q{q} 0 d{q} 1\n" for q in range(QUERIES)),
         "datasets/mine/queries.jsonl": "\n".join(queries) + "\n",
-        "datasets/mine/a.trec": lines(dict.fromkeys(range(QUERIES), 1), "a"),
-        "datasets/mine/b.trec": lines({q: 1 + q % 4 for q in range(QUERIES)}, "b"),
-        "datasets/mine/r.trec": lines({q: 1 + q % 2 for q in range(QUERIES)}, "r"),
+        "datasets/mine/a.trec": run_lines(dict.fromkeys(range(QUERIES), 1), "a"),
+        "datasets/mine/b.trec": run_lines({q: 1 + q % 4 for q in range(QUERIES)}, "b"),
+        "datasets/mine/r.trec": run_lines({q: 1 + q % 2 for q in range(QUERIES)}, "r"),
     }
     for name, text in files.items():
         path = root / name
@@ -71,17 +71,19 @@ def make(root: Path, **changed: str) -> Path:
     return root
 
 
-def read(root: Path, name: str = EXPERIMENT) -> tuple[Experiment, Source]:
+def read_project(root: Path, name: str = EXPERIMENT) -> tuple[Experiment, Source]:
     return read_experiment(root / name)
 
 
-def written(root: Path, reason: str = "first", name: str = EXPERIMENT) -> Path:
+def renew_baseline(root: Path, reason: str = "first", name: str = EXPERIMENT) -> Path:
     """The baseline, written or renewed."""
     path = root / baseline_path(Path(name))
-    update(*read(root, name), baseline=path, reason=reason, folders=[root / "datasets"])
+    update_baseline(
+        *read_project(root, name), baseline=path, reason=reason, folders=[root / "datasets"]
+    )
     return path
 
 
-def judged(root: Path, name: str = EXPERIMENT) -> GateResult:
+def gate_verdict(root: Path, name: str = EXPERIMENT) -> GateVerdict:
     path = root / baseline_path(Path(name))
-    return judge(*read(root, name), baseline=path, folders=[root / "datasets"])
+    return run_gate(*read_project(root, name), baseline=path, folders=[root / "datasets"])

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.gate.baseline import (
-    Arm,
     Baseline,
-    Change,
-    Definition,
+    BaselineUpdate,
+    CollectionBaseline,
+    MeasureDefinition,
     read_baseline,
     write_baseline,
 )
 
 
 def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:
-    definition = Definition(kind="RR", cutoff=10, rel=1, dcg="log2", judged_only=False)
-    arm = Arm(
+    definition = MeasureDefinition(kind="RR", cutoff=10, rel=1, dcg="log2", judged_only=False)
+    arm = CollectionBaseline(
         collection="mine",
         version="1",
         digests={"qrels": "a" * 64},
@@ -35,8 +35,8 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         definitions={"RR@10": definition},
         values={"RR@10": tuple(values)},
     )
-    change = Change(
-        when="2026-01-01T00:00:00+00:00",
+    change = BaselineUpdate(
+        updated_at="2026-01-01T00:00:00+00:00",
         reason=reason,
         version="0",
         config_sha256="b" * 64,
@@ -49,7 +49,7 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         "config": {"runs": ["a"]},
         "v2_enabled": True,
         "ties": "trec",
-        "arms": (arm,),
+        "collections": (arm,),
         "history": (change,),
     }
     return Baseline.model_validate(given | changed)
@@ -65,9 +65,9 @@ def test_every_digit_and_every_character_survives(
     kept = baseline(values, reason)
     write_baseline(kept, path)
     again = read_baseline(path)
-    assert again == kept.sealed()
+    assert again == kept.with_checksum()
     assert again is not None
-    assert [v.hex() for v in again.arms[0].values["RR@10"]] == [v.hex() for v in values]
+    assert [v.hex() for v in again.collections[0].values["RR@10"]] == [v.hex() for v in values]
 
 
 def test_it_is_json_with_the_values_of_a_measure_on_one_line(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_it_is_json_with_the_values_of_a_measure_on_one_line(tmp_path: Path) -> 
     write_baseline(baseline([0.1, 1 / 3, 1.0]), path)
     text = path.read_text(encoding="utf-8")
     assert "[0.1, 0.3333333333333333, 1.0]" in text
-    assert json.loads(text)["arms"][0]["values"]["RR@10"] == [0.1, 1 / 3, 1.0]
+    assert json.loads(text)["collections"][0]["values"]["RR@10"] == [0.1, 1 / 3, 1.0]
     assert [p.name for p in path.parent.iterdir()] == ["mine.json"]  # no draft stays behind
 
 
@@ -104,7 +104,7 @@ def test_a_change_of_layout_alone_is_no_edit(tmp_path: Path) -> None:
     write_baseline(baseline([0.1, 0.2]), path)
     data = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(dict(reversed(data.items()))), encoding="utf-8")
-    assert read_baseline(path) == baseline([0.1, 0.2]).sealed()
+    assert read_baseline(path) == baseline([0.1, 0.2]).with_checksum()
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Contest, weigh
-from fusion_bench.stats.intervals import estimate
-from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.gate.check_statistics import Check, run_checks
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.randomization_tests import randomization_p_values
 
 values = st.integers(-4, 4).map(lambda n: n / 4)
 
 
 def contest(
     difference: FloatArray, groups: list[int] | None = None, *, name: str = "RR", m: float = 0.05
-) -> Contest:
+) -> Check:
     size = len(difference)
     codes = np.arange(size) if groups is None else np.array(groups)
-    return Contest("c", None, name, m, np.zeros(size), np.asarray(difference, float), codes)
+    return Check("c", None, name, m, np.zeros(size), np.asarray(difference, float), codes)
 
 
 @given(st.lists(values, min_size=2, max_size=8), st.data())
@@ -38,7 +38,7 @@ def test_the_one_sided_p_is_the_share_of_all_flips(rows: list[float], data: st.D
         for signs in product((1, -1), repeat=len(sums))
     ]
     exact = np.mean([total <= sum(sums) + 1e-9 for total in flips])
-    [p] = randomisation_p(
+    [p] = randomization_p_values(
         np.array([rows]), np.array(groups), resamples=4000, seed=3, alternative="less"
     )
     assert abs(p - exact) < 0.04  # five standard errors of 4,000 draws
@@ -46,7 +46,7 @@ def test_the_one_sided_p_is_the_share_of_all_flips(rows: list[float], data: st.D
 
 def test_only_a_loss_makes_a_one_sided_p_small() -> None:
     rows = np.array([[-0.1] * 20, [0.1] * 20, [0.0] * 20])
-    p = randomisation_p(rows, resamples=2000, alternative="less")
+    p = randomization_p_values(rows, resamples=2000, alternative="less")
     assert p[0] == 1 / 2001
     assert p[1:].tolist() == [1, 1]
 
@@ -54,9 +54,9 @@ def test_only_a_loss_makes_a_one_sided_p_small() -> None:
 def test_the_bound_is_the_one_sided_t_bound_by_group() -> None:
     random = np.random.default_rng(5)
     difference, groups = random.normal(0, 0.2, 60), (np.arange(60) // 3).tolist()
-    [found] = weigh([contest(difference, groups)])
-    error = estimate(difference, np.array(groups)).standard_error
-    assert found.low == pytest.approx(difference.mean() - student.ppf(0.95, 19) * error)
+    [found] = run_checks([contest(difference, groups)])
+    error = estimate_mean(difference, np.array(groups)).standard_error
+    assert found.lower_bound == pytest.approx(difference.mean() - student.ppf(0.95, 19) * error)
     assert found.groups == 20
 
 
@@ -65,32 +65,32 @@ def test_holm_goes_over_all_checks_and_faults_keep_their_place() -> None:
     bad = contest(random.normal(-0.1, 0.2, 60), name="a")
     noise = contest(random.normal(0, 0.2, 60), name="b")
     alone, two, three = (
-        weigh(family)[0]
+        run_checks(family)[0]
         for family in ([bad], [bad, noise], [bad, noise, contest(np.array([nan]), name="c")])
     )
     assert alone.p == alone.p_holm == two.p == three.p
     assert two.p_holm == pytest.approx(2 * alone.p)
     assert three.p_holm == pytest.approx(3 * alone.p)
-    assert alone.verdict == "regressed"
+    assert alone.status == "regressed"
 
 
 def test_float_noise_is_no_change() -> None:
-    [found] = weigh([contest(np.full(30, -1e-15))])
-    assert (found.changed, found.losses, found.p, found.verdict) == (0, 0, 1, "pass")
-    assert found.detectable is None
-    assert found.false_pass is None
+    [found] = run_checks([contest(np.full(30, -1e-15))])
+    assert (found.changed, found.losses, found.p, found.status) == (0, 0, 1, "pass")
+    assert found.min_detectable_drop is None
+    assert found.false_pass_rate is None
 
 
 @pytest.mark.parametrize("bad", [nan, np.inf, -np.inf])
 def test_what_is_no_number_is_a_fault(bad: float) -> None:
-    [found] = weigh([contest(np.array([0.1, bad, 0.2]))])
-    assert found.fault == "1 of 3 values of the candidate are not finite"
-    assert found.verdict == "inconclusive"
-    assert np.isnan([found.difference, found.low, found.p_holm]).all()
+    [found] = run_checks([contest(np.array([0.1, bad, 0.2]))])
+    assert found.error == "1 of 3 values of the candidate are not finite"
+    assert found.status == "inconclusive"
+    assert np.isnan([found.difference, found.lower_bound, found.p_holm]).all()
 
 
 def test_one_group_never_passes_by_its_bound() -> None:
-    [found] = weigh([contest(np.full(20, 0.3), [0] * 20)])
-    assert np.isnan(found.low)
-    assert found.verdict == "inconclusive"
-    assert found.detectable is None
+    [found] = run_checks([contest(np.full(20, 0.3), [0] * 20)])
+    assert np.isnan(found.lower_bound)
+    assert found.status == "inconclusive"
+    assert found.min_detectable_drop is None

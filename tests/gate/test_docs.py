@@ -61,7 +61,7 @@ def test_the_readme_guards_a_system_of_the_example_that_it_says_to_copy() -> Non
 def test_the_commands_run_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(cases.make(tmp_path))
+    monkeypatch.chdir(cases.make_project(tmp_path))
     found = commands()
     assert len(found) == 4
     for command in found:

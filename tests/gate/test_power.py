@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.power import powers
-from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.gate.power import compute_power
+from fusion_bench.stats.randomization_tests import randomization_p_values
 
 
 def slow(difference: FloatArray, m: float, level: float, draws: int) -> tuple[float, float]:
@@ -27,51 +27,51 @@ def slow(difference: FloatArray, m: float, level: float, draws: int) -> tuple[fl
 @pytest.mark.parametrize("m", [0.0, 0.02, 0.2])
 def test_powers_are_those_of_the_slow_loop(m: float) -> None:
     difference = np.random.default_rng(2).exponential(0.2, 40) * -1
-    [found] = powers(difference[None], None, [m], level=0.025)
+    [found] = compute_power(difference[None], None, [m], level=0.025)
     detectable, false_pass = slow(difference, m, 0.025, 4000)
-    assert found.detectable == pytest.approx(detectable, rel=0.04)
-    assert found.false_pass == pytest.approx(false_pass, abs=0.02)
-    assert found.at(found.detectable or 0) == pytest.approx(0.8, abs=1e-3)
-    assert found.at(0) <= 0.05
-    assert 0.999 < found.at(10) < 1
+    assert found.min_detectable_drop == pytest.approx(detectable, rel=0.04)
+    assert found.false_pass_rate == pytest.approx(false_pass, abs=0.02)
+    assert found.power_at(found.min_detectable_drop or 0) == pytest.approx(0.8, abs=1e-3)
+    assert found.power_at(0) <= 0.05
+    assert 0.999 < found.power_at(10) < 1
 
 
 def test_a_skewed_loss_makes_a_false_pass_likelier() -> None:
     difference = np.zeros(60)
     difference[:12] = -0.01
     difference[0] = -1.0
-    [found] = powers(difference[None], None, [0.02], level=0.05)
-    assert found.false_pass is not None
-    assert found.false_pass > 0.3
+    [found] = compute_power(difference[None], None, [0.02], level=0.05)
+    assert found.false_pass_rate is not None
+    assert found.false_pass_rate > 0.3
 
 
 def test_groups_count_as_one() -> None:
     random = np.random.default_rng(2)
     once = random.normal(0, 0.2, 30)
     twice = np.repeat(once, 2)
-    [alone] = powers(once[None], None, [0.0], level=0.05)
-    [grouped] = powers(twice[None], np.repeat(np.arange(30), 2), [0.0], level=0.05)
-    assert grouped.detectable == pytest.approx(alone.detectable)
-    assert grouped.false_pass == pytest.approx(alone.false_pass)
+    [alone] = compute_power(once[None], None, [0.0], level=0.05)
+    [grouped] = compute_power(twice[None], np.repeat(np.arange(30), 2), [0.0], level=0.05)
+    assert grouped.min_detectable_drop == pytest.approx(alone.min_detectable_drop)
+    assert grouped.false_pass_rate == pytest.approx(alone.false_pass_rate)
 
 
 def test_where_no_set_of_signs_is_rare_enough_nothing_is_detectable() -> None:
     difference = np.tile([-0.3, 0.2, -0.1, 0.1], 4)
     groups = np.arange(16) % 4
-    [found] = powers(difference[None], groups, [0.01], level=0.05)
-    assert found.detectable is None
-    assert 0 < found.at(1e9) < 1e-3
-    [p] = randomisation_p(np.full((1, 16), -0.3), groups, resamples=4000, alternative="less")
+    [found] = compute_power(difference[None], groups, [0.01], level=0.05)
+    assert found.min_detectable_drop is None
+    assert 0 < found.power_at(1e9) < 1e-3
+    [p] = randomization_p_values(np.full((1, 16), -0.3), groups, resamples=4000, alternative="less")
     assert p > 0.05
-    [enough] = powers(difference[None], np.arange(16) % 5, [0.01], level=0.05)
-    assert enough.detectable is not None
+    [enough] = compute_power(difference[None], np.arange(16) % 5, [0.01], level=0.05)
+    assert enough.min_detectable_drop is not None
 
 
 def test_few_changed_queries_go_by_the_mean() -> None:
     difference = np.zeros(50)
     difference[:4] = [0.5, -0.5, 0.5, -0.5]
-    [found] = powers(difference[None], None, [0.01], level=0.05)
-    assert found.false_pass is not None
-    assert 0.5 < found.false_pass < 0.8  # a tie of the mean with −m passes
-    assert found.detectable is not None
-    assert 0.01 < found.detectable < 0.04
+    [found] = compute_power(difference[None], None, [0.01], level=0.05)
+    assert found.false_pass_rate is not None
+    assert 0.5 < found.false_pass_rate < 0.8  # a tie of the mean with −m passes
+    assert found.min_detectable_drop is not None
+    assert 0.01 < found.min_detectable_drop < 0.04

@@ -9,9 +9,9 @@ import pytest
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain
+from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation
-from fusion_bench.gate.regressions import moved_by
+from fusion_bench.gate.regressions import explain_move
 
 LISTS = {
     "a": {"q": {"d1": 9.0, "d2": 8.0, "d3": 7.0, "d4": 6.0}},
@@ -28,7 +28,7 @@ def under(*runs: str, **options: object) -> Explanation:
         rerankers=[Run.from_dict("r", RERANK)],
     )
     system = System.model_validate({"name": "s", "runs": runs or ("a", "b"), **options})
-    return explain(system, aligned, "q", {"r": "unit"})
+    return explain_ranking(system, aligned, "q", {"r": "unit"})
 
 
 def rrf(**weights: float) -> dict[str, Any]:
@@ -76,12 +76,12 @@ CASES: list[tuple[str, Explanation, Explanation, str]] = [
 
 @pytest.mark.parametrize(("document", "old", "new", "words"), CASES, ids=[c[3] for c in CASES])
 def test_moved_by(document: str, old: Explanation, new: Explanation, words: str) -> None:
-    found = moved_by(document, old, new)
+    found = explain_move(document, old, new)
     assert found.startswith(words), found
 
 
 def test_the_fused_rank_stands_beside_the_retrieval_term() -> None:
     old, new = under("a", blend=LINEAR), under("a", "b", blend=LINEAR, **rrf(b=9))
-    assert moved_by("d1", old, new).endswith("(fused rank 1 → 3, its own terms stayed)")
+    assert explain_move("d1", old, new).endswith("(fused rank 1 → 3, its own terms stayed)")
     lighter = under("a", "b", blend=LINEAR, **rrf(a=0.1))
-    assert moved_by("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")
+    assert explain_move("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")

@@ -8,15 +8,15 @@ import pytest
 
 from fusion_bench.cli._base import console
 from fusion_bench.cli._gate_output import render
-from fusion_bench.gate.junit import junit
+from fusion_bench.gate.junit import render_junit
 from fusion_bench.gate.report import check_row, headings, losses, markdown, sentence, text
 from fusion_bench.gate.result import (
     CheckResult,
-    GateResult,
+    DocumentChange,
+    GateVerdict,
     GoldenResult,
     GuardResult,
-    LostDocument,
-    LostQuery,
+    QueryRegression,
 )
 
 NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
@@ -28,8 +28,8 @@ def check(**changed: object) -> CheckResult:
         "slice": None,
         "measure": "nDCG@10",
         "max_drop": 0.005,
-        "verdict": "pass",
-        "fault": None,
+        "status": "pass",
+        "error": None,
         "queries": 100,
         "groups": 100,
         "changed": 40,
@@ -37,74 +37,84 @@ def check(**changed: object) -> CheckResult:
         "baseline_mean": 0.5,
         "candidate_mean": 0.51,
         "difference": 0.01,
-        "low": 0.001,
+        "lower_bound": 0.001,
         "p": 0.9,
         "p_holm": 1.0,
-        "detectable": 0.03,
-        "false_pass": 0.049,
-        "few": False,
+        "min_detectable_drop": 0.03,
+        "false_pass_rate": 0.049,
+        "few_changed": False,
     }
     return CheckResult.model_validate(given | changed)
 
 
-def guard(*, holds: bool, fault: str | None = None) -> GuardResult:
+def guard(*, holds: bool, error: str | None = None) -> GuardResult:
     return GuardResult(
         collection="mine",
         measure="nDCG@10",
         lose=0.5,
         at_most=0.01,
-        losers=3,
+        violations=3,
         share=0.03,
-        fault=fault,
+        error=error,
         holds=holds,
     )
 
 
-def golden(*, holds: bool, place: int | None, fault: str | None = None) -> GoldenResult:
+def golden(*, holds: bool, place: int | None, error: str | None = None) -> GoldenResult:
     return GoldenResult(
-        collection="mine", query=NASTY, document="d", top=3, place=place, fault=fault, holds=holds
+        collection="mine", query=NASTY, document="d", top=3, rank=place, error=error, holds=holds
     )
 
 
-def result(**changed: object) -> GateResult:
+def result(**changed: object) -> GateVerdict:
     given = {"experiment": NASTY, "baseline": "b.json", "system": NASTY, "exit_code": 0}
-    return GateResult.model_validate(given | changed)
+    return GateVerdict.model_validate(given | changed)
 
 
 FULL = result(
-    against="old",
-    reason=NASTY,
-    changes={NASTY: (None, ["a"])},
+    baseline_system="old",
+    baseline_reason=NASTY,
+    config_changes={NASTY: (None, ["a"])},
     checks=(
         check(),
-        check(verdict="regressed", difference=-0.1, slice=NASTY),
-        check(verdict="inconclusive", measure="RR"),
-        check(verdict="inconclusive", fault="an empty slice", measure="AP", p=None, low=None),
-        check(verdict="pass", few=True, measure="P@5", detectable=None, false_pass=None),
+        check(status="regressed", difference=-0.1, slice=NASTY),
+        check(status="inconclusive", measure="RR"),
+        check(
+            status="inconclusive", error="an empty slice", measure="AP", p=None, lower_bound=None
+        ),
+        check(
+            status="pass",
+            few_changed=True,
+            measure="P@5",
+            min_detectable_drop=None,
+            false_pass_rate=None,
+        ),
     ),
-    guards=(guard(holds=True), guard(holds=False), guard(holds=False, fault="no query")),
+    guards=(guard(holds=True), guard(holds=False), guard(holds=False, error="no query")),
     golden=(
         golden(holds=True, place=1),
         golden(holds=False, place=None),
-        golden(holds=False, place=None, fault="no such query"),
+        golden(holds=False, place=None, error="no such query"),
     ),
-    worst=(
-        LostQuery(
+    regressions=(
+        QueryRegression(
             collection="mine",
             query=NASTY,
             measure="nDCG@10",
-            before=1.0,
-            after=0.0,
-            documents=(LostDocument(document=NASTY, grade=2, before=1, after=None, moved_by="x"),),
+            value_before=1.0,
+            value_after=0.0,
+            documents=(
+                DocumentChange(document=NASTY, grade=2, rank_before=1, rank_after=None, cause="x"),
+            ),
         ),
     ),
     exit_code=1,
 )
 
 
-def cases_of(decision: GateResult) -> dict[str, list[str]]:
+def cases_of(decision: GateVerdict) -> dict[str, list[str]]:
     """What JUnit says, by kind of outcome."""
-    [suite] = ET.fromstring(junit(decision))  # noqa: S314 - made by the code under test
+    [suite] = ET.fromstring(render_junit(decision))  # noqa: S314 - made by the code under test
     found: dict[str, list[str]] = {"passed": []}
     for case in suite:
         kinds = [child.tag for child in case if child.tag != "system-out"] or ["passed"]
@@ -127,7 +137,7 @@ def test_junit_tells_what_failed_from_what_could_not_be_checked() -> None:
 
 
 def test_a_refusal_is_an_error() -> None:
-    refused = result(refused=("other split", "other ties"), exit_code=2)
+    refused = result(refusals=("other split", "other ties"), exit_code=2)
     assert cases_of(refused) == {"passed": [], "error": ["comparable"]}
     assert "other split; other ties" in markdown(refused)
     assert text(refused).endswith("refused: other split; other ties")
@@ -136,7 +146,7 @@ def test_a_refusal_is_an_error() -> None:
 def test_no_name_becomes_markup() -> None:
     page = markdown(FULL)
     assert "<b>" not in page
-    assert "\x1b" not in page + text(FULL) + junit(FULL)
+    assert "\x1b" not in page + text(FULL) + render_junit(FULL)
     table = [line for line in page.splitlines() if line.startswith("| ✅ mine")]
     assert len(table) == 2
     assert all(line.count("|") == len(headings()) + 1 for line in table)
@@ -152,14 +162,14 @@ def test_the_headline_counts_everything() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (check(fault="NaN", verdict="inconclusive"), "could not be checked: NaN"),
-        (check(few=True), "fewer than 10 changed, so this holds on these queries only"),
+        (check(error="NaN", status="inconclusive"), "could not be checked: NaN"),
+        (check(few_changed=True), "fewer than 10 changed, so this holds on these queries only"),
         (
-            check(verdict="inconclusive"),
+            check(status="inconclusive"),
             "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
             "power .8; about 3,600 queries would be needed",
         ),
-        (check(verdict="regressed"), "40 of 100 queries changed, 10 worse)"),
+        (check(status="regressed"), "40 of 100 queries changed, 10 worse)"),
     ],
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
@@ -175,28 +185,28 @@ def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) 
     assert words in capsys.readouterr().out
     assert words in text(FULL)
     assert markdown(FULL).count("is a wish") == 1
-    sure = result(checks=(check(detectable=0.0074), check(verdict="regressed")))
+    sure = result(checks=(check(min_detectable_drop=0.0074), check(status="regressed")))
     assert "is a wish" not in text(sure) + markdown(sure)
 
 
 def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> None:
-    def document(name: str, before: int | None, after: int | None, **cut: int) -> LostDocument:
-        return LostDocument(
-            document=name, grade=3, before=before, after=after, moved_by="why", **cut
+    def document(name: str, before: int | None, after: int | None, **cut: int) -> DocumentChange:
+        return DocumentChange(
+            document=name, grade=3, rank_before=before, rank_after=after, cause="why", **cut
         )
 
-    lost = LostQuery(
+    lost = QueryRegression(
         collection="mine",
         query="q",
         measure="nDCG@10",
-        before=1.0,
-        after=0.0,
+        value_before=1.0,
+        value_after=0.0,
         top_k=(None, 10),
         documents=(
-            document("d", 1, None, cut_after=27),
+            document("d", 1, None, cut_rank_after=27),
             document("e", 2, None),
             document("f", 3, 3),
-            document("g", None, None, cut_after=30),
+            document("g", None, None, cut_rank_after=30),
         ),
     )
     assert list(losses(lost)) == [
@@ -207,7 +217,7 @@ def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> 
 
 
 def test_a_row_has_a_cell_for_every_heading() -> None:
-    row = check_row(check(few=True, detectable=None, false_pass=None))
+    row = check_row(check(few_changed=True, min_detectable_drop=None, false_pass_rate=None))
     assert len(row) == len(headings())
     assert row[1] == "pass (on these queries only)"
     assert row[-2:] == ("n/a", "n/a")

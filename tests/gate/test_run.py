@@ -10,18 +10,18 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.gate import judge, read_baseline
 from fusion_bench.gate import loaded_collections as arms_module
+from fusion_bench.gate import read_baseline, run_gate
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, judged, read, written
+from tests.gate.cases import EXPERIMENT, gate_verdict, read_project, renew_baseline
 from tests.tiny import edit
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return cases.make(tmp_path)
+    return cases.make_project(tmp_path)
 
 
 def swap(root: Path, runs: str) -> None:
@@ -40,8 +40,8 @@ def rewrite(path: Path, **changed: object) -> None:
 
 
 def test_nothing_changed_passes(root: Path) -> None:
-    written(root)
-    result = judged(root)
+    renew_baseline(root)
+    result = gate_verdict(root)
     assert result.exit_code == 0
     assert [(c.slice, c.measure) for c in result.checks] == [
         (None, "RR@10"),
@@ -49,15 +49,19 @@ def test_nothing_changed_passes(root: Path) -> None:
         (None, "nDCG@10"),
         ("local", "nDCG@10"),
     ]
-    assert {c.verdict for c in result.checks} == {"pass"}
-    assert all(c.few and c.changed == 0 and c.p_holm == 1 for c in result.checks)
-    assert (result.reason, result.against, result.changes) == ("first", "live", {})
+    assert {c.status for c in result.checks} == {"pass"}
+    assert all(c.few_changed and c.changed == 0 and c.p_holm == 1 for c in result.checks)
+    assert (result.baseline_reason, result.baseline_system, result.config_changes) == (
+        "first",
+        "live",
+        {},
+    )
 
 
 def test_a_worse_configuration_regresses(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
-    result = judged(root)
+    result = gate_verdict(root)
     assert result.exit_code == 1
     whole = result.checks[0]
     # b has the document at places 1, 2, 3 and 4 in turn
@@ -66,15 +70,15 @@ def test_a_worse_configuration_regresses(root: Path) -> None:
     assert whole.candidate_mean == pytest.approx(expected, abs=1e-12)
     assert whole.changed == whole.losses == 45
     assert whole.groups == 30
-    assert {c.verdict for c in result.checks} == {"regressed"}
-    assert result.changes == {"runs": (["a"], ["b"])}
+    assert {c.status for c in result.checks} == {"regressed"}
+    assert result.config_changes == {"runs": (["a"], ["b"])}
 
 
 def test_a_better_configuration_passes(root: Path) -> None:
     swap(root, "{runs: [b]}")
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
-    assert judged(root).exit_code == 0
+    assert gate_verdict(root).exit_code == 0
 
 
 def noisy(root: Path) -> None:
@@ -82,7 +86,7 @@ def noisy(root: Path) -> None:
     place = {q: 1 + (q % 4 if q >= 12 else (q % 2) * 3) for q in range(cases.QUERIES)}
     other = {q: 1 + (q % 4 if q >= 12 else (1 - q % 2) * 3) for q in range(cases.QUERIES)}
     for name, places in (("a", place), ("b", other)):
-        (root / f"datasets/mine/{name}.trec").write_text(cases.lines(places, name))
+        (root / f"datasets/mine/{name}.trec").write_text(cases.run_lines(places, name))
     edit(root, EXPERIMENT, "  slices: [local]\n", "")
     lines = [f'{{"id": "q{q}"}}' for q in range(cases.QUERIES)]
     (root / "datasets/mine/queries.jsonl").write_text("\n".join(lines) + "\n")
@@ -91,35 +95,35 @@ def noisy(root: Path) -> None:
 @pytest.mark.parametrize(("policy", "code"), [("fail", 3), ("warn", 0), ("pass", 0)])
 def test_the_policy_says_what_inconclusive_does(root: Path, policy: str, code: int) -> None:
     noisy(root)
-    written(root)
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
     edit(root, EXPERIMENT, "  system: live\n", f"  system: live\n  inconclusive: {policy}\n")
-    result = judged(root)
-    assert {c.verdict for c in result.checks} == {"inconclusive"}
+    result = gate_verdict(root)
+    assert {c.status for c in result.checks} == {"inconclusive"}
     assert result.exit_code == code
     for check in result.checks:
-        assert check.detectable is not None
-        assert check.detectable > check.max_drop
+        assert check.min_detectable_drop is not None
+        assert check.min_detectable_drop > check.max_drop
 
 
 def test_an_empty_slice_is_never_a_pass(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "[local]\n", "[relationship]\n  inconclusive: pass\n")
-    result = judged(root)
+    result = gate_verdict(root)
     assert result.exit_code == 2
     empty = result.checks[1]
-    assert empty.verdict == "inconclusive"
-    assert "empty slice" in str(empty.fault)
+    assert empty.status == "inconclusive"
+    assert "empty slice" in str(empty.error)
     assert "could not be made" in result.headline
 
 
 def test_a_value_that_is_no_number_is_never_a_pass(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  inconclusive: pass\n")
     swap(root, "{runs: [b]}")
-    real = arms_module.values_of
+    real = arms_module.compute_values
 
     def broken(*given: object) -> FloatArray:
         values = np.array(real(*given))  # type: ignore[arg-type]
@@ -127,20 +131,20 @@ def test_a_value_that_is_no_number_is_never_a_pass(
             values[0, 7] = np.nan
         return values
 
-    monkeypatch.setattr(arms_module, "values_of", broken)
-    result = judged(root)
-    faults = [c.fault for c in result.checks if c.fault is not None]
+    monkeypatch.setattr(arms_module, "compute_values", broken)
+    result = gate_verdict(root)
+    faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]
     assert result.exit_code == 1  # the other measure is a regression all the same
     with pytest.raises(FusionBenchError, match=r"RR@10 is not finite"):
-        written(root)
+        renew_baseline(root)
 
 
 # ── guards and golden queries
 
 
 def test_guards_count_the_queries_that_lose(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     guards = (
         "[{measure: RR@10, lose: 0.7, at_most: 0.2}, {measure: RR@10, lose: 0.7, at_most: 0.3}]"
     )
@@ -148,9 +152,9 @@ def test_guards_count_the_queries_that_lose(root: Path) -> None:
     edit(root, EXPERIMENT, "{max_drop: 0.01}\n    nDCG", "{max_drop: 1}\n    nDCG")
     edit(root, EXPERIMENT, "nDCG@10: {max_drop: 0.01}", "nDCG@10: {max_drop: 1}")
     swap(root, "{runs: [b]}")
-    result = judged(root)
-    assert {c.verdict for c in result.checks} == {"pass"}
-    assert [(g.losers, g.share, g.holds) for g in result.guards] == [
+    result = gate_verdict(root)
+    assert {c.status for c in result.checks} == {"pass"}
+    assert [(g.violations, g.share, g.holds) for g in result.guards] == [
         (15, 0.25, False),
         (15, 0.25, True),
     ]
@@ -158,40 +162,40 @@ def test_guards_count_the_queries_that_lose(root: Path) -> None:
 
 
 def test_golden_queries_keep_their_document(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     golden = "[{query: q1, document: d1, top: 1}, {query: q3, document: n9, top: 3}]"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
-    result = judged(root)
-    assert [(g.place, g.holds) for g in result.golden] == [(1, True), (None, False)]
+    result = gate_verdict(root)
+    assert [(g.rank, g.holds) for g in result.golden] == [(1, True), (None, False)]
     assert result.exit_code == 1
 
 
 @pytest.mark.parametrize("policy", ["fail", "warn", "pass"])
 def test_a_golden_query_that_is_not_there_is_never_a_pass(root: Path, policy: str) -> None:
-    written(root)
+    renew_baseline(root)
     golden = f"[{{query: q99, document: d1}}]\n  inconclusive: {policy}"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
-    result = judged(root)
-    assert result.golden[0].fault == "no such query among the evaluated ones"
+    result = gate_verdict(root)
+    assert result.golden[0].error == "no such query among the evaluated ones"
     assert result.exit_code == 2
 
 
 def test_a_golden_query_of_an_unknown_dataset_is_an_error(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     golden = "[{query: q1, document: d1, dataset: yours}]"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
     with pytest.raises(ConfigError, match=r"golden\.0\.dataset: unknown dataset 'yours'"):
-        judged(root)
+        gate_verdict(root)
 
 
 # ── refusals: each with its reason and both values
 
 
 def refusal(root: Path) -> str:
-    result = judged(root)
+    result = gate_verdict(root)
     assert result.exit_code == 2
     assert result.checks == ()
-    return "; ".join(result.refused)
+    return "; ".join(result.refusals)
 
 
 def test_no_baseline(root: Path) -> None:
@@ -200,26 +204,26 @@ def test_no_baseline(root: Path) -> None:
 
 
 def test_other_judgements(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 d7 1\nq7 0 d8 1\n")
     assert refusal(root).startswith("mine: other contents of qrels: baseline ")
 
 
 def test_other_contents_of_a_list(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.8 a", "q7 Q0 n0 2 0.81 a")
     assert "other contents of runs/a" in refusal(root)
 
 
 def test_other_contents_of_a_list_that_the_baseline_does_not_read_are_fine(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, "datasets/mine/b.trec", "q7 Q0 n0 1 0.9 b", "q7 Q0 n0 1 0.91 b")
     swap(root, "{runs: [a, b]}")
-    assert judged(root).refused == ()
+    assert gate_verdict(root).refusals == ()
 
 
 def test_a_list_that_is_gone(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
     edit(root, EXPERIMENT, "plain: {runs: [a, b]}", "plain: {runs: [b]}")
     edit(root, "datasets/mine/dataset.yaml", "  a: {path: a.trec, roles: [keyword]}\n", "")
@@ -227,13 +231,13 @@ def test_a_list_that_is_gone(root: Path) -> None:
 
 
 def test_a_list_that_takes_part_otherwise(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "a.trec, roles: [keyword]", "a.trec, roles: [graph]")
     assert "runs/a takes part otherwise: roles ('keyword',) → ('graph',)" in refusal(root)
 
 
 def test_another_split(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     path = root / "datasets/mine/queries.jsonl"
     path.write_text(path.read_text().replace('"q1",', '"q1", "split": "test",'))
     found = refusal(root)
@@ -243,42 +247,42 @@ def test_another_split(root: Path) -> None:
 
 
 def test_the_same_queries_in_another_order_are_the_same(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     path = root / "datasets/mine/qrels.txt"
     path.write_text("\n".join(reversed(path.read_text().splitlines())) + "\n")
-    assert judged(root).exit_code == 0
+    assert gate_verdict(root).exit_code == 0
     swap(root, "{runs: [b]}")
-    assert judged(root).checks[0].losses == 45
+    assert gate_verdict(root).checks[0].losses == 45
 
 
 def test_another_query_type(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "measures: [RR@10]\n", "measures: [RR@10]\nquery_type: local\n")
     assert "other query type: baseline None, candidate 'local'" in refusal(root)
 
 
 def test_another_tie_rule(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, EXPERIMENT, "measures: [RR@10]\n", "measures: [RR@10]\nties: first_seen\n")
     assert "tie rule: baseline 'trec', candidate 'first_seen'" in refusal(root)
 
 
 def test_another_measure_and_another_definition(root: Path) -> None:
-    path = written(root)
+    path = renew_baseline(root)
     edit(root, EXPERIMENT, "    RR@10:", "    AP@10:")
     assert "the baseline has no values of AP@10 (it has RR@10, nDCG@10)" in refusal(root)
     edit(root, EXPERIMENT, "    AP@10:", "    RR@10:")
     old = read_baseline(path)
     assert old is not None
-    other = old.arms[0].definitions["nDCG@10"].model_copy(update={"dcg": "exp-log2"})
-    arm = old.arms[0]
+    other = old.collections[0].definitions["nDCG@10"].model_copy(update={"dcg": "exp-log2"})
+    arm = old.collections[0]
     definitions = {**arm.definitions, "nDCG@10": other}
-    rewrite(path, arms=(arm.model_copy(update={"definitions": definitions}),))
+    rewrite(path, collections=(arm.model_copy(update={"definitions": definitions}),))
     assert "nDCG@10 is defined otherwise: dcg 'exp-log2' → 'log2'" in refusal(root)
 
 
 def test_another_binary_relevance_is_another_measure(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "name: mine\n", "name: mine\nbinary_relevance: 2\n")
     found = refusal(root)
     assert "other binary relevance: baseline 1, candidate 2" in found
@@ -286,28 +290,28 @@ def test_another_binary_relevance_is_another_measure(root: Path) -> None:
 
 
 def test_another_engine(root: Path) -> None:
-    rewrite(written(root), engine=0)
+    rewrite(renew_baseline(root), engine=0)
     assert "engine version: baseline 0, here 1" in refusal(root)
 
 
 def test_values_that_the_engine_does_not_reproduce(root: Path) -> None:
-    path = written(root)
+    path = renew_baseline(root)
     old = read_baseline(path)
     assert old is not None
-    values = list(old.arms[0].values["RR@10"])
+    values = list(old.collections[0].values["RR@10"])
     values[3] -= 1e-9
-    kept = {**old.arms[0].values, "RR@10": tuple(values)}
-    rewrite(path, arms=(old.arms[0].model_copy(update={"values": kept}),))
+    kept = {**old.collections[0].values, "RR@10": tuple(values)}
+    rewrite(path, collections=(old.collections[0].model_copy(update={"values": kept}),))
     found = refusal(root)
     assert "RR@10 of the baseline's own configuration is not what was committed for 1 quer" in found
     assert "query 'q3'" in found
 
 
 def test_collections_that_come_and_go(root: Path) -> None:
-    path = written(root)
+    path = renew_baseline(root)
     old = read_baseline(path)
     assert old is not None
-    rewrite(path, arms=(old.arms[0].model_copy(update={"collection": "yours"}),))
+    rewrite(path, collections=(old.collections[0].model_copy(update={"collection": "yours"}),))
     found = refusal(root)
     assert "yours: in the baseline, and the candidate has no such arm" in found
     assert "mine: the baseline has no such collection" in found
@@ -336,13 +340,13 @@ def degrade(root: Path) -> None:
 
 def test_degraded_rerank_scores(root: Path) -> None:
     reranked(root)
-    written(root)
+    renew_baseline(root)
     degrade(root)
     reason = "mine: rerank list 'r' is degraded: 1 query without the scores of one/model"
     assert reason in refusal(root)
     assert "'q1': one/model timed out" in refusal(root)
     with pytest.raises(FusionBenchError, match="no baseline written: mine: rerank list 'r'"):
-        written(root)
+        renew_baseline(root)
 
 
 def test_degraded_rerank_scores_may_be_accepted(root: Path) -> None:
@@ -350,13 +354,13 @@ def test_degraded_rerank_scores_may_be_accepted(root: Path) -> None:
     degrade(root)
     path = root / EXPERIMENT
     path.write_text(path.read_text().replace("gate:\n", "gate:\n  degraded: accept\n"))
-    written(root)
-    assert judged(root).exit_code == 0
+    renew_baseline(root)
+    assert gate_verdict(root).exit_code == 0
 
 
 def test_an_arm_that_never_ran(root: Path) -> None:
     """The rerank list answers a judged query, but none of those that are evaluated."""
-    written(root)
+    renew_baseline(root)
     path = root / "datasets/mine/r.trec"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:5]))
     queries = root / "datasets/mine/queries.jsonl"
@@ -367,7 +371,7 @@ def test_an_arm_that_never_ran(root: Path) -> None:
 
 
 def test_a_silent_run_never_ran_either(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     path = root / "datasets/mine/b.trec"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:5]))
     edit(root, EXPERIMENT, "measures: [RR@10]\n", "measures: [RR@10]\nquery_type: local\n")
@@ -382,59 +386,59 @@ def test_an_experiment_without_a_gate(root: Path) -> None:
     path = root / EXPERIMENT
     path.write_text(path.read_text().split("gate:")[0])
     with pytest.raises(ConfigError, match=r"no 'gate' key.*add, for example"):
-        judged(root)
+        gate_verdict(root)
 
 
 def test_several_systems_and_none_named(root: Path) -> None:
     edit(root, EXPERIMENT, "  system: live\n", "")
     edit(root, EXPERIMENT, "  live: {runs: [a]}\n", "  live: {runs: [a]}\n  more: {runs: [b]}\n")
     with pytest.raises(ConfigError, match=r"gate: several systems.*\(plain, live, more\)"):
-        judged(root)
+        gate_verdict(root)
 
 
 def test_an_unknown_measure_says_where(root: Path) -> None:
     edit(root, EXPERIMENT, "    RR@10:", "    Hits@10:")
     with pytest.raises(ConfigError, match=r"mine\.yaml:\d+: gate\.checks\.Hits@10: "):
-        written(root)
+        renew_baseline(root)
 
 
 def test_a_configuration_that_no_longer_fits_is_refused(root: Path) -> None:
-    rewrite(written(root), config={"runs": ["a"], "colour": "red"})
+    rewrite(renew_baseline(root), config={"runs": ["a"], "colour": "red"})
     with pytest.raises(ConfigError, match=r"mine\.json: config: unknown key 'colour'"):
-        judged(root)
+        gate_verdict(root)
 
 
 # ── updates
 
 
 def test_updates_keep_the_history_of_reasons(root: Path) -> None:
-    path = written(root, "first")
+    path = renew_baseline(root, "first")
     swap(root, "{runs: [b]}")
-    written(root, "b is\n cheaper")
+    renew_baseline(root, "b is\n cheaper")
     found = read_baseline(path)
     assert isinstance(found, Baseline)
     assert [change.reason for change in found.history] == ["first", "b is cheaper"]
     means = [change.means["mine"]["RR@10"] for change in found.history]
     assert means[0] == 1
     assert means[1] < 1
-    assert judged(root).exit_code == 0
-    assert judged(root).reason == "b is cheaper"
+    assert gate_verdict(root).exit_code == 0
+    assert gate_verdict(root).baseline_reason == "b is cheaper"
 
 
 def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
-    path = written(root)
+    path = renew_baseline(root)
     path.write_text(path.read_text().replace("first", "fake"))
     with pytest.raises(DataError, match="its seal does not fit"):
-        written(root, "second")
+        renew_baseline(root, "second")
 
 
 def test_the_switch_is_part_of_the_configuration(root: Path) -> None:
     swap(root, "{runs: [a, b], fusion: {method: rrf_v2}}")
-    path = written(root)
-    experiment, source = read(root)
+    path = renew_baseline(root)
+    experiment, source = read_project(root)
     without = experiment.without_v2()
-    result = judge(without, source, baseline=path, folders=[root / "datasets"])
-    assert result.changes["fusion.method"] == ("rrf_v2", "rrf")
+    result = run_gate(without, source, baseline=path, folders=[root / "datasets"])
+    assert result.config_changes["fusion.method"] == ("rrf_v2", "rrf")
 
 
 # ── several collections
@@ -453,31 +457,31 @@ def second_dataset(root: Path) -> None:
 
 def test_every_collection_is_checked_and_named(root: Path) -> None:
     second_dataset(root)
-    written(root)
+    renew_baseline(root)
     swap(root, "{runs: [b]}")
-    result = judged(root)
-    assert {c.collection: c.verdict for c in result.checks} == {
+    result = gate_verdict(root)
+    assert {c.collection: c.status for c in result.checks} == {
         "mine": "regressed",
         "yours": "pass",
     }
     assert len(result.checks) == 8
-    assert {lost.collection for lost in result.worst} == {"mine"}
+    assert {lost.collection for lost in result.regressions} == {"mine"}
 
 
 def test_a_golden_query_of_several_datasets_names_its_own(root: Path) -> None:
     second_dataset(root)
     golden = "[{query: q1, document: d1, top: 1}, {query: q1, document: d1, dataset: yours}]"
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  golden: {golden}\n")
-    written(root)
-    result = judged(root)
-    assert result.golden[0].fault is not None
-    assert "name the golden query's 'dataset'" in result.golden[0].fault
-    assert (result.golden[1].collection, result.golden[1].place) == ("yours", 2)
+    renew_baseline(root)
+    result = gate_verdict(root)
+    assert result.golden[0].error is not None
+    assert "name the golden query's 'dataset'" in result.golden[0].error
+    assert (result.golden[1].collection, result.golden[1].rank) == ("yours", 2)
     assert result.exit_code == 2
 
 
 def test_a_new_collection_is_not_in_the_baseline(root: Path) -> None:
-    written(root)
+    renew_baseline(root)
     second_dataset(root)
     assert refusal(root) == "yours: the baseline has no such collection"
 
@@ -487,9 +491,9 @@ def test_every_reranker_of_a_system_by_query_type_is_held_on_to(root: Path) -> N
     edit(root, "datasets/mine/dataset.yaml", lists, lists + lists.replace("r:", "r2:", 1))
     choice = "{by_query_type: {local: r2, hybrid: r}}"
     swap(root, f"{{runs: [a, b], blend: {{method: linear, beta: 0.5, reranker: {choice}}}}}")
-    found = read_baseline(written(root))
+    found = read_baseline(renew_baseline(root))
     assert found is not None
-    assert {"rerank/r", "rerank/r2"} <= set(found.arms[0].digests)
-    assert judged(root).exit_code == 0
+    assert {"rerank/r", "rerank/r2"} <= set(found.collections[0].digests)
+    assert gate_verdict(root).exit_code == 0
     edit(root, "datasets/mine/dataset.yaml", "r2: {path: r.trec", "r2: {path: b.trec")
     assert "other contents of rerank/r2" in refusal(root)

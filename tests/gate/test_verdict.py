@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.gate.verdict import Verdict, decide, exit_code
+from fusion_bench.gate.verdict import CheckStatus, decide_exit_code, decide_status
 
 NAN = math.nan
 M = 0.005
@@ -47,8 +47,8 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("mean", "low", "p", "changed", "expected"), TABLE)
-def test_decide(mean: float, low: float, p: float, changed: int, expected: Verdict) -> None:
-    found = decide(mean=mean, low=low, p_holm=p, changed=changed, max_drop=M)
+def test_decide(mean: float, low: float, p: float, changed: int, expected: CheckStatus) -> None:
+    found = decide_status(mean=mean, lower_bound=low, p_holm=p, changed=changed, max_drop=M)
     assert found == expected
 
 
@@ -58,16 +58,20 @@ EXITS: list[tuple[list[str], dict[str, Any], int]] = [
     (["pass", "inconclusive"], {}, 3),
     (["pass", "inconclusive"], {"on_inconclusive": "warn"}, 0),
     (["pass", "inconclusive"], {"on_inconclusive": "pass"}, 0),
-    (["pass"], {"broken": True}, 1),
-    (["pass"], {"faults": True}, 2),
-    (["pass"], {"faults": True, "on_inconclusive": "pass"}, 2),
-    (["pass", "inconclusive"], {"faults": True}, 2),
-    (["regressed"], {"faults": True}, 1),
+    (["pass"], {"has_violations": True}, 1),
+    (["pass"], {"has_errors": True}, 2),
+    (["pass"], {"has_errors": True, "on_inconclusive": "pass"}, 2),
+    (["pass", "inconclusive"], {"has_errors": True}, 2),
+    (["regressed"], {"has_errors": True}, 1),
     ([], {}, 2),  # nothing was checked
 ]
 
 
 @pytest.mark.parametrize(("verdicts", "options", "expected"), EXITS)
-def test_exit_code(verdicts: list[Verdict], options: dict[str, Any], expected: int) -> None:
-    given: dict[str, Any] = {"broken": False, "faults": False, "on_inconclusive": "fail"} | options
-    assert exit_code(verdicts, **given) == expected
+def test_exit_code(verdicts: list[CheckStatus], options: dict[str, Any], expected: int) -> None:
+    given: dict[str, Any] = {
+        "has_violations": False,
+        "has_errors": False,
+        "on_inconclusive": "fail",
+    } | options
+    assert decide_exit_code(verdicts, **given) == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.self_test import pairs
-from fusion_bench.gate.self_test.error_rates import self_test
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
 
 pytestmark = pytest.mark.parity
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.parity
 @pytest.mark.parametrize(("collection", "runs"), [("trec-dl-2019", 1000), ("jqara", 500)])
 def test_every_promise_holds(collection: str, runs: int) -> None:
     checks = [check for check in pairs(collection) if check.measure in {"nDCG@10", "RR@10"}]
-    found = self_test(checks, runs=runs, seed=7)
-    assert [f for f in found.findings if not f.holds] == []
-    tried = {f.check for f in found.findings if f.check}
+    found = measure_error_rates(checks, runs=runs, seed=7)
+    assert [f for f in found.error_rates if not f.agrees] == []
+    tried = {f.check for f in found.error_rates if f.check}
     assert f"{collection} / nDCG@10" in tried
-    printed = {f.promised for f in found.findings if f.kind == "detection"}
+    printed = {f.stated for f in found.error_rates if f.kind == "detection"}
     assert any(abs(power - 0.8) < 1e-3 for power in printed)

@@ -11,7 +11,7 @@ from rich.console import Console
 from fusion_bench.report.by_type import by_type
 from fusion_bench.report.markdown import render
 from fusion_bench.report.terminal import render as show
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from tests.report.cases import collection, full, fused, many, report, system
 
 BASE = (0.1, 0.2, 0.3, 0.4)
@@ -32,7 +32,7 @@ def test_each_type_is_paired_on_its_own_queries() -> None:
         ("", "", "new", "0.2000"),
     ]
     local = table.rows[3].cells
-    expected = estimate(np.array([0.2, 0.3]))
+    expected = estimate_mean(np.array([0.2, 0.3]))
     assert local[4] == "+0.2500"
     assert local[5] == f"[{expected.low:+.4f}, {expected.high:+.4f}]"
     assert local[6] == "2/0/0"

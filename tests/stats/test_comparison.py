@@ -13,11 +13,11 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.comparison import Comparison, Verdict, compare, verdict
-from fusion_bench.stats.corrections import holm
-from fusion_bench.stats.intervals import estimate
-from fusion_bench.stats.power import smallest_detectable
-from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.stats.comparison import Answer, Comparison, compare_with_baseline, decide_answer
+from fusion_bench.stats.corrections import adjust_holm
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.power import minimum_detectable_difference
+from fusion_bench.stats.randomization_tests import randomization_p_values
 
 QUERIES = 60
 
@@ -35,14 +35,14 @@ def systems() -> dict[str, FloatArray]:
 
 def test_every_number_is_what_statistics_says() -> None:
     values = systems()
-    found = compare("nDCG@10", values, "base", primary=True, seed=3)
+    found = compare_with_baseline("nDCG@10", values, "base", primary=True, seed=3)
     assert [row.candidate for row in found] == ["better", "alike", "slightly"]
     matrix = np.stack([values[row.candidate] - values["base"] for row in found])
-    p_values = randomisation_p(matrix, seed=3)
+    p_values = randomization_p_values(matrix, seed=3)
     assert [row.p for row in found] == p_values.tolist()
-    assert [row.p_holm for row in found] == holm(p_values).tolist()
+    assert [row.p_holm for row in found] == adjust_holm(p_values).tolist()
     for row, difference in zip(found, matrix, strict=True):
-        one = estimate(difference)
+        one = estimate_mean(difference)
         assert (row.measure, row.baseline) == ("nDCG@10", "base")
         assert (row.difference, row.low, row.high) == (one.mean, one.low, one.high)
         assert row.baseline_mean == pytest.approx(values["base"].mean())
@@ -51,25 +51,25 @@ def test_every_number_is_what_statistics_says() -> None:
         assert row.wins == (difference > 0).sum()
         assert row.losses == (difference < 0).sum()
         assert row.wins + row.ties + row.losses == row.queries == row.groups == QUERIES
-        assert row.detectable == smallest_detectable(one)
-    assert [verdict(row, None) for row in found][:2] == ["better", "no difference shown"]
+        assert row.min_detectable_difference == minimum_detectable_difference(one)
+    assert [decide_answer(row, None) for row in found][:2] == ["better", "no difference shown"]
 
 
 def test_groups_interval_and_level_are_handed_on() -> None:
     values, groups = systems(), np.arange(QUERIES) // 4
-    (row, *_) = compare(
+    (row, *_) = compare_with_baseline(
         "m", values, "base", groups=groups, primary=True, alpha=0.1, interval="bootstrap", seed=9
     )
     difference = values["better"] - values["base"]
-    one = estimate(difference, groups, alpha=0.1, interval="bootstrap", seed=9)
+    one = estimate_mean(difference, groups, alpha=0.1, interval="bootstrap", seed=9)
     assert (row.low, row.high, row.groups) == (one.low, one.high, 15)
-    assert row.p == randomisation_p(difference[None], groups, seed=9)[0]
-    assert row.detectable == smallest_detectable(one, alpha=0.1)
+    assert row.p == randomization_p_values(difference[None], groups, seed=9)[0]
+    assert row.min_detectable_difference == minimum_detectable_difference(one, alpha=0.1)
 
 
 def test_other_measures_stay_unadjusted() -> None:
-    primary = compare("m", systems(), "base", primary=True)
-    other = compare("m", systems(), "base", primary=False)
+    primary = compare_with_baseline("m", systems(), "base", primary=True)
+    other = compare_with_baseline("m", systems(), "base", primary=False)
     assert [row.p_holm for row in other] == [None, None, None]
     assert [dataclasses.replace(row, p_holm=None) for row in primary] == list(other)
 
@@ -77,21 +77,23 @@ def test_other_measures_stay_unadjusted() -> None:
 def test_order_of_candidates_changes_no_number() -> None:
     values = systems()
     turned = {name: values[name] for name in reversed(values)}
-    assert compare("m", turned, "base", primary=True) == tuple(
-        reversed(compare("m", values, "base", primary=True))
+    assert compare_with_baseline("m", turned, "base", primary=True) == tuple(
+        reversed(compare_with_baseline("m", values, "base", primary=True))
     )
 
 
 def test_the_seed_decides_and_nothing_else() -> None:
-    first = compare("m", systems(), "base", primary=True, seed=1)
-    assert compare("m", systems(), "base", primary=True, seed=1) == first
-    assert compare("m", systems(), "base", primary=True, seed=2) != first
+    first = compare_with_baseline("m", systems(), "base", primary=True, seed=1)
+    assert compare_with_baseline("m", systems(), "base", primary=True, seed=1) == first
+    assert compare_with_baseline("m", systems(), "base", primary=True, seed=2) != first
 
 
 def test_identical_systems_count_once() -> None:
     values = systems()
-    alone = compare("m", values, "base", primary=True)
-    twice = compare("m", values | {"again": values["slightly"].copy()}, "base", primary=True)
+    alone = compare_with_baseline("m", values, "base", primary=True)
+    twice = compare_with_baseline(
+        "m", values | {"again": values["slightly"].copy()}, "base", primary=True
+    )
     assert twice[:-1] == alone
     assert twice[-1] == dataclasses.replace(alone[-1], candidate="again")
 
@@ -99,26 +101,28 @@ def test_identical_systems_count_once() -> None:
 @pytest.mark.parametrize("primary", [True, False])
 def test_a_copy_of_the_baseline_is_no_comparison(primary: bool) -> None:
     values = systems()
-    alone = compare("m", values, "base", primary=primary)
-    copy = compare("m", {"copy": values["base"] + 1e-15} | values, "base", primary=primary)
+    alone = compare_with_baseline("m", values, "base", primary=primary)
+    copy = compare_with_baseline(
+        "m", {"copy": values["base"] + 1e-15} | values, "base", primary=primary
+    )
     assert copy[1:] == alone
     row = copy[0]
     assert (row.p, row.p_holm) == (1.0, 1.0 if primary else None)
     assert (row.wins, row.ties, row.losses) == (0, QUERIES, 0)
-    assert (row.difference, row.low, row.high, row.detectable) == (0, 0, 0, None)
-    assert verdict(row, None) == "identical"
+    assert (row.difference, row.low, row.high, row.min_detectable_difference) == (0, 0, 0, None)
+    assert decide_answer(row, None) == "identical"
 
 
 def test_negative_zero_is_zero() -> None:
     values = {"base": np.full(9, 0.5), "a": np.zeros(9), "b": -np.zeros(9), "c": np.arange(9) / 8}
-    found = {row.candidate: row for row in compare("m", values, "base", primary=True)}
+    found = {row.candidate: row for row in compare_with_baseline("m", values, "base", primary=True)}
     assert found["a"].p_holm == found["b"].p_holm == pytest.approx(2 * found["a"].p)
 
 
 def test_nothing_to_test() -> None:
     base = np.ones(4)
-    assert compare("m", {"base": base}, "base", primary=True) == ()
-    (row,) = compare("m", {"base": base, "same": base}, "base", primary=True)
+    assert compare_with_baseline("m", {"base": base}, "base", primary=True) == ()
+    (row,) = compare_with_baseline("m", {"base": base, "same": base}, "base", primary=True)
     assert row.p_holm == 1.0
 
 
@@ -126,18 +130,20 @@ def test_float_noise_is_no_difference() -> None:
     base = np.linspace(0, 1, 50)
     noisy = base + 1e-14
     noisy[3] += 0.5
-    (row,) = compare("m", {"base": base, "noisy": noisy}, "base", primary=True)
+    (row,) = compare_with_baseline("m", {"base": base, "noisy": noisy}, "base", primary=True)
     assert (row.wins, row.ties, row.losses) == (1, 49, 0)
     assert row.p == 1.0  # one changed query has no sign to weigh against
-    assert verdict(row, None) == "no difference shown"
+    assert decide_answer(row, None) == "no difference shown"
 
 
 def test_one_query_shows_nothing() -> None:
-    (row,) = compare("m", {"a": np.array([0.1]), "b": np.array([0.9])}, "a", primary=True)
-    assert (row.p, row.detectable) == (1.0, None)
+    (row,) = compare_with_baseline(
+        "m", {"a": np.array([0.1]), "b": np.array([0.9])}, "a", primary=True
+    )
+    assert (row.p, row.min_detectable_difference) == (1.0, None)
     assert math.isnan(row.low)
     assert math.isnan(row.high)
-    assert verdict(row, None) == "no difference shown"
+    assert decide_answer(row, None) == "no difference shown"
 
 
 def test_the_family_wise_level_holds() -> None:
@@ -149,8 +155,8 @@ def test_the_family_wise_level_holds() -> None:
         values = {"base": base}
         for i in range(5):
             values[str(i)] = base + random.normal(size=20) * random.choice([0.01, 0.1])
-        rows = compare("m", values, "base", primary=True, alpha=0.1)
-        wrong += any(verdict(row, None, alpha=0.1) in ("better", "worse") for row in rows)
+        rows = compare_with_baseline("m", values, "base", primary=True, alpha=0.1)
+        wrong += any(decide_answer(row, None, alpha=0.1) in ("better", "worse") for row in rows)
     bounds = stats.binomtest(wrong, trials).proportion_ci(0.999)
     assert bounds.low <= 0.1
     assert wrong / trials > 0.04  # independent nulls: Holm is nearly exact, not idle
@@ -158,21 +164,21 @@ def test_the_family_wise_level_holds() -> None:
 
 def test_more_than_fifty_systems_get_more_resamples() -> None:
     values = {str(i): np.full(40, 1.0 + i) for i in range(60)} | {"base": np.zeros(40)}
-    rows = compare("m", values, "base", primary=True)
+    rows = compare_with_baseline("m", values, "base", primary=True)
     assert {row.p for row in rows} == {1 / 12_001}
 
 
 def test_refusals_name_the_place() -> None:
     values = systems()
     with pytest.raises(UnknownNameError, match=r"compare m: unknown baseline 'bas'.*'base'"):
-        compare("m", values, "bas", primary=True)
+        compare_with_baseline("m", values, "bas", primary=True)
     with pytest.raises(ConfigError, match=r"compare m: system 'short'.*\(3,\).*\(60,\)"):
-        compare("m", values | {"short": np.ones(3)}, "base", primary=True)
+        compare_with_baseline("m", values | {"short": np.ones(3)}, "base", primary=True)
     with pytest.raises(ConfigError, match="one value per query"):
-        compare("m", {"base": np.ones((2, 2))}, "base", primary=True)
+        compare_with_baseline("m", {"base": np.ones((2, 2))}, "base", primary=True)
     with pytest.raises(ConfigError, match="need at least 10,000"):
-        compare("m", values, "base", primary=True, resamples=9_999)
-    compare("m", values, "base", primary=True, resamples=10_001)
+        compare_with_baseline("m", values, "base", primary=True, resamples=9_999)
+    compare_with_baseline("m", values, "base", primary=True, resamples=10_001)
 
 
 @pytest.mark.parametrize("name", ["base", "alike"])
@@ -181,7 +187,7 @@ def test_what_is_no_number_is_refused(name: str, wrong: float) -> None:
     values = systems()
     values[name][17] = wrong
     with pytest.raises(DataError, match=rf"compare m: system '{name}', query index 17"):
-        compare("m", values, "base", primary=True)
+        compare_with_baseline("m", values, "base", primary=True)
 
 
 def test_inputs_are_not_written() -> None:
@@ -189,7 +195,7 @@ def test_inputs_are_not_written() -> None:
     before = {name: array.copy() for name, array in values.items()}
     for array in (*values.values(), groups):
         array.setflags(write=False)
-    compare("m", values, "base", groups=groups, primary=True, interval="bootstrap")
+    compare_with_baseline("m", values, "base", groups=groups, primary=True, interval="bootstrap")
     assert all((values[name] == before[name]).all() for name in values)
 
 
@@ -211,7 +217,7 @@ def row_with(
         wins=wins,
         ties=10 - changed,
         losses=losses,
-        detectable=None,
+        min_detectable_difference=None,
         queries=10,
         groups=10,
     )
@@ -242,13 +248,13 @@ def row_with(
         (row_with(changed=0, difference=0.0, p=1.0, p_holm=1.0), -0.05, "identical"),
     ],
 )
-def test_verdict(row: Comparison, judged: float | None, expected: Verdict) -> None:
-    assert verdict(row, judged) == expected
+def test_verdict(row: Comparison, judged: float | None, expected: Answer) -> None:
+    assert decide_answer(row, judged) == expected
 
 
 def test_verdict_uses_the_level_it_is_given() -> None:
-    assert verdict(row_with(p_holm=0.02), None, alpha=0.01) == "no difference shown"
-    assert verdict(row_with(p_holm=0.08), None, alpha=0.1) == "better"
+    assert decide_answer(row_with(p_holm=0.02), None, alpha=0.01) == "no difference shown"
+    assert decide_answer(row_with(p_holm=0.08), None, alpha=0.1) == "better"
 
 
 def test_importing_costs_no_scipy() -> None:

@@ -14,9 +14,15 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.intervals import Estimate, Interval, clopper_pearson, estimate, exact_mean
+from fusion_bench.stats.intervals import (
+    IntervalMethod,
+    MeanEstimate,
+    clopper_pearson,
+    estimate_mean,
+    exact_mean,
+)
 from fusion_bench.stats.randomization_tests import (
-    randomisation_p,
+    randomization_p_values,
 )
 from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 
@@ -25,7 +31,7 @@ from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_estimate_is_the_paired_t_interval(queries: int, alpha: float) -> None:
     a, b = normal(queries, seed=1), normal(queries, seed=2)
-    found = estimate(a - b, alpha=alpha)
+    found = estimate_mean(a - b, alpha=alpha)
     expected = stats.ttest_rel(a, b).confidence_interval(1 - alpha)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
     assert found.mean == pytest.approx(np.mean(a - b), rel=1e-12)
@@ -37,13 +43,15 @@ def test_estimate_is_the_paired_t_interval(queries: int, alpha: float) -> None:
 def test_one_query_per_group_is_the_plain_estimate() -> None:
     values = normal(40)
     labels = np.random.default_rng(3).permutation(1000)[:40]
-    assert estimate(values, labels) == estimate(values)
-    assert estimate(values, labels, interval="bootstrap") == estimate(values, interval="bootstrap")
+    assert estimate_mean(values, labels) == estimate_mean(values)
+    assert estimate_mean(values, labels, interval="bootstrap") == estimate_mean(
+        values, interval="bootstrap"
+    )
 
 
 def test_estimate_by_group_is_the_formula() -> None:
     values, groups = normal(12), np.array([5, 5, 5, 2, 2, 9, 9, 9, 9, 9, 7, 5])
-    found = estimate(values, groups)
+    found = estimate_mean(values, groups)
     mean = sum(values) / 12
     spread = 0.0
     for group in (5, 2, 9, 7):
@@ -58,19 +66,19 @@ def test_estimate_by_group_is_the_formula() -> None:
 
 
 @pytest.mark.parametrize("interval", ["t", "bootstrap"])
-def test_labels_of_groups_mean_nothing(interval: Interval) -> None:
+def test_labels_of_groups_mean_nothing(interval: IntervalMethod) -> None:
     values, groups = normal(30), np.arange(30) % 7
     other = np.array([40, -3, 8, 100, 0, 2, 1])[groups]
-    first = estimate(values, groups, interval=interval)
-    assert estimate(values, other, interval=interval) == first
-    p = randomisation_p(values[None], groups, resamples=500)
-    assert randomisation_p(values[None], other, resamples=500) == p
+    first = estimate_mean(values, groups, interval=interval)
+    assert estimate_mean(values, other, interval=interval) == first
+    p = randomization_p_values(values[None], groups, resamples=500)
+    assert randomization_p_values(values[None], other, resamples=500) == p
 
 
 def test_interval_by_group_covers_where_the_naive_one_does_not() -> None:
     rows, groups = clustered(1500, 25, 4, seed=10)
-    by_group = [estimate(row, groups) for row in rows]
-    naive = [estimate(row) for row in rows]
+    by_group = [estimate_mean(row, groups) for row in rows]
+    naive = [estimate_mean(row) for row in rows]
     covered = sum(e.low <= 0 <= e.high for e in by_group)
     low, high = binomial_bounds(covered, len(rows))
     assert low <= 0.95 <= high
@@ -79,14 +87,14 @@ def test_interval_by_group_covers_where_the_naive_one_does_not() -> None:
 
 def test_bootstrap_is_roughly_scipys() -> None:
     values = np.random.default_rng(4).gamma(1.0, size=60)
-    found = estimate(values, interval="bootstrap", seed=1)
+    found = estimate_mean(values, interval="bootstrap", seed=1)
     reference = stats.bootstrap(
         (values,), np.mean, n_resamples=10_000, method="percentile", rng=5
     ).confidence_interval
     width = reference.high - reference.low
     assert found.low == pytest.approx(reference.low, abs=0.03 * width)
     assert found.high == pytest.approx(reference.high, abs=0.03 * width)
-    plain = estimate(values)
+    plain = estimate_mean(values)
     assert (found.mean, found.standard_error) == (plain.mean, plain.standard_error)
 
 
@@ -102,25 +110,25 @@ def test_bootstrap_resamples_whole_groups(uneven: bool) -> None:
         for _ in range(4000)
     ]
     low, high = np.quantile(means, [0.025, 0.975])
-    found = estimate(values, groups, interval="bootstrap")
+    found = estimate_mean(values, groups, interval="bootstrap")
     assert found.low == pytest.approx(low, abs=0.05 * (high - low))
     assert found.high == pytest.approx(high, abs=0.05 * (high - low))
 
 
 def test_bootstrap_is_fixed_by_its_seed() -> None:
     values = normal(33)
-    first = estimate(values, interval="bootstrap", seed=7)
-    assert estimate(values, interval="bootstrap", seed=8).low != first.low
-    again = estimate(values, interval="bootstrap", seed=7)
+    first = estimate_mean(values, interval="bootstrap", seed=7)
+    assert estimate_mean(values, interval="bootstrap", seed=8).low != first.low
+    again = estimate_mean(values, interval="bootstrap", seed=7)
     assert (again.low, again.high) == pytest.approx((first.low, first.high), rel=1e-12)
 
 
 @pytest.mark.parametrize("interval", ["t", "bootstrap"])
-def test_one_query_or_group_is_never_certain(interval: Interval) -> None:
-    one = estimate(np.array([0.3]), interval=interval)
+def test_one_query_or_group_is_never_certain(interval: IntervalMethod) -> None:
+    one = estimate_mean(np.array([0.3]), interval=interval)
     assert one.mean == 0.3
     assert all(map(math.isnan, (one.low, one.high, one.sd, one.standard_error)))
-    group = estimate(np.array([0.3, 0.5]), np.array([4, 4]), interval=interval)
+    group = estimate_mean(np.array([0.3, 0.5]), np.array([4, 4]), interval=interval)
     assert (group.queries, group.groups) == (2, 1)
     assert group.sd == pytest.approx(math.sqrt(0.02))
     assert all(map(math.isnan, (group.low, group.high, group.standard_error)))
@@ -130,11 +138,11 @@ def test_one_query_or_group_is_never_certain(interval: Interval) -> None:
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_constant_values_have_no_spread_to_the_last_bit(
-    interval: Interval, constant: float, grouped: bool
+    interval: IntervalMethod, constant: float, grouped: bool
 ) -> None:
     groups = np.array([0, 0, 0, 1, 1, 2, 2]) if grouped else None
-    found = estimate(np.full(7, constant), groups, interval=interval)
-    assert found == Estimate(constant, constant, constant, 0.0, 0.0, 7, 3 if grouped else 7)
+    found = estimate_mean(np.full(7, constant), groups, interval=interval)
+    assert found == MeanEstimate(constant, constant, constant, 0.0, 0.0, 7, 3 if grouped else 7)
 
 
 @settings(deadline=None)

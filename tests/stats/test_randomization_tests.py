@@ -19,7 +19,7 @@ from fusion_bench.stats.randomization_tests import (
     TIE_TOLERANCE,
     default_resamples,
     fixed_point,
-    randomisation_p,
+    randomization_p_values,
 )
 from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 
@@ -50,7 +50,7 @@ def test_p_is_the_obvious_loop_in_exact_arithmetic(data: st.DataObject) -> None:
     rows = data.draw(arrays(np.float64, (2, queries), elements=GRADES))
     codes = data.draw(st.lists(st.integers(0, 69), min_size=queries, max_size=queries))
     seed = data.draw(st.integers(0, 2**32))
-    found = randomisation_p(rows, np.array(codes), resamples=60, seed=seed)
+    found = randomization_p_values(rows, np.array(codes), resamples=60, seed=seed)
     assert found.tolist() == [float(loop_p(row, codes, 60, seed)) for row in rows]
 
 
@@ -62,16 +62,18 @@ def test_p_agrees_with_every_sign_vector(queries: int) -> None:
             (row,), np.sum, permutation_type="samples", n_resamples=2**queries
         ).pvalue
     )
-    found = randomisation_p(row[None], resamples=200_000)[0]
+    found = randomization_p_values(row[None], resamples=200_000)[0]
     assert found == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 200_000) + 1e-5)
 
 
 def test_equal_sums_of_unequal_terms_tie() -> None:
     # ±0.1 ±0.2 ∓0.3: 0.1 + 0.2 is not 0.3 in float64, yet all of these sums are 0 or 0.6 or …
-    found = randomisation_p(np.array([[0.1, 0.2, -0.3]]), resamples=1000)
+    found = randomization_p_values(np.array([[0.1, 0.2, -0.3]]), resamples=1000)
     assert found[0] == 1.0
     scaled = np.array([[0.1, 0.2, 0.3, 0.4, -0.5]])
-    assert randomisation_p(scaled, resamples=999) == randomisation_p(10 * scaled, resamples=999)
+    assert randomization_p_values(scaled, resamples=999) == randomization_p_values(
+        10 * scaled, resamples=999
+    )
 
 
 def test_sums_are_whole_units_and_the_slack_covers_their_rounding() -> None:
@@ -89,50 +91,57 @@ def test_sums_are_whole_units_and_the_slack_covers_their_rounding() -> None:
 @pytest.mark.parametrize("scale", [2.0**-1000, 1e-300, 1e-9, 1.0, 1e200])
 def test_scale_of_the_values_changes_no_p(scale: float) -> None:
     row = normal(1, 20)
-    assert randomisation_p(row * scale, resamples=500) == randomisation_p(row, resamples=500)
+    assert randomization_p_values(row * scale, resamples=500) == randomization_p_values(
+        row, resamples=500
+    )
 
 
 def test_p_depends_on_no_other_row() -> None:
     rows = normal(6, 130) + 0.1
-    whole = randomisation_p(rows, resamples=1234, seed=5)
+    whole = randomization_p_values(rows, resamples=1234, seed=5)
     order = [3, 1, 5, 0, 4, 2]
-    assert randomisation_p(rows[order], resamples=1234, seed=5).tolist() == whole[order].tolist()
-    assert randomisation_p(rows[2:3], resamples=1234, seed=5)[0] == whole[2]
-    assert randomisation_p(-rows, resamples=1234, seed=5).tolist() == whole.tolist()
-    assert randomisation_p(rows, resamples=1234, seed=6).tolist() != whole.tolist()
+    assert (
+        randomization_p_values(rows[order], resamples=1234, seed=5).tolist()
+        == whole[order].tolist()
+    )
+    assert randomization_p_values(rows[2:3], resamples=1234, seed=5)[0] == whole[2]
+    assert randomization_p_values(-rows, resamples=1234, seed=5).tolist() == whole.tolist()
+    assert randomization_p_values(rows, resamples=1234, seed=6).tolist() != whole.tolist()
 
 
 def test_p_of_a_seed_never_changes() -> None:
     """Raw PCG64 words and integer sums: these are the same on every machine and every version."""
     rows = (np.arange(30).reshape(2, 15) * 7 % 11 - 4) / 8
-    counts = randomisation_p(rows, resamples=10_000, seed=7) * 10_001
+    counts = randomization_p_values(rows, resamples=10_000, seed=7) * 10_001
     assert np.rint(counts).tolist() == [3167, 2088]
 
 
 def test_p_is_never_0_and_is_1_without_a_difference() -> None:
     rows = np.array([np.ones(60), np.zeros(60)])
-    assert randomisation_p(rows, resamples=10_000).tolist() == [1 / 10_001, 1.0]
-    assert randomisation_p(np.ones((1, 5)), np.zeros(5, dtype=np.int64), resamples=99)[0] == 1.0
+    assert randomization_p_values(rows, resamples=10_000).tolist() == [1 / 10_001, 1.0]
+    assert (
+        randomization_p_values(np.ones((1, 5)), np.zeros(5, dtype=np.int64), resamples=99)[0] == 1.0
+    )
 
 
 def test_default_resamples_grow_with_the_family() -> None:
     assert [default_resamples(c) for c in (0, 1, 50, 51)] == [10_000, 10_000, 10_000, 10_200]
     row = np.ones((51, 30))
-    assert randomisation_p(row)[0] == pytest.approx(1 / 10_201, rel=1e-12)
+    assert randomization_p_values(row)[0] == pytest.approx(1 / 10_201, rel=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_the_test_holds_its_level(alpha: float) -> None:
     skewed = np.random.default_rng(8).choice([-1.0, 1.0], (4000, 50)) * np.abs(normal(4000, 50))
-    rejected = int((randomisation_p(skewed, resamples=2000, seed=3) <= alpha).sum())
+    rejected = int((randomization_p_values(skewed, resamples=2000, seed=3) <= alpha).sum())
     low, high = binomial_bounds(rejected, len(skewed))
     assert low <= alpha <= high
 
 
 def test_flipping_groups_holds_the_level_where_flipping_queries_does_not() -> None:
     rows, groups = clustered(3000, 30, 4, seed=30)
-    by_group = int((randomisation_p(rows, groups, resamples=2000) <= 0.05).sum())
+    by_group = int((randomization_p_values(rows, groups, resamples=2000) <= 0.05).sum())
     low, high = binomial_bounds(by_group, len(rows))
     assert low <= 0.05 <= high
-    naive = int((randomisation_p(rows, resamples=2000) <= 0.05).sum())
+    naive = int((randomization_p_values(rows, resamples=2000) <= 0.05).sum())
     assert naive > 0.2 * len(rows)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.intervals import estimate
-from fusion_bench.stats.power import smallest_detectable
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.power import minimum_detectable_difference
 from fusion_bench.stats.randomization_tests import (
-    randomisation_p,
+    randomization_p_values,
 )
-from fusion_bench.stats.resampling import word_blocks
+from fusion_bench.stats.resampling import random_words
 from tests.stats.samples import normal
 
 
 @pytest.mark.parametrize("row_bytes", [1 << 22, 1 << 15, 5_000])
 def test_the_size_of_a_block_changes_no_word(row_bytes: int) -> None:
-    whole = np.concatenate(list(word_blocks(5, 1234, 3, row_bytes=1)))
-    blocks = list(word_blocks(5, 1234, 3, row_bytes=row_bytes))
+    whole = np.concatenate(list(random_words(5, 1234, 3, row_bytes=1)))
+    blocks = list(random_words(5, 1234, 3, row_bytes=row_bytes))
     assert len(blocks) > 1
     assert np.concatenate(blocks).tolist() == whole.tolist()
 
@@ -28,31 +28,31 @@ def test_the_size_of_a_block_changes_no_word(row_bytes: int) -> None:
 def test_what_cannot_be_is_refused() -> None:
     values = normal(4)
     with pytest.raises(UnknownNameError, match="did you mean 'bootstrap'"):
-        estimate(values, interval="bootstrp")  # type: ignore[arg-type]
+        estimate_mean(values, interval="bootstrp")  # type: ignore[arg-type]
     for alpha in (0.0, 1.0, math.nan):
         with pytest.raises(ConfigError, match="alpha"):
-            estimate(values, alpha=alpha)
+            estimate_mean(values, alpha=alpha)
     for power in (0.2, 1.0, math.nan):
         with pytest.raises(ConfigError, match="power"):
-            smallest_detectable(estimate(values), power=power)
+            minimum_detectable_difference(estimate_mean(values), power=power)
     with pytest.raises(ConfigError, match="dimension"):
-        randomisation_p(values)
+        randomization_p_values(values)
     with pytest.raises(ConfigError, match="one code per query"):
-        estimate(values, np.arange(3))
+        estimate_mean(values, np.arange(3))
     with pytest.raises(ConfigError, match="resamples"):
-        randomisation_p(values[None], resamples=0)
+        randomization_p_values(values[None], resamples=0)
     with pytest.raises(ConfigError, match="seed"):
-        randomisation_p(values[None], seed=-1)
+        randomization_p_values(values[None], seed=-1)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_numbers_that_are_none_are_refused(wrong: float) -> None:
     with pytest.raises(DataError, match=r"values\[2\]"):
-        estimate(np.array([0.0, 1.0, wrong]))
+        estimate_mean(np.array([0.0, 1.0, wrong]))
     with pytest.raises(DataError, match=r"values\[0, 1\]"):
-        randomisation_p(np.array([[0.0, wrong]]))
+        randomization_p_values(np.array([[0.0, wrong]]))
 
 
 def test_no_query_has_no_mean() -> None:
     with pytest.raises(DataError, match="at least one query"):
-        estimate(np.array([]))
+        estimate_mean(np.array([]))

@@ -16,24 +16,24 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Contest
-from fusion_bench.gate.power import Powers
+from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.power import RulePower
 from fusion_bench.gate.self_test.simulate import (
-    Trial,
-    holm_rows,
-    judged,
-    name_of,
-    p_values,
-    resampled,
-    swaps,
-    trial,
-    unfit,
+    GroupedCheck,
+    adjust_runs,
+    check_name,
+    decide_runs,
+    draw_label_swaps,
+    group_check,
+    resample_groups,
+    simulated_p_values,
+    untestable_reason,
 )
-from fusion_bench.gate.verdict import ALPHA, Verdict
+from fusion_bench.gate.verdict import ALPHA, CheckStatus
 from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["Finding", "SelfTest", "self_test"]
+__all__ = ["ErrorRate", "SelfTestResult", "measure_error_rates"]
 
 #: Planted drops, as multiples of the printed one.
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ErrorRate:
     """One promise and what became of it.
 
     Attributes:
@@ -65,22 +65,22 @@ class Finding:
     runs: int
     low: float
     high: float
-    promised: float
+    stated: float
     at_most: bool = False
 
     @property
-    def share(self) -> float:
+    def rate(self) -> float:
         """How often it happened."""
         return self.count / self.runs
 
     @property
-    def holds(self) -> bool:
+    def agrees(self) -> bool:
         """Whether the interval is compatible with the promise."""
-        return self.low <= self.promised and (self.at_most or self.promised <= self.high)
+        return self.low <= self.stated and (self.at_most or self.stated <= self.high)
 
 
 @dataclass(frozen=True)
-class SelfTest:
+class SelfTestResult:
     """Every promise, and the printed power curve of every check.
 
     Attributes:
@@ -89,24 +89,24 @@ class SelfTest:
         skipped: Checks that two systems differ on by too few queries, with the reason.
     """
 
-    findings: tuple[Finding, ...]
-    curves: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    error_rates: tuple[ErrorRate, ...]
+    power_curves: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
     @property
-    def holds(self) -> bool:
+    def agrees(self) -> bool:
         """Whether every promise held, and there was one."""
-        return bool(self.findings) and all(finding.holds for finding in self.findings)
+        return bool(self.error_rates) and all(finding.agrees for finding in self.error_rates)
 
 
-def self_test(
-    contests: Sequence[Contest],
+def measure_error_rates(
+    contests: Sequence[Check],
     *,
     runs: int = 2000,
     alpha: float = ALPHA,
     seed: int = 0,
     progress: Progress | None = None,
-) -> SelfTest:
+) -> SelfTestResult:
     """Try the rule on its own data.
 
     Args:
@@ -116,53 +116,55 @@ def self_test(
         seed: Of everything random.
         progress: Called as the work goes on.
     """
-    skipped = {name_of(c): reason for c in contests if (reason := unfit(c)) is not None}
-    fit = [contest for contest in contests if name_of(contest) not in skipped]
-    tries = [trial(contest, alpha / len(contests), alpha, seed) for contest in fit]
+    skipped = {
+        check_name(c): reason for c in contests if (reason := untestable_reason(c)) is not None
+    }
+    fit = [contest for contest in contests if check_name(contest) not in skipped]
+    tries = [group_check(contest, alpha / len(contests), alpha, seed) for contest in fit]
     skipped |= {
         t.name: f"{pluralize(len(t.sums), 'group')}: too few for the test ever to reject"
         for t in tries
-        if t.powers.detectable is None
+        if t.power.min_detectable_drop is None
     }
     checks = tuple(t for t in tries if t.name not in skipped)
-    counts: list[_Count] = []
+    counts: list[_ErrorCount] = []
     if checks:
-        tried = _Tried(checks, len(contests), runs, alpha, seed)
-        counts += tried.false_alarms()
+        tried = _Simulation(checks, len(contests), runs, alpha, seed)
+        counts += tried.measure_false_alarms()
         for c, check in enumerate(checks):
             if progress is not None:
                 progress(f"planted drops: {check.name}", c, len(checks))
-            counts += tried.planted(c)
+            counts += tried.measure_drops(c)
     confidence = 1 - 0.05 / max(len(counts), 1)
     findings = []
     for found in counts:
         low, high = clopper_pearson(found.count, runs, confidence)
-        findings.append(Finding(runs=runs, low=low, high=high, **asdict(found)))
-    return SelfTest(
-        tuple(findings), {check.name: _curve(check.powers) for check in checks}, skipped
+        findings.append(ErrorRate(runs=runs, low=low, high=high, **asdict(found)))
+    return SelfTestResult(
+        tuple(findings), {check.name: _power_curve(check.power) for check in checks}, skipped
     )
 
 
-def _curve(found: Powers) -> tuple[FloatArray, FloatArray]:
+def _power_curve(found: RulePower) -> tuple[FloatArray, FloatArray]:
     """Drops and printed powers, from none to certain."""
-    drops = np.linspace(0, float(found.needed[-1]), 121)
-    return drops, np.array([found.at(drop) for drop in drops])
+    drops = np.linspace(0, float(found.rejection_drops[-1]), 121)
+    return drops, np.array([found.power_at(drop) for drop in drops])
 
 
 @dataclass(frozen=True)
-class _Count:
+class _ErrorCount:
     """What was counted, before its interval is known; see ``Finding``."""
 
     kind: str
     check: str
     drop: float | None
     count: int
-    promised: float
+    stated: float
     at_most: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
+class _Simulation:
     """The checks on trial, one family of Holm's correction.
 
     Attributes:
@@ -173,54 +175,54 @@ class _Tried:
         seed: Of everything random.
     """
 
-    checks: tuple[Trial, ...]
+    checks: tuple[GroupedCheck, ...]
     family: int
     runs: int
     alpha: float
     seed: int
 
-    def false_alarms(self) -> Iterator[_Count]:
+    def measure_false_alarms(self) -> Iterator[_ErrorCount]:
         """A/A runs: all checks together, and each check's test alone."""
-        swapped = swaps(self.checks, self.runs, self.seed + 2)
+        swapped = draw_label_swaps(self.checks, self.runs, self.seed + 2)
         sums = [
-            check.sums * swapped[check.contest.collection][:, check.codes] for check in self.checks
+            check.sums * swapped[check.check.collection][:, check.codes] for check in self.checks
         ]
-        p = np.stack([p_values(rows, self.seed + 3) for rows in sums])
-        adjusted = holm_rows(p, self.family)
+        p = np.stack([simulated_p_values(rows, self.seed + 3) for rows in sums])
+        adjusted = adjust_runs(p, self.family)
         alarms = np.zeros(self.runs, dtype=bool)
         for c, check in enumerate(self.checks):
             sizes = np.broadcast_to(check.sizes, sums[c].shape)
-            found = judged(sums[c], sizes, adjusted[c], check.contest.max_drop, self.alpha)
+            found = decide_runs(sums[c], sizes, adjusted[c], check.check.max_drop, self.alpha)
             alarms |= np.array([verdict == "regressed" for verdict in found])
-        yield _Count("false alarm", "", None, int(alarms.sum()), self.alpha, at_most=True)
+        yield _ErrorCount("false alarm", "", None, int(alarms.sum()), self.alpha, at_most=True)
         for c, check in enumerate(self.checks):
             rejected = int((p[c] < self.alpha).sum())
-            yield _Count("test alone", check.name, None, rejected, self.alpha, at_most=True)
+            yield _ErrorCount("test alone", check.name, None, rejected, self.alpha, at_most=True)
 
-    def planted(self, c: int) -> Iterator[_Count]:
+    def measure_drops(self, c: int) -> Iterator[_ErrorCount]:
         """Drops planted in one check, the others being left without any."""
-        check, printed = self.checks[c], self.checks[c].powers
-        drop = check.contest.max_drop
-        passed = self._verdicts(c, drop).count("pass")
-        yield _Count("false pass", check.name, drop, passed, printed.false_pass or 0.0)
+        check, printed = self.checks[c], self.checks[c].power
+        drop = check.check.max_drop
+        passed = self._decide_statuses(c, drop).count("pass")
+        yield _ErrorCount("false pass", check.name, drop, passed, printed.false_pass_rate or 0.0)
         for size in SIZES:
-            drop = size * (printed.detectable or 0.0)
-            found = self._verdicts(c, drop).count("regressed")
-            yield _Count("detection", check.name, drop, found, printed.at(drop))
+            drop = size * (printed.min_detectable_drop or 0.0)
+            found = self._decide_statuses(c, drop).count("regressed")
+            yield _ErrorCount("detection", check.name, drop, found, printed.power_at(drop))
 
-    def _verdicts(self, c: int, drop: float) -> list[Verdict]:
+    def _decide_statuses(self, c: int, drop: float) -> list[CheckStatus]:
         """The gate's decision on one check in every run at a planted drop."""
-        sums, sizes = self._drawn(c, drop)
-        p = self._null.copy()
-        p[c] = p_values(sums, self.seed + 3)
-        adjusted = holm_rows(p, self.family)[c]
-        return judged(sums, sizes, adjusted, self.checks[c].contest.max_drop, self.alpha)
+        sums, sizes = self._draw_runs(c, drop)
+        p = self._null_p_values.copy()
+        p[c] = simulated_p_values(sums, self.seed + 3)
+        adjusted = adjust_runs(p, self.family)[c]
+        return decide_runs(sums, sizes, adjusted, self.checks[c].check.max_drop, self.alpha)
 
-    def _drawn(self, c: int, drop: float) -> tuple[FloatArray, FloatArray]:
-        return resampled(self.checks[c], drop, self.runs, self.seed + 4 + c)
+    def _draw_runs(self, c: int, drop: float) -> tuple[FloatArray, FloatArray]:
+        return resample_groups(self.checks[c], drop, self.runs, self.seed + 4 + c)
 
     @cached_property
-    def _null(self) -> FloatArray:
+    def _null_p_values(self) -> FloatArray:
         """(C, runs): p of every check without a drop."""
-        rows = [self._drawn(c, 0.0)[0] for c in range(len(self.checks))]
-        return np.stack([p_values(sums, self.seed + 3) for sums in rows])
+        rows = [self._draw_runs(c, 0.0)[0] for c in range(len(self.checks))]
+        return np.stack([simulated_p_values(sums, self.seed + 3) for sums in rows])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from fusion_bench.gate.self_test.error_rates import Finding, SelfTest
+from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.report.markdown import escape
 from fusion_bench.util.formatting import format_number
 
@@ -15,35 +15,35 @@ __all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]
 HEADINGS = ("what", "check", "planted drop", "happened", "share", "interval", "promised", "holds")
 
 
-def headline(found: SelfTest) -> str:
+def headline(found: SelfTestResult) -> str:
     """The outcome in one line."""
-    if not found.findings:
+    if not found.error_rates:
         return "nothing could be tried: " + "; ".join(found.skipped.values())
-    wrong = sum(not finding.holds for finding in found.findings)
-    promises = f"{len(found.findings)} promises, {found.findings[0].runs:,} runs each"
+    wrong = sum(not finding.agrees for finding in found.error_rates)
+    promises = f"{len(found.error_rates)} promises, {found.error_rates[0].runs:,} runs each"
     return f"{promises}: {f'{wrong} broken' if wrong else 'all hold'}"
 
 
-def rows(found: SelfTest) -> list[tuple[str, ...]]:
+def rows(found: SelfTestResult) -> list[tuple[str, ...]]:
     """Cells of every finding, in the order of the headings."""
-    return [_row(finding) for finding in found.findings]
+    return [_row(finding) for finding in found.error_rates]
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
-    promised = f"{100 * finding.promised:.1f} %"
+def _row(finding: ErrorRate) -> tuple[str, ...]:
+    promised = f"{100 * finding.stated:.1f} %"
     return (
         finding.kind,
         finding.check or "all together",
         "none" if finding.drop is None else format_number(finding.drop),
         f"{finding.count} of {finding.runs}",
-        f"{100 * finding.share:.2f} %",
+        f"{100 * finding.rate:.2f} %",
         f"[{100 * finding.low:.2f}, {100 * finding.high:.2f}] %",
         f"at most {promised}" if finding.at_most else promised,
-        "yes" if finding.holds else "NO",
+        "yes" if finding.agrees else "NO",
     )
 
 
-def page(found: SelfTest, title: str, systems: tuple[str, str]) -> str:
+def page(found: SelfTestResult, title: str, systems: tuple[str, str]) -> str:
     """The table for people.
 
     Args:
@@ -72,37 +72,37 @@ def page(found: SelfTest, title: str, systems: tuple[str, str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def plain(found: SelfTest, systems: tuple[str, str]) -> str:
+def plain(found: SelfTestResult, systems: tuple[str, str]) -> str:
     """JSON for programs: every finding and the printed curves."""
     data = {
         "format": "fusion-bench-self-test",
-        "format_version": 1,
+        "format_version": 2,
         "systems": systems,
-        "holds": found.holds,
-        "findings": [
-            {**asdict(finding), "share": finding.share, "holds": finding.holds}
-            for finding in found.findings
+        "agrees": found.agrees,
+        "error_rates": [
+            {**asdict(finding), "rate": finding.rate, "agrees": finding.agrees}
+            for finding in found.error_rates
         ],
-        "curves": {
+        "power_curves": {
             name: {"drop": drops.tolist(), "power": power.tolist()}
-            for name, (drops, power) in found.curves.items()
+            for name, (drops, power) in found.power_curves.items()
         },
         "skipped": found.skipped,
     }
     return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def picture(found: SelfTest, max_drops: Mapping[str, float]) -> bytes:
+def picture(found: SelfTestResult, max_drops: Mapping[str, float]) -> bytes:
     """The power curves as PNG; imports matplotlib."""
     from fusion_bench.report.plots import png
     from fusion_bench.report.power_plot import power_curves
 
     points = {
         name: [
-            (f.drop or 0.0, f.share, f.low, f.high)
-            for f in found.findings
+            (f.drop or 0.0, f.rate, f.low, f.high)
+            for f in found.error_rates
             if f.check == name and f.kind == "detection"
         ]
-        for name in found.curves
+        for name in found.power_curves
     }
-    return png(power_curves(found.curves, points, max_drops))
+    return png(power_curves(found.power_curves, points, max_drops))

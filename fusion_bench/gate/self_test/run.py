@@ -9,22 +9,24 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.check_statistics import Contest
-from fusion_bench.gate.checks import contests
+from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.checks import build_checks
 from fusion_bench.gate.loaded_collections import (
     Progress,
-    candidate_of,
-    load_arms,
-    no_progress,
-    policy_of,
-    record,
+    evaluate_collection,
+    ignore_progress,
+    load_collections,
+    require_policy,
+    select_candidate,
 )
-from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
+from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 
-__all__ = ["duel", "partner", "tryout"]
+__all__ = ["compare_two_systems", "run_self_test", "select_reference"]
 
 
-def partner(experiment: Experiment, source: Source, candidate: System, name: str | None) -> System:
+def select_reference(
+    experiment: Experiment, source: Source, candidate: System, name: str | None
+) -> System:
     """The system that the gated one is held against: by default the baseline, or the next one.
 
     Raises:
@@ -42,15 +44,15 @@ def partner(experiment: Experiment, source: Source, candidate: System, name: str
     )
 
 
-def tryout(
+def run_self_test(
     experiment: Experiment,
     source: Source,
     *,
     folders: Collection[Path],
     against: str | None = None,
     runs: int = 2000,
-    progress: Progress = no_progress,
-) -> tuple[SelfTest, tuple[str, str], list[Contest]]:
+    progress: Progress = ignore_progress,
+) -> tuple[SelfTestResult, tuple[str, str], list[Check]]:
     """Put the gate of an experiment on trial.
 
     Args:
@@ -64,34 +66,41 @@ def tryout(
     Returns:
         The self-test, the names of the two systems, and the checks.
     """
-    checks, names = duel(
+    checks, names = compare_two_systems(
         experiment,
         source,
         folders=folders,
         against=against,
         progress=progress,
     )
-    return self_test(checks, runs=runs, seed=experiment.seed, progress=progress), names, checks
+    return (
+        measure_error_rates(checks, runs=runs, seed=experiment.seed, progress=progress),
+        names,
+        checks,
+    )
 
 
-def duel(
+def compare_two_systems(
     experiment: Experiment,
     source: Source,
     *,
     folders: Collection[Path],
     against: str | None = None,
-    progress: Progress = no_progress,
-) -> tuple[list[Contest], tuple[str, str]]:
+    progress: Progress = ignore_progress,
+) -> tuple[list[Check], tuple[str, str]]:
     """Every check of a policy between two systems of the experiment; arguments as above.
 
     Returns:
         The checks, and the names of the other and of the gated system.
     """
-    policy = policy_of(experiment, source)
-    candidate = candidate_of(experiment, source)
-    other = partner(experiment, source, candidate, against)
-    arms = load_arms(experiment, source, [candidate, other], folders=folders, progress=progress)
+    policy = require_policy(experiment, source)
+    candidate = select_candidate(experiment, source)
+    other = select_reference(experiment, source, candidate, against)
+    arms = load_collections(
+        experiment, source, [candidate, other], folders=folders, progress=progress
+    )
     values = [
-        {arm.name: record(arm, system).arrays() for arm in arms} for system in (other, candidate)
+        {arm.name: evaluate_collection(arm, system).value_arrays() for arm in arms}
+        for system in (other, candidate)
     ]
-    return list(contests(policy, arms, *values)), (other.name, candidate.name)
+    return list(build_checks(policy, arms, *values)), (other.name, candidate.name)

@@ -29,7 +29,7 @@ from fusion_bench.rerank.simulation.simulation_result import (
     Quality,
     Study,
 )
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 
 __all__ = ["study"]
 
@@ -86,7 +86,7 @@ def study(
 
 def _together(runs: Sequence[Point]) -> Point:
     """The mean of a point's repeats, with the interval of its quality."""
-    found = estimate(np.array([run.quality for run in runs]))
+    found = estimate_mean(np.array([run.quality for run in runs]))
     sure = np.isfinite(found.low)
     return replace(
         runs[0],

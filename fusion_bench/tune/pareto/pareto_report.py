@@ -11,7 +11,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import described
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint
 from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost
@@ -124,7 +124,7 @@ def _held_out_difference(
     """On the held-out queries, with what is float noise taken as 0."""
     keep = evaluation.split.held_out
     difference = values[keep] - other[keep]
-    found = estimate(
+    found = estimate_mean(
         np.where(np.abs(difference) <= NOISE, 0.0, difference),
         evaluation.group_codes[keep],
         alpha=evaluation.alpha,

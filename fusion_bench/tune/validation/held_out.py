@@ -18,7 +18,7 @@ from fusion_bench.evaluation.scores import described
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import tuning_records as model
-from fusion_bench.stats.intervals import Interval
+from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -64,7 +64,7 @@ class HeldOutEvaluation:
     split: QuerySplit
     tuning: TuneSettings
     alpha: float = 0.05
-    interval: Interval = "t"
+    interval: IntervalMethod = "t"
 
     @property
     def group_codes(self) -> IntArray:

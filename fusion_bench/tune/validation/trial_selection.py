@@ -16,7 +16,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = [
@@ -59,7 +59,7 @@ def shrunken_gains(
     found = np.zeros(len(values))
     for t, row in enumerate(values):
         if (gaps := row - default).any():
-            one = estimate(gaps, groups)
+            one = estimate_mean(gaps, groups)
             loss = PRIOR_WEIGHT / math.sqrt(one.groups) * one.standard_error
             gain = shrinkage_factor(one.groups) * (one.mean - loss)
             found[t] = gain if math.isfinite(gain) else -math.inf
@@ -89,7 +89,7 @@ def level_with_best(
     """
     level = np.zeros(len(values), dtype=bool)
     for t, row in enumerate(values):
-        found = estimate(best - row, groups)
+        found = estimate_mean(best - row, groups)
         error = found.standard_error
         level[t] = found.mean <= (error if np.isfinite(error) else 0.0)
     return level

@@ -11,8 +11,8 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.intervals import Estimate, Interval, estimate
-from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.stats.intervals import IntervalMethod, MeanEstimate, estimate_mean
+from fusion_bench.stats.randomization_tests import randomization_p_values
 
 __all__ = [
     "MIN_GAIN",
@@ -67,7 +67,7 @@ def paired_gain(
     groups: IntArray | None = None,
     *,
     alpha: float = 0.05,
-    interval: Interval = "t",
+    interval: IntervalMethod = "t",
     seed: int = 0,
 ) -> PairedGain:
     """The paired difference with its interval and p.
@@ -82,9 +82,9 @@ def paired_gain(
     """
     difference = tuned - default
     difference = np.where(np.abs(difference) <= NOISE, 0.0, difference)
-    found = estimate(difference, groups, alpha=alpha, interval=interval, seed=seed)
+    found = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
     differs = bool(difference.any())
-    p = float(randomisation_p(difference[None], groups, seed=seed)[0]) if differs else 1.0
+    p = float(randomization_p_values(difference[None], groups, seed=seed)[0]) if differs else 1.0
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     return PairedGain(
         mean=found.mean,
@@ -100,7 +100,7 @@ def paired_gain(
     )
 
 
-def _sd(found: Estimate) -> float:
+def _sd(found: MeanEstimate) -> float:
     """What N queries of the same grouping would have: standard error = sd/√N."""
     return found.standard_error * math.sqrt(found.queries)
 

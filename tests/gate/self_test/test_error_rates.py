@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate.check_statistics import Contest
+from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.self_test import simulate as trial_module
-from fusion_bench.gate.self_test.error_rates import SelfTest, self_test
+from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import headline, page, picture, plain
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.randomization_tests import randomisation_p
+from fusion_bench.stats.randomization_tests import randomization_p_values
 from tests.gate import cases
 from tests.tiny import edit
 
 RUNS = 400
 
 
-def contests(size: int = 60, seed: int = 3) -> list[Contest]:
+def contests(size: int = 60, seed: int = 3) -> list[Check]:
     """Two correlated measures, and one that hardly changes; queries in pairs."""
     random = np.random.default_rng(seed)
     first = random.normal(0, 0.2, size) * (random.random(size) < 0.7)
@@ -31,101 +31,101 @@ def contests(size: int = 60, seed: int = 3) -> list[Contest]:
     groups = np.arange(size) // 2
     base = np.full(size, 0.5)
     return [
-        Contest("c", None, name, 0.01, base, base + d, groups)
+        Check("c", None, name, 0.01, base, base + d, groups)
         for name, d in (("one", first), ("two", second), ("still", still))
     ]
 
 
 @pytest.fixture(scope="module")
-def found() -> SelfTest:
-    return self_test(contests(), runs=RUNS, seed=5)
+def found() -> SelfTestResult:
+    return measure_error_rates(contests(), runs=RUNS, seed=5)
 
 
-def test_every_promise_is_tried_and_holds(found: SelfTest) -> None:
-    kinds = [(f.kind, f.check) for f in found.findings]
+def test_every_promise_is_tried_and_holds(found: SelfTestResult) -> None:
+    kinds = [(f.kind, f.check) for f in found.error_rates]
     assert kinds.count(("false alarm", "")) == 1
     for name in ("c / one", "c / two"):
         assert kinds.count(("test alone", name)) == 1
         assert kinds.count(("false pass", name)) == 1
         assert kinds.count(("detection", name)) == 6
-    assert found.holds
+    assert found.agrees
     assert list(found.skipped) == ["c / still"]
     assert "differ on 3 queries" in found.skipped["c / still"]
-    assert all(f.low <= f.share <= f.high for f in found.findings)
+    assert all(f.low <= f.rate <= f.high for f in found.error_rates)
 
 
-def test_detection_grows_with_the_drop(found: SelfTest) -> None:
-    shares = [f.share for f in found.findings if (f.kind, f.check) == ("detection", "c / one")]
+def test_detection_grows_with_the_drop(found: SelfTestResult) -> None:
+    shares = [f.rate for f in found.error_rates if (f.kind, f.check) == ("detection", "c / one")]
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert shares[-1] > 0.9
 
 
-def test_it_is_the_same_for_the_same_seed(found: SelfTest) -> None:
-    again = self_test(contests(), runs=RUNS, seed=5)
-    assert again.findings == found.findings
-    other = self_test(contests(), runs=RUNS, seed=6)
-    assert other.findings != found.findings
+def test_it_is_the_same_for_the_same_seed(found: SelfTestResult) -> None:
+    again = measure_error_rates(contests(), runs=RUNS, seed=5)
+    assert again.error_rates == found.error_rates
+    other = measure_error_rates(contests(), runs=RUNS, seed=6)
+    assert other.error_rates != found.error_rates
 
 
 def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = randomisation_p
+    real = randomization_p_values
 
     def lenient(*given: object, **options: object) -> object:
         return real(*given, **options) / 3  # type: ignore[arg-type]
 
-    monkeypatch.setattr(trial_module, "randomisation_p", lenient)
-    found = self_test(contests(), runs=RUNS, seed=5)
-    wrong = {f.kind for f in found.findings if not f.holds}
+    monkeypatch.setattr(trial_module, "randomization_p_values", lenient)
+    found = measure_error_rates(contests(), runs=RUNS, seed=5)
+    wrong = {f.kind for f in found.error_rates if not f.agrees}
     assert "test alone" in wrong
-    assert not found.holds
+    assert not found.agrees
     assert "broken" in headline(found)
 
 
 def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     real = t_quantile
     monkeypatch.setattr(trial_module, "t_quantile", lambda f, p: real(f, p) / 3)
-    found = self_test(contests(), runs=RUNS, seed=5)
-    assert {f.kind for f in found.findings if not f.holds} == {"false pass"}
+    found = measure_error_rates(contests(), runs=RUNS, seed=5)
+    assert {f.kind for f in found.error_rates if not f.agrees} == {"false pass"}
 
 
 def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
     still = [c for c in contests() if c.measure == "still"]
-    found = self_test(still, runs=100)
-    assert not found.holds
+    found = measure_error_rates(still, runs=100)
+    assert not found.agrees
     assert headline(found).startswith("nothing could be tried: the two systems differ on 3")
 
 
 def test_too_few_groups_are_said_to_be_too_few() -> None:
     one, _, _ = contests()
-    packed = Contest("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
-    found = self_test([packed], runs=100)
+    packed = Check("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
+    found = measure_error_rates([packed], runs=100)
     assert found.skipped == {"c / one": "3 groups: too few for the test ever to reject"}
-    assert not found.holds
+    assert not found.agrees
 
 
 def test_slices_of_a_collection_are_swapped_together() -> None:
     one, _, _ = contests()
     half = np.arange(60) < 30
-    part = Contest("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
-    checks = [trial_module.trial(c, 0.025, 0.05, 1) for c in (one, part)]
-    signs = trial_module.swaps(checks, 4, 1)["c"]
+    part = Check("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
+    checks = [trial_module.group_check(c, 0.025, 0.05, 1) for c in (one, part)]
+    signs = trial_module.draw_label_swaps(checks, 4, 1)["c"]
     assert signs.shape == (4, 30)
     assert checks[1].codes.tolist() == list(range(15))
     assert set(np.unique(signs)) == {-1, 1}
 
 
-def test_page_and_json_say_the_same(found: SelfTest) -> None:
+def test_page_and_json_say_the_same(found: SelfTestResult) -> None:
     text = page(found, "Self-test", ("old", "new"))
     data = json.loads(plain(found, ("old", "new")))
-    assert text.count("| yes |") == len(found.findings) == len(data["findings"])
+    assert text.count("| yes |") == len(found.error_rates) == len(data["error_rates"])
     assert "Differences of new to old" in text
     assert "not tried: c / still" in text
-    assert data["holds"] is True
-    assert len(data["curves"]["c / one"]["power"]) == 121
+    assert data["agrees"] is True
+    assert len(data["power_curves"]["c / one"]["power"]) == 121
 
 
-def test_the_picture_is_a_png(found: SelfTest) -> None:
+def test_the_picture_is_a_png(found: SelfTestResult) -> None:
     data = picture(found, {"c / one": 0.01, "c / two": 0.01})
     assert data.startswith(b"\x89PNG")
     assert data == picture(found, {"c / one": 0.01, "c / two": 0.01})
@@ -134,9 +134,9 @@ def test_the_picture_is_a_png(found: SelfTest) -> None:
 def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(cases.make(tmp_path))
+    monkeypatch.chdir(cases.make_project(tmp_path))
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
-    (tmp_path / "datasets/mine/b.trec").write_text(cases.lines(places, "b"))
+    (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))
     edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     command = ["gate", cases.EXPERIMENT, "--self-test", "--runs", "100"]
     code = main(command)
@@ -156,7 +156,7 @@ def test_on_the_command_line(
 def test_it_needs_two_systems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(cases.make(tmp_path))
+    monkeypatch.chdir(cases.make_project(tmp_path))
     edit(tmp_path, cases.EXPERIMENT, "  plain: {runs: [a, b]}\n", "")
     edit(tmp_path, cases.EXPERIMENT, "baseline: plain", "baseline: live")
     assert main(["gate", cases.EXPERIMENT, "--self-test"]) == 2

@@ -18,7 +18,7 @@ from fusion_bench.experiment.tune_settings import (
     TuneSettings,
 )
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
-from fusion_bench.stats.intervals import estimate
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto import multi_objective as trade
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_settings
 from fusion_bench.tune.pareto.rerank_depths import at_depth
@@ -93,7 +93,7 @@ def test_each_point_is_what_its_numbers_are_worth(base: TuningObjective, front: 
         assert point.value == pytest.approx(values[split.tune].mean())
         assert point.held_out == pytest.approx(values[split.held_out].mean())
         for said, other in ((point.over_default, default), (point.over_best, top)):
-            expected = estimate((values - other)[split.held_out])
+            expected = estimate_mean((values - other)[split.held_out])
             assert said.mean == pytest.approx(expected.mean, abs=1e-12)
             assert said.low == pytest.approx(expected.low, abs=1e-12)
 
