@@ -24,7 +24,7 @@ from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import findings, table
 from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
-from fusion_bench.util.atomic_files import move_whole
+from fusion_bench.util.atomic_files import replace_file
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "reports" / "pictures" / "front.png"
@@ -52,7 +52,7 @@ def main() -> None:
     shown = table(found, found.front)
     lines = list(_table(replace(shown, notes=())))[2:]  # the page has a title of its own
     put("front-example", "\n".join([*lines, f"> {' '.join(findings(found, found.front))}"]))
-    move_whole(PICTURE, png(draw(found, found.front)))
+    replace_file(PICTURE, png(draw(found, found.front)))
 
 
 if __name__ == "__main__":

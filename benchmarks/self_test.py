@@ -19,7 +19,7 @@ from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_erro
 from fusion_bench.gate.self_test.page import HEADINGS, headline, page, picture, rows
 from fusion_bench.gate.self_test.run import run_self_test
 from fusion_bench.measures import parse_measure
-from fusion_bench.util.atomic_files import write_whole
+from fusion_bench.util.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENT = ROOT / "experiments" / "default.yaml"
@@ -75,7 +75,7 @@ def main() -> None:
         experiment, source, folders=[ROOT / "datasets"], runs=RUNS
     )
     drops = {f"{check.collection} / {check.measure}": check.max_drop for check in checks}
-    write_whole(PICTURE, picture(found, drops))
+    write_atomic(PICTURE, picture(found, drops))
     parts = [section(found, "attack", systems)]
     tried = [found]
     if os.environ.get("FUSION_BENCH_PARITY_DATA"):
@@ -88,7 +88,7 @@ def main() -> None:
     total = sum(len(rows(one)) for one in tried)
     broken = sum(not finding.agrees for one in tried for finding in one.error_rates)
     summary = f"**{total} promises on {len(tried)} collections, {broken} of them broken.**\n\n"
-    write_whole(PAGE, (HEAD + summary + "\n".join(parts)).rstrip().encode() + b"\n")
+    write_atomic(PAGE, (HEAD + summary + "\n".join(parts)).rstrip().encode() + b"\n")
     print(summary.strip())
 
 

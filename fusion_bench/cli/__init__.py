@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         app(args=None if arguments is None else list(arguments), prog_name="fusion-bench")
     except SystemExit as stop:
-        return _code(stop)
+        return _exit_code(stop)
     except (FusionBenchError, OSError) as error:
         echo_error(str(error))
         _drop_unwritten()
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _code(stop: SystemExit) -> int:
+def _exit_code(stop: SystemExit) -> int:
     """The exit code of a command that ended itself."""
     if isinstance(stop.__context__, BrokenPipeError):
         return PIPE_CLOSED  # whoever read has gone; Typer says 1, which here means a regression

@@ -29,10 +29,10 @@ __all__ = [
     "PlotsFlag",
     "app",
     "command_app",
-    "console",
-    "examples",
+    "experiment_context",
     "folders_for",
-    "opened",
+    "format_examples",
+    "make_console",
     "out_folder",
     "require_folder",
 ]
@@ -46,7 +46,7 @@ PIPE_WIDTH = 200
 RICH = sys.stdout.isatty()
 
 
-def examples(*commands: str) -> str:
+def format_examples(*commands: str) -> str:
     """A command's epilog: example lines that stay lines in both kinds of help."""
     if RICH:
         return "\n\n".join(["Examples:", *commands])
@@ -73,7 +73,7 @@ app = command_app(
 )
 
 
-def _version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         from fusion_bench._version import __version__
 
@@ -86,7 +86,7 @@ def main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Show the version and exit.", callback=_version, is_eager=True
+            "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
 ) -> None:
@@ -119,23 +119,25 @@ PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Draw the PN
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs to read.")]
 
 
-class How(TypedDict):
+class RunOptions(TypedDict):
     """What every walk over an experiment is told, by the names of its arguments."""
 
     folders: list[Path]
     progress: Progress
 
 
-class Work(NamedTuple):
+class ExperimentContext(NamedTuple):
     """An experiment, where it says what, and how it is walked."""
 
     experiment: Experiment
     source: Source
-    how: How
+    options: RunOptions
 
 
 @contextmanager
-def opened(experiment: Path, datasets: list[Path] | None) -> Iterator[Work]:
+def experiment_context(
+    experiment: Path, datasets: list[Path] | None
+) -> Iterator[ExperimentContext]:
     """Read an experiment, and show a progress bar for as long as the work on it lasts.
 
     Raises:
@@ -147,7 +149,7 @@ def opened(experiment: Path, datasets: list[Path] | None) -> Iterator[Work]:
     parsed, source = read_experiment(experiment)
     folders = folders_for(datasets, experiment)
     with progress_bar() as progress:
-        yield Work(parsed, source, {"folders": folders, "progress": progress})
+        yield ExperimentContext(parsed, source, {"folders": folders, "progress": progress})
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:
@@ -194,7 +196,7 @@ def require_folder(folder: Path) -> Path:
     return folder
 
 
-def console() -> Console:
+def make_console() -> Console:
     """Standard output: coloured on a terminal, plain and wide enough through a pipe.
 
     Who sets ``COLUMNS`` for a pipe gets what a terminal of that width gets, without its colours.

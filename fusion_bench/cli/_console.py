@@ -38,11 +38,11 @@ def echo_table(
     """Print a table, none of whose cells is read as markup."""
     from rich.table import Table
 
-    from fusion_bench.cli._base import console
+    from fusion_bench.cli._base import make_console
 
     table = Table(title=title, title_justify="left")
     for heading in headings:
         table.add_column(escape_control_chars(heading), overflow="fold")
     for row in rows:
         table.add_row(*(escape_control_chars(cell) for cell in row))
-    console().print(table, markup=False)
+    make_console().print(table, markup=False)

@@ -11,7 +11,7 @@ from fusion_bench.evaluation.run_experiment import Progress
 __all__ = ["progress_bar"]
 
 #: Seconds before the bar appears.
-PATIENCE = 2.0
+SECONDS_BEFORE_BAR = 2.0
 
 
 @contextmanager
@@ -35,12 +35,16 @@ def progress_bar() -> Iterator[Progress]:
     task = bar.add_task("", total=None)
     started = time.monotonic()
 
-    def show(stage: str, done: int, total: int) -> None:
+    def update_bar(stage: str, done: int, total: int) -> None:
         bar.update(task, description=stage, completed=done, total=total)
-        if not bar.disable and not bar.live.is_started and time.monotonic() - started > PATIENCE:
+        if (
+            not bar.disable
+            and not bar.live.is_started
+            and time.monotonic() - started > SECONDS_BEFORE_BAR
+        ):
             bar.start()
 
     try:
-        yield show
+        yield update_bar
     finally:
         bar.stop()

@@ -13,12 +13,12 @@ from fusion_bench.cli._console import echo, echo_table
 if TYPE_CHECKING:
     from fusion_bench.io.provenance import ListMeta
     from fusion_bench.rerank.clients import Provider
-    from fusion_bench.rerank.plan import Plan
+    from fusion_bench.rerank.plan import CostEstimate
 
 __all__ = ["print_plan", "print_result", "print_rows"]
 
 
-def print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
+def print_plan(plan: CostEstimate, provider: Provider, *, as_json: bool) -> None:
     """What a run would ask for and cost."""
     if as_json:
         typer.echo(encoder.dumps(plan.as_json()))
@@ -28,8 +28,9 @@ def print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
         f"{plan.stored} of them scored already"
     )
     echo(
-        f"{plan.calls} calls of {provider.identity.label}: {plan.usage.searches:g} search units, "
-        f"about {plan.usage.tokens} tokens, {plan.usage.output_tokens} tokens written"
+        f"{plan.calls} calls of {provider.model_identity.label}: "
+        f"{plan.usage.searches:g} search units, about {plan.usage.tokens} tokens, "
+        f"{plan.usage.output_tokens} tokens written"
     )
     unknown = "not known: say --set price.per_1000_searches=… or price.per_million_tokens=…"
     echo(f"price: {unknown if plan.cost is None else f'about {plan.cost:.4f}'}")
@@ -37,7 +38,7 @@ def print_plan(plan: Plan, provider: Provider, *, as_json: bool) -> None:
 
 def print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) -> None:
     """What a run did, and what to write into the ``dataset.yaml``."""
-    from fusion_bench.rerank.write import entry
+    from fusion_bench.rerank.write import dataset_entry
 
     if as_json:
         typer.echo(encoder.dumps({"list": str(place), **meta.model_dump(mode="json")}))
@@ -58,7 +59,7 @@ def print_result(place: Path, folder: Path, meta: ListMeta, *, as_json: bool) ->
             f"example {query}: {why}); run the same command again to score them"
         )
     echo(f"Written: {place}; in dataset.yaml:")
-    for line in entry(place, folder, meta).split("\n"):
+    for line in dataset_entry(place, folder, meta).split("\n"):
         echo(line)
 
 

@@ -15,7 +15,7 @@ from fusion_bench.cli._progress import progress_bar
 if TYPE_CHECKING:
     from fusion_bench.experiment.system import System
     from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.simulation.simulation_result import Study
+    from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 
 __all__ = ["safe", "simulated"]
 
@@ -39,21 +39,23 @@ def simulated(
     """Say what failures and deadlines would do to a stored list, and write it down."""
     from fusion_bench.cli._simulation_output import print_study
     from fusion_bench.config.models import validated
-    from fusion_bench.rerank.config import overridden
-    from fusion_bench.rerank.settings import Settings
-    from fusion_bench.rerank.simulation.fault_model import Simulation
-    from fusion_bench.rerank.simulation.replay import study
-    from fusion_bench.rerank.simulation.simulation_input import quality_of
+    from fusion_bench.rerank.config import apply_overrides
+    from fusion_bench.rerank.settings import RerankSettings
+    from fusion_bench.rerank.simulation.fault_model import SimulationSettings
+    from fusion_bench.rerank.simulation.replay import run_simulation
+    from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 
     name = f"simulate-{safe(f'{path.parent.name}-{system.name}')}"
     folder = require_folder(out or Path("reports/rerank") / name)
-    given = overridden(config.simulation.model_dump(), changes)
-    spec = validated(Simulation, given, lambda place: "--set " + ".".join(map(str, place)))
+    given = apply_overrides(config.simulation.model_dump(), changes)
+    spec = validated(SimulationSettings, given, lambda place: "--set " + ".".join(map(str, place)))
     # What is weighed is the production profile, unless a file says otherwise.
-    settings = config.resolved_settings() if config.settings else Settings.of("production")
-    quality = quality_of(path, system, measure=measure, **names)
+    settings = (
+        config.resolved_settings() if config.settings else RerankSettings.for_profile("production")
+    )
+    quality = measure_outcomes(path, system, measure=measure, **names)
     with progress_bar() as show:
-        found = study(quality, spec, settings, lambda n, of: show("simulating", n, of))
+        found = run_simulation(quality, spec, settings, lambda n, of: show("simulating", n, of))
     written = _write_study(found, folder, f"{system.name} on {path.parent.name}")
     if json:
         typer.echo(encoder.dumps(found.as_json()))
@@ -62,14 +64,14 @@ def simulated(
     echo_written(written)
 
 
-def _write_study(found: Study, folder: Path, title: str) -> list[Path]:
+def _write_study(found: SimulationResult, folder: Path, title: str) -> list[Path]:
     from fusion_bench.report.degradation_plot import degradation
     from fusion_bench.report.plots import png
-    from fusion_bench.util.atomic_files import write_whole
+    from fusion_bench.util.atomic_files import write_atomic
 
     picture = png(degradation(found.as_json(), f"Degradation of {title}"))
     data = f"{encoder.dumps(found.as_json(), indent=1)}\n".encode()
     return [
-        write_whole(folder / "simulation.json", data),
-        write_whole(folder / "simulation.png", picture),
+        write_atomic(folder / "simulation.json", data),
+        write_atomic(folder / "simulation.png", picture),
     ]

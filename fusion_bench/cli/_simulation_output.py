@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fusion_bench.cli._console import echo, echo_table
-from fusion_bench.rerank.simulation.simulation_result import Point, Study
+from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
 
 __all__ = ["print_study"]
 
 #: Heading → what stands below it.
-_Cells = dict[str, Callable[[Point], str]]
+_Cells = dict[str, Callable[[SimulationPoint], str]]
 _DEADLINE: _Cells = {
-    "deadline, ms": lambda one: "none" if one.budget_ms is None else f"{one.budget_ms:g}"
+    "deadline, ms": lambda one: "none" if one.deadline_ms is None else f"{one.deadline_ms:g}"
 }
 
 
-def print_study(found: Study) -> None:
+def print_study(found: SimulationResult) -> None:
     """Two tables and what they say."""
     echo(f"Replayed: {found.first}; second provider: {found.second or 'none'}.")
     _table("by how often the provider is down", found, found.by_failure, _down(found))
-    _table("by deadline, nothing failing, with a breaker", found, found.by_budget, _DEADLINE)
+    _table("by deadline, nothing failing, with a breaker", found, found.by_deadline, _DEADLINE)
     echo(
         f"{found.measure}: always reranked {found.reranked:.4f}, fused order {found.fused:.4f}; "
         "in brackets the 95 % interval of the simulation's own noise, over its repeats."
@@ -29,7 +29,7 @@ def print_study(found: Study) -> None:
         echo(line)
 
 
-def _down(found: Study) -> _Cells:
+def _down(found: SimulationResult) -> _Cells:
     cells: _Cells = {
         "provider down": lambda one: f"{100 * one.failure_rate:.4g} %",
         "breaker": lambda one: _yes(is_so=one.breaker),
@@ -39,7 +39,9 @@ def _down(found: Study) -> _Cells:
     return cells
 
 
-def _table(title: str, found: Study, points: Sequence[Point], first: _Cells) -> None:
+def _table(
+    title: str, found: SimulationResult, points: Sequence[SimulationPoint], first: _Cells
+) -> None:
     cells: _Cells = {
         **first,
         found.measure: _quality,
@@ -52,7 +54,7 @@ def _table(title: str, found: Study, points: Sequence[Point], first: _Cells) -> 
     echo_table(list(cells), rows, title=title)
 
 
-def _quality(one: Point) -> str:
+def _quality(one: SimulationPoint) -> str:
     if one.low is None or one.high is None:
         return f"{one.quality:.4f}"
     return f"{one.quality:.4f} [{one.low:.4f}, {one.high:.4f}]"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._base import JsonFlag, command_app, console, examples
+from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
 from fusion_bench.cli._console import echo, echo_table
 from fusion_bench.util.formatting import pluralize
 
@@ -27,7 +27,7 @@ command = command_app()
 
 
 @command.command(
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench compare --qrels qrels.txt bm25.trec hybrid.trec",
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
@@ -120,7 +120,7 @@ def _files(
     if json:
         typer.echo(report.model_dump_json())
         return
-    render(report, console())
+    render(report, make_console())
 
 
 def _plain(contrast: Contrast) -> dict[str, object]:

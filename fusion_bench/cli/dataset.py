@@ -13,20 +13,20 @@ from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    examples,
     folders_for,
+    format_examples,
 )
 from fusion_bench.cli._console import echo, echo_table
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
 
-__all__ = ["check", "command", "list_", "show"]
+__all__ = ["check_command", "command", "list_command", "show_command"]
 
 command = command_app(
     help="Look at datasets and check their files.",
     no_args_is_help=True,
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench dataset list",
         "fusion-bench dataset show attack",
         "fusion-bench dataset check datasets/mine/dataset.yaml",
@@ -38,8 +38,8 @@ Name = Annotated[
 ]
 
 
-@command.command("list", epilog=examples("fusion-bench dataset list --json"))
-def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+@command.command("list", epilog=format_examples("fusion-bench dataset list --json"))
+def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """List the datasets that a name finds."""
     from fusion_bench.io import list_datasets
     from fusion_bench.io.dataset_config import read_spec
@@ -60,8 +60,8 @@ def list_(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
         echo(f"{name}  {lists}  {spec.description}".rstrip())
 
 
-@command.command(epilog=examples("fusion-bench dataset show attack"))
-def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+@command.command(epilog=format_examples("fusion-bench dataset show attack"))
+def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """Show what a dataset holds: queries, judgements, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe
     from fusion_bench.io import find_dataset, load_dataset
@@ -70,11 +70,11 @@ def show(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) ->
     if json:
         typer.echo(encoder.dumps(facts))
         return
-    _print(facts)
+    _print_facts(facts)
 
 
-@command.command(epilog=examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
-def check(name: Name, datasets: DatasetFolders = None) -> None:
+@command.command(epilog=format_examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
+def check_command(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
     from fusion_bench.evaluation.dataset_summary import notices, summary
     from fusion_bench.io import find_dataset, load_dataset
@@ -91,7 +91,7 @@ def check(name: Name, datasets: DatasetFolders = None) -> None:
     echo(f"{path}: every rule holds; {more}more: fusion-bench dataset show {quote(name)}")
 
 
-def _print(facts: dict[str, object]) -> None:
+def _print_facts(facts: dict[str, object]) -> None:
     for key, value in facts.items():
         if not isinstance(value, list):
             echo(f"{key}: {value}")

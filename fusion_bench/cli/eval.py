@@ -14,14 +14,14 @@ from fusion_bench.cli._base import (
     OutFolder,
     PlotsFlag,
     command_app,
-    console,
-    examples,
-    opened,
+    experiment_context,
+    format_examples,
+    make_console,
     out_folder,
 )
 from fusion_bench.cli._console import echo_written
 
-__all__ = ["command", "evaluate"]
+__all__ = ["command", "eval_command"]
 
 
 command = command_app()
@@ -29,13 +29,13 @@ command = command_app()
 
 @command.command(
     "eval",
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
         "fusion-bench eval --split dev --no-plots --json",
     ),
 )
-def evaluate(
+def eval_command(
     experiment: ExperimentFile = DEFAULT,
     out: OutFolder = None,
     datasets: DatasetFolders = None,
@@ -63,7 +63,7 @@ def evaluate(
     from fusion_bench.report.terminal import render
     from fusion_bench.report.write import write
 
-    with opened(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         report = run(
             parsed,
@@ -78,5 +78,5 @@ def evaluate(
     if json:
         typer.echo(report.model_dump_json())
         return
-    render(report, console())
+    render(report, make_console())
     echo_written(written)

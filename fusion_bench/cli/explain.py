@@ -15,8 +15,8 @@ from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    examples,
     folders_for,
+    format_examples,
 )
 from fusion_bench.cli._console import echo, echo_table
 from fusion_bench.util.formatting import pluralize
@@ -33,7 +33,7 @@ command = command_app()
 
 
 @command.command(
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench explain q17 --experiment experiments/mine.yaml",
         "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --system rrf-v2",
         "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --against doc7 --json",

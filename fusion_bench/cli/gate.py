@@ -14,9 +14,9 @@ from fusion_bench.cli._base import (
     JsonFlag,
     OutFolder,
     command_app,
-    console,
-    examples,
-    opened,
+    experiment_context,
+    format_examples,
+    make_console,
     out_folder,
 )
 from fusion_bench.cli._console import echo, echo_error, echo_written
@@ -31,7 +31,7 @@ command = command_app()
 
 
 @command.command(
-    epilog=examples(
+    epilog=format_examples(
         'fusion-bench gate experiments/mine.yaml --update --reason "first baseline"',
         "fusion-bench gate experiments/mine.yaml",
         "fusion-bench gate experiments/mine.yaml --junit gate.xml --markdown gate.md",
@@ -121,14 +121,14 @@ def _gate(
     from fusion_bench.gate import baseline_path, run_gate
 
     out, markdown, junit = places
-    with opened(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         result = run_gate(parsed, source, baseline=baseline or baseline_path(experiment), **how)
     printed = _write(result, folder, markdown, junit)
     if json:
         typer.echo(result.model_dump_json())
     elif not printed and not result.refusals:
-        render(result, console())
+        render(result, make_console())
     if result.refusals:
         echo_error(result.headline)
     raise typer.Exit(result.exit_code)
@@ -138,7 +138,7 @@ def _write(result: GateVerdict, out: Path, markdown: Path | None, junit: Path | 
     """Write every form of the decision; whether Markdown took the place of the table."""
     from fusion_bench.gate import report as render
     from fusion_bench.gate.junit import render_junit as as_junit
-    from fusion_bench.util.atomic_files import write_whole
+    from fusion_bench.util.atomic_files import write_atomic
 
     page = render.markdown(result)
     printed = markdown == Path("-")
@@ -153,7 +153,7 @@ def _write(result: GateVerdict, out: Path, markdown: Path | None, junit: Path | 
     }
     for path, text in files.items():
         if path is not None:
-            write_whole(path, text.encode())
+            write_atomic(path, text.encode())
     return printed
 
 
@@ -171,7 +171,7 @@ def _update(
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
-    with opened(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, how):
         written = update_baseline(parsed, source, baseline=path, reason=reason, **how)
         warnings = () if json else check_power(parsed, source, **how)
     last = written.history[-1]
@@ -200,9 +200,9 @@ def _self_test(
     from fusion_bench.gate.self_test.page import page, picture, plain
     from fusion_bench.gate.self_test.run import run_self_test
     from fusion_bench.gate.self_test.simulate import check_name
-    from fusion_bench.util.atomic_files import write_whole
+    from fusion_bench.util.atomic_files import write_atomic
 
-    with opened(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         found, systems, checks = run_self_test(parsed, source, against=against, runs=runs, **how)
         max_drops = {check_name(check): check.max_drop for check in checks}
@@ -211,10 +211,10 @@ def _self_test(
             "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
             "self-test.png": picture(found, max_drops),
         }
-        written = [write_whole(folder / name, data) for name, data in files.items()]
+        written = [write_atomic(folder / name, data) for name, data in files.items()]
     if json:
         typer.echo(plain(found, systems), nl=False)
     else:
-        render_self_test(found, systems, console())
+        render_self_test(found, systems, make_console())
         echo_written(written)
     raise typer.Exit(0 if found.agrees else 1)

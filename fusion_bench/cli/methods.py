@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from fusion_bench.cli._base import JsonFlag, command_app, console, examples
+from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
 
-__all__ = ["command", "methods"]
+__all__ = ["command", "methods_command"]
 
 
 command = command_app()
 
 
 @command.command(
-    epilog=examples("fusion-bench methods", "fusion-bench methods --json | jq '.fusion[].method'"),
+    epilog=format_examples(
+        "fusion-bench methods", "fusion-bench methods --json | jq '.fusion[].method'"
+    ),
 )
-def methods(json: JsonFlag = False) -> None:
+def methods_command(json: JsonFlag = False) -> None:
     """List fusion methods, blends and normalisers with their parameters and defaults."""
     from fusion_bench.experiment.method_table import catalogue
 
@@ -36,4 +38,4 @@ def methods(json: JsonFlag = False) -> None:
                 f"{name} = {value}" for name, value in entry["parameters"].items()
             )
             table.add_row(entry["method"], entry["formula"], parameters, entry["source"])
-        console().print(table, markup=False)
+        make_console().print(table, markup=False)

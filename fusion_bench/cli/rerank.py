@@ -13,20 +13,20 @@ from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    examples,
     folders_for,
+    format_examples,
 )
 from fusion_bench.cli._rerank_output import print_plan, print_result
 from fusion_bench.cli._rerank_simulation import safe, simulated
 
 if TYPE_CHECKING:
-    from fusion_bench.rerank.candidates import Work
+    from fusion_bench.rerank.candidates import ScoringRequest
     from fusion_bench.rerank.clients import Provider
     from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.scoring_run import Result
-    from fusion_bench.rerank.store import Store
+    from fusion_bench.rerank.scoring_run import ScoringResult
+    from fusion_bench.rerank.store import ScoreStore
 
-__all__ = ["command", "rerank"]
+__all__ = ["command", "rerank_command"]
 
 #: The list was written, but not all of its scores are the asked provider's.
 DEGRADED = 3
@@ -36,7 +36,7 @@ command = command_app()
 
 
 @command.command(
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench rerank --dataset mine --system rrf --provider cohere --dry-run",
         "fusion-bench rerank --dataset mine --system rrf --provider tei --depth 50",
         "fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5",
@@ -44,7 +44,7 @@ command = command_app()
     )
     + "\n\nExit codes: 0 done, 2 could not do it, 3 written but degraded, 130 interrupted.",
 )
-def rerank(
+def rerank_command(
     dataset: Annotated[str, typer.Option(help="A dataset's name, folder or dataset.yaml.")],
     system: Annotated[
         str, typer.Option(help="Whose fused list: a system of --experiment, a run, or a fusion.")
@@ -107,21 +107,21 @@ def rerank(
     """
     from fusion_bench.io import find_dataset
     from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.rerank.candidates import find_system, prepare
-    from fusion_bench.rerank.config import chosen, read_config
+    from fusion_bench.rerank.candidates import find_system, prepare_request
+    from fusion_bench.rerank.config import read_rerank_config, select_providers
 
     path = find_dataset(dataset, folders_for(datasets, experiment))
     found = find_system(system, read_spec(path)[0], experiment)
-    settings = read_config(config)
+    settings = read_rerank_config(config)
     if simulate:
         _refuse("--simulate", {"--provider": provider, "--fallback": fallback, "--split": split})
         names = {"reranker": reranker, "fallback": fallback_list}
         simulated(path, found, settings, change or [], measure, names, out, json=json)
         return
     _refuse("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
-    providers = chosen(settings, provider, fallback or [], change or [])
+    providers = select_providers(settings, provider, fallback or [], change or [])
     place = out or path.parent / "rerank" / f"{safe(f'{found.name}-{providers[0].method}')}.jsonl"
-    work = prepare(path, found, depth=depth, split=split)
+    work = prepare_request(path, found, depth=depth, split=split)
     _score(work, providers, settings, place, path.parent, store, max_cost, dry_run, as_json=json)
 
 
@@ -133,7 +133,7 @@ def _refuse(what: str, given: dict[str, object]) -> None:
 
 
 def _score(
-    work: Work,
+    work: ScoringRequest,
     providers: list[Provider],
     config: RerankConfig,
     place: Path,
@@ -145,22 +145,22 @@ def _score(
     as_json: bool,
 ) -> None:
     from fusion_bench.errors import ConfigError
-    from fusion_bench.rerank.ledger import summary
-    from fusion_bench.rerank.plan import plan
-    from fusion_bench.rerank.scoring_run import run_name
-    from fusion_bench.rerank.store import Store
-    from fusion_bench.rerank.write import check_place, write_list
+    from fusion_bench.rerank.ledger import summarize_events
+    from fusion_bench.rerank.plan import estimate_cost
+    from fusion_bench.rerank.scoring_run import run_key
+    from fusion_bench.rerank.store import ScoreStore
+    from fusion_bench.rerank.write import check_list_path, write_list
 
-    check_place(place)
-    unpriced = [p.identity.label for p in providers if p.price is None]
+    check_list_path(place)
+    unpriced = [p.model_identity.label for p in providers if p.price is None]
     if max_cost is not None and unpriced:
         raise ConfigError(
             f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
-    kept = Store(store)
+    kept = ScoreStore(store)
     try:
-        before = plan(work, providers[0], kept)
+        before = estimate_cost(work, providers[0], kept)
         if dry_run:
             print_plan(before, providers[0], as_json=as_json)
             return
@@ -171,7 +171,7 @@ def _score(
             "providers": [p.model_dump(mode="json") for p in providers],
             "settings": config.resolved_settings().model_dump(mode="json"),
         }
-        ledger = summary(kept.events(run_name(work, providers[0])))
+        ledger = summarize_events(kept.read_events(run_key(work, providers[0])))
         meta = write_list(place, work, result, resolved, ledger)
     finally:
         kept.close()
@@ -181,19 +181,27 @@ def _score(
 
 
 def _run(
-    work: Work, providers: list[Provider], config: RerankConfig, store: Store, limit: float | None
-) -> Result:
+    work: ScoringRequest,
+    providers: list[Provider],
+    config: RerankConfig,
+    store: ScoreStore,
+    limit: float | None,
+) -> ScoringResult:
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.rerank.scoring_run import score
+    from fusion_bench.rerank.scoring_run import score_queries
 
     priced = any(p.price is not None and p.price != type(p.price)() for p in providers)
     with progress_bar() as progress:
 
-        def told(done: int, total: int, spent: float) -> None:
+        def show_progress(done: int, total: int, spent: float) -> None:
             price = f", price so far {spent:.4f}" if priced else ""
             progress(f"{work.dataset}: scoring{price}", done, total)
 
         settings = config.resolved_settings()
         # The ledger counts retries; without a handler each would print its event's bare name.
         logging.getLogger("stamina").addHandler(logging.NullHandler())
-        return asyncio.run(score(work, providers, settings, store, max_cost=limit, told=told))
+        return asyncio.run(
+            score_queries(
+                work, providers, settings, store, max_cost=limit, on_progress=show_progress
+            )
+        )

@@ -13,9 +13,9 @@ from fusion_bench.cli._base import (
     DatasetFolders,
     JsonFlag,
     command_app,
-    console,
-    examples,
     folders_for,
+    format_examples,
+    make_console,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ command = command_app()
 
 @command.command(
     "tune",
-    epilog=examples(
+    epilog=format_examples(
         "fusion-bench tune experiments/default.yaml",
         "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
         "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
@@ -146,7 +146,7 @@ def tune(
         if json:
             typer.echo(report.model_dump_json())
         else:
-            render(report, console())
+            render(report, make_console())
             typer.echo("Written: " + ", ".join(str(path) for path in written))
         if interrupted:
             raise typer.Exit(INTERRUPTED)

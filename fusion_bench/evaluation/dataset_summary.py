@@ -14,7 +14,7 @@ from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.unmatched_query_ids import named
+from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
 __all__ = ["describe", "notices", "summary"]
 
@@ -129,7 +129,8 @@ def notices(dataset: Dataset) -> list[str]:
         if info.unjudged_queries:
             found.append(
                 f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
-                f"judged, and left out: {named(info.strangers, info.unjudged_queries)}"
+                "judged, and left out: "
+                f"{format_unmatched_ids(info.strangers, info.unjudged_queries)}"
             )
         if info.duplicates:
             found.append(

@@ -20,7 +20,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.util.unmatched_query_ids import strangers
+from fusion_bench.util.unmatched_query_ids import find_unmatched_ids
 
 __all__ = ["bounds", "comparisons", "run_infos", "system_result"]
 
@@ -47,7 +47,7 @@ def run_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.RunInfo]:
             score_space=space,
             unanswered=len(judged - returned),
             unjudged_queries=len(returned - judged),
-            strangers=strangers(returned, judged),
+            strangers=find_unmatched_ids(returned, judged),
             duplicates=run.duplicates,
             zero_scores=run.zero_scores,
             known_documents=not expected.isdisjoint(run.vocabulary),

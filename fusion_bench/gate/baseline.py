@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.util.atomic_files import write_whole
+from fusion_bench.util.atomic_files import write_atomic
 
 __all__ = [
     "FORMAT_VERSION",
@@ -213,7 +213,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
     if not baseline.history[-1].reason.strip():
         raise ConfigError("--reason: say why the numbers may change; it stays in the file")
     text = _format_json(baseline.with_checksum().model_dump(mode="json"))
-    write_whole(path, f"{text}\n".encode())
+    write_atomic(path, f"{text}\n".encode())
 
 
 def _compute_checksum(data: dict[str, Any]) -> str:

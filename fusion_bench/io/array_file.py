@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
-from fusion_bench.util.atomic_files import whole_file
+from fusion_bench.util.atomic_files import open_atomic
 
 __all__ = ["Array", "Stored", "is_stored", "open_stored", "opened", "put"]
 
@@ -83,7 +83,7 @@ def put(path: Path, key: str, facts: Mapping[str, Any], arrays: Mapping[str, Arr
         },
     }
     text = json.dumps(header).encode()
-    with whole_file(path) as file:
+    with open_atomic(path) as file:
         file.write(PREFIX.pack(MAGIC, len(text), zlib.crc32(text)) + text)
         for array in laid.values():
             file.write(b"\0" * (-file.tell() % ALIGNMENT))

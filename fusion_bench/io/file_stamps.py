@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fusion_bench.util.atomic_files import whole_file
+from fusion_bench.util.atomic_files import open_atomic
 
 __all__ = ["Seals", "content_hash"]
 
@@ -54,7 +54,7 @@ class Seals:
         text = json.dumps([state, value])
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(seal) as file:
+            with open_atomic(seal) as file:
                 file.write(json.dumps([zlib.crc32(text.encode()), text]).encode())
         except OSError:
             return  # a folder that cannot be written to keeps nothing

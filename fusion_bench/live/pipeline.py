@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fusion_bench.io.provenance import FUSED_ORDER
-from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
 from fusion_bench.rerank.protocol import Candidate
-from fusion_bench.rerank.score_scales import on_unit_scale, places
-from fusion_bench.rerank.settings import Settings
+from fusion_bench.rerank.score_scales import rank_positions, to_unit_scale
+from fusion_bench.rerank.settings import RerankSettings
 
-__all__ = ["Outcome", "rerank", "select"]
+__all__ = ["LiveResult", "rerank_candidates", "select_candidates"]
 
 log = logging.getLogger("fusion_bench.rerank")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LiveResult:
     """What is shown.
 
     Attributes:
@@ -41,15 +41,15 @@ class Outcome:
     latency_ms: float = 0.0
 
 
-async def rerank(
+async def rerank_candidates(
     query: str,
     candidates: Sequence[Candidate],
-    chain: Chain,
-    settings: Settings,
+    chain: ProviderChain,
+    settings: RerankSettings,
     *,
     elapsed_ms: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
-) -> Outcome:
+) -> LiveResult:
     """Rerank the candidates of one query, within its deadline.
 
     Args:
@@ -57,34 +57,34 @@ async def rerank(
         candidates: In fused order; of a document that comes twice the first stays.
         chain: Who is asked.
         settings: See there.
-        elapsed_ms: What the query has taken so far, which the budget counts.
+        elapsed_ms: What the query has taken so far, which the deadline counts.
         clock: Seconds, never going back.
 
     Raises:
         ProviderError: A refusal, when settings are strict.
     """
-    kept = select(candidates, settings.max_candidates)
+    kept = select_candidates(candidates, settings.max_candidates)
     if len(kept) <= (0 if settings.always_rerank else settings.skip_limit):
-        return Outcome(_cut(_fused(kept), settings), FUSED_ORDER, skipped=True)
-    left = None if settings.budget is None else settings.budget.left(elapsed_ms)
+        return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, skipped=True)
+    left = None if settings.deadline is None else settings.deadline.remaining_ms(elapsed_ms)
     if left is not None and left <= 0:
         log.warning("no time left to rerank: %.0f ms have passed", elapsed_ms)
-        told = f"{FUSED_ORDER} after {chain.identity.label}: timeout"
-        return Outcome(_cut(_fused(kept), settings), FUSED_ORDER, told)
+        reason = f"{FUSED_ORDER} after {chain.first_identity.label}: timeout"
+        return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, reason)
     started = clock()
-    answer = await chain.score(
+    answer = await chain.score_documents(
         query, [candidate.text for candidate in kept], None if left is None else left / 1e3
     )
     took = 1e3 * (clock() - started)
-    return Outcome(
-        _cut(_reranked(kept, answer, settings), settings),
-        answer.label,
-        answer.degraded,
+    return LiveResult(
+        _take_top(_reranked_order(kept, answer, settings), settings),
+        answer.provider_label,
+        answer.degraded_reason,
         latency_ms=took,
     )
 
 
-def select(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+def select_candidates(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """The best candidates, each document once."""
     first: dict[str, Candidate] = {}
     for candidate in candidates:
@@ -92,21 +92,23 @@ def select(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     return list(first.values())[:most]
 
 
-def _fused(kept: Sequence[Candidate]) -> list[tuple[str, float]]:
+def _fused_order(kept: Sequence[Candidate]) -> list[tuple[str, float]]:
     return [(candidate.id, candidate.score) for candidate in kept]
 
 
-def _reranked(
-    kept: Sequence[Candidate], answer: Answer, settings: Settings
+def _reranked_order(
+    kept: Sequence[Candidate], answer: RerankAnswer, settings: RerankSettings
 ) -> list[tuple[str, float]]:
     if answer.scores is None or answer.identity is None:
-        return _fused(kept)
-    unit = on_unit_scale(answer.scores, answer.identity.space)
-    place = places(unit)  # equal scores keep the fused order
+        return _fused_order(kept)
+    unit = to_unit_scale(answer.scores, answer.identity.space)
+    place = rank_positions(unit)  # equal scores keep the fused order
     order = sorted(range(len(kept)), key=place.__getitem__)
     least = -1.0 if settings.min_score is None else settings.min_score
     return [(kept[i].id, float(unit[i])) for i in order if unit[i] >= least]
 
 
-def _cut(ranked: Sequence[tuple[str, float]], settings: Settings) -> tuple[tuple[str, float], ...]:
+def _take_top(
+    ranked: Sequence[tuple[str, float]], settings: RerankSettings
+) -> tuple[tuple[str, float], ...]:
     return tuple(ranked[: settings.top_k])

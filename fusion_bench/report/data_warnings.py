@@ -10,7 +10,7 @@ from fusion_bench.report.tables import ranked
 from fusion_bench.report.unjudged_gain import judged_alone
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 from fusion_bench.util.formatting import format_percent as percent
-from fusion_bench.util.unmatched_query_ids import named
+from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
 __all__ = ["doubts", "names_of"]
 
@@ -69,11 +69,11 @@ def _inputs(collection: Collection) -> Iterator[str]:
             )
         if _mistaken(run, collection):
             verb = "is" if run.unjudged_queries == 1 else "are"
+            ids = format_unmatched_ids(run.strangers, run.unjudged_queries)
             yield (
                 f"{escape_control_chars(run.name)} answers "
                 f"{pluralize(run.unjudged_queries, 'query')} that {verb} "
-                "not judged, and left out: "
-                f"{escape_control_chars(named(run.strangers, run.unjudged_queries))}."
+                f"not judged, and left out: {escape_control_chars(ids)}."
             )
     for run in collection.runs:
         if not run.known_documents:

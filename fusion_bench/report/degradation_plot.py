@@ -25,7 +25,7 @@ def degradation(study: Mapping[str, Any], title: str) -> Figure:
     """Three panels: quality and latency by failure rate, and both by deadline.
 
     Args:
-        study: As ``rerank.simulate.Study.as_json`` gives it.
+        study: As ``SimulationResult.as_json`` gives it.
         title: What was simulated.
     """
     with styled():
@@ -45,7 +45,7 @@ def degradation(study: Mapping[str, Any], title: str) -> Figure:
             ncols=4,
             frameon=False,
         )
-        _by_budget(axes[2], study["by_budget"], str(study["measure"]))
+        _by_deadline(axes[2], study["by_deadline"], str(study["measure"]))
     return figure
 
 
@@ -89,12 +89,12 @@ def _by_failure(
         axes.set_ylabel(label)
 
 
-def _by_budget(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:
+def _by_deadline(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:
     """Quality by deadline; below each deadline the 95th percentile of the latency."""
     places = range(len(points))
     axes.plot(places, [point["quality"] for point in points], color=BLUE, marker="o", ms=4, lw=1.2)
     names = [
-        f"{'none' if p['budget_ms'] is None else format(p['budget_ms'], 'g')}\n({p['p95']:.0f})"
+        f"{'none' if p['deadline_ms'] is None else format(p['deadline_ms'], 'g')}\n({p['p95']:.0f})"
         for p in points
     ]
     axes.set_xticks(places, names)

@@ -10,7 +10,7 @@ from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import markdown
 from fusion_bench.report.markdown import Picture
 from fusion_bench.report.tables import level
-from fusion_bench.util.atomic_files import move_whole
+from fusion_bench.util.atomic_files import replace_file
 
 __all__ = ["write"]
 
@@ -43,7 +43,7 @@ def write(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [move_whole(folder / name, data) for name, data in contents.items()]
+        return [replace_file(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
 

@@ -22,9 +22,9 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 
-__all__ = ["Breaker", "BreakerRules", "Phase", "State"]
+__all__ = ["BreakerPhase", "BreakerRules", "BreakerState", "CircuitBreaker"]
 
-Phase: TypeAlias = Literal["closed", "open", "half_open"]
+BreakerPhase: TypeAlias = Literal["closed", "open", "half_open"]
 
 
 class BreakerRules(StrictModel):
@@ -42,7 +42,7 @@ class BreakerRules(StrictModel):
 
 
 @dataclass(frozen=True)
-class State:
+class BreakerState:
     """Where a breaker stands.
 
     Attributes:
@@ -54,28 +54,28 @@ class State:
         epoch: Changes of phase so far; a call's ticket is the epoch it was let through in.
     """
 
-    phase: Phase = "closed"
+    phase: BreakerPhase = "closed"
     failures: int = 0
     opened_at: float = 0.0
     admitted: int = 0
     succeeded: int = 0
     epoch: int = 0
 
-    def _to(self, phase: Phase, now: float = 0.0) -> State:
-        return State(phase, opened_at=now, epoch=self.epoch + 1)
+    def _enter_phase(self, phase: BreakerPhase, now: float = 0.0) -> BreakerState:
+        return BreakerState(phase, opened_at=now, epoch=self.epoch + 1)
 
-    def admit(self, rules: BreakerRules, now: float) -> tuple[State, int | None]:
+    def admit_call(self, rules: BreakerRules, now: float) -> tuple[BreakerState, int | None]:
         """The state after somebody asked to call, and the ticket; None = refused."""
         state = self
         if state.phase == "open" and now - state.opened_at >= rules.open_seconds:
-            state = state._to("half_open")
+            state = state._enter_phase("half_open")
         if state.phase == "closed":
             return state, state.epoch
         if state.phase == "half_open" and state.admitted < rules.half_open_calls:
             return replace(state, admitted=state.admitted + 1), state.epoch
         return state, None
 
-    def succeed(self, rules: BreakerRules, ticket: int) -> State:
+    def record_success(self, rules: BreakerRules, ticket: int) -> BreakerState:
         """The state after a call succeeded."""
         if ticket != self.epoch or self.phase == "open":
             return self
@@ -83,26 +83,28 @@ class State:
             return replace(self, failures=0)
         done = self.succeeded + 1
         return (
-            self._to("closed") if done >= rules.half_open_calls else replace(self, succeeded=done)
+            self._enter_phase("closed")
+            if done >= rules.half_open_calls
+            else replace(self, succeeded=done)
         )
 
-    def fail(self, rules: BreakerRules, ticket: int, now: float) -> State:
+    def record_failure(self, rules: BreakerRules, ticket: int, now: float) -> BreakerState:
         """The state after a call failed."""
         if ticket != self.epoch or self.phase == "open":
             return self
         failures = self.failures + 1
         if self.phase == "half_open" or failures >= rules.failures:
-            return self._to("open", now)
+            return self._enter_phase("open", now)
         return replace(self, failures=failures)
 
-    def abandon(self, ticket: int) -> State:
+    def abandon_call(self, ticket: int) -> BreakerState:
         """The state after a call ended without saying anything of the provider."""
         if ticket != self.epoch or self.phase != "half_open":
             return self
         return replace(self, admitted=self.admitted - 1)
 
 
-class Breaker:
+class CircuitBreaker:
     """A state and the clock it lives by.
 
     Args:
@@ -112,21 +114,21 @@ class Breaker:
 
     def __init__(self, rules: BreakerRules, clock: Callable[[], float]) -> None:
         self._rules, self._clock = rules, clock
-        self.state = State()
+        self.state = BreakerState()
 
-    def admit(self) -> int | None:
+    def admit_call(self) -> int | None:
         """A ticket for one call; None = leave the provider alone."""
-        self.state, ticket = self.state.admit(self._rules, self._clock())
+        self.state, ticket = self.state.admit_call(self._rules, self._clock())
         return ticket
 
-    def succeed(self, ticket: int) -> None:
+    def record_success(self, ticket: int) -> None:
         """The call succeeded."""
-        self.state = self.state.succeed(self._rules, ticket)
+        self.state = self.state.record_success(self._rules, ticket)
 
-    def fail(self, ticket: int) -> None:
+    def record_failure(self, ticket: int) -> None:
         """The call failed."""
-        self.state = self.state.fail(self._rules, ticket, self._clock())
+        self.state = self.state.record_failure(self._rules, ticket, self._clock())
 
-    def abandon(self, ticket: int) -> None:
+    def abandon_call(self, ticket: int) -> None:
         """The call ended without saying anything of the provider."""
-        self.state = self.state.abandon(ticket)
+        self.state = self.state.abandon_call(ticket)

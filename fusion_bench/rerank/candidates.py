@@ -20,11 +20,11 @@ from fusion_bench.io import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.rerank.protocol import Candidate
 
-__all__ = ["Question", "Work", "find_system", "prepare"]
+__all__ = ["QueryCandidates", "ScoringRequest", "find_system", "prepare_request"]
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryCandidates:
     """One query with its candidates.
 
     Attributes:
@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Work:
+class ScoringRequest:
     """Everything that a run has to score.
 
     Attributes:
@@ -56,12 +56,12 @@ class Work:
     system: System
     depth: int
     split: str | None
-    questions: tuple[Question, ...]
+    queries: tuple[QueryCandidates, ...]
 
     @property
-    def documents(self) -> int:
+    def pair_count(self) -> int:
         """Pairs of query and document."""
-        return sum(len(question.candidates) for question in self.questions)
+        return sum(len(question.candidates) for question in self.queries)
 
 
 def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System:
@@ -90,7 +90,9 @@ def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System
     raise UnknownNameError("system", name, known, remedy=remedy)
 
 
-def prepare(path: Path, system: System, *, depth: int, split: str | None = None) -> Work:
+def prepare_request(
+    path: Path, system: System, *, depth: int, split: str | None = None
+) -> ScoringRequest:
     """Read a dataset, fuse, and take the top of each query's list.
 
     Args:
@@ -110,13 +112,13 @@ def prepare(path: Path, system: System, *, depth: int, split: str | None = None)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
     fusing = system.model_copy(update={"blend": NoBlend(), "top_k": None})
     dataset = load_dataset(path, runs=system.runs, rerankers=())
-    wanted = _wanted(dataset, split)
+    wanted = _select_queries(dataset, split)
     texts = documents_of(path)
-    found = tuple(_questions(dataset, fusing, depth, wanted, texts))
-    return Work(dataset.name, dataset.fingerprint, system, depth, split, found)
+    queries = tuple(_collect_candidates(dataset, fusing, depth, wanted, texts))
+    return ScoringRequest(dataset.name, dataset.fingerprint, system, depth, split, queries)
 
 
-def _wanted(dataset: Dataset, split: str | None) -> Collection[str]:
+def _select_queries(dataset: Dataset, split: str | None) -> Collection[str]:
     if split is None:
         return set(dataset.qrels.queries)
     if split not in dataset.splits:
@@ -124,13 +126,13 @@ def _wanted(dataset: Dataset, split: str | None) -> Collection[str]:
     return {query.id for query in dataset.queries.values() if query.split == split}
 
 
-def _questions(
+def _collect_candidates(
     dataset: Dataset,
     system: System,
     depth: int,
     wanted: Collection[str],
     texts: Mapping[str, Document],
-) -> Iterator[Question]:
+) -> Iterator[QueryCandidates]:
     runs = align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries)
     for _, ranking in rankings(system, runs, {}):
         for q, query in enumerate(ranking.runs.queries):
@@ -142,12 +144,12 @@ def _questions(
                     f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
                     "file ('queries' of dataset.yaml)"
                 )
-            top = tuple(_top(dataset, ranking, q, depth, texts))
+            top = tuple(_top_candidates(dataset, ranking, q, depth, texts))
             if top:
-                yield Question(query, known.text, top)
+                yield QueryCandidates(query, known.text, top)
 
 
-def _top(
+def _top_candidates(
     dataset: Dataset, ranking: Ranking, q: int, depth: int, texts: Mapping[str, Document]
 ) -> Iterator[Candidate]:
     runs = ranking.runs

@@ -21,10 +21,10 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.protocol import Identity
-from fusion_bench.rerank.session import Session
-from fusion_bench.rerank.settings import Settings
+from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.settings import RerankSettings
 
-__all__ = ["Answer", "Chain"]
+__all__ = ["ProviderChain", "RerankAnswer"]
 
 log = logging.getLogger("fusion_bench.rerank")
 
@@ -33,7 +33,7 @@ PASSED_ON: frozenset[FailureKind] = frozenset({"connection", "server", "breaker"
 
 
 @dataclass(frozen=True)
-class Answer:
+class RerankAnswer:
     """What a chain found for one query.
 
     Attributes:
@@ -46,23 +46,23 @@ class Answer:
     scores: tuple[float, ...] | None
     identity: Identity | None
     failures: tuple[tuple[str, FailureKind], ...] = ()
-    asked: int = 0
+    documents_asked: int = 0
 
     @property
-    def label(self) -> str:
+    def provider_label(self) -> str:
         """``provider/model``, or ``fused order``."""
         return FUSED_ORDER if self.identity is None else self.identity.label
 
     @property
-    def degraded(self) -> str:
+    def degraded_reason(self) -> str:
         """Why these are not the first provider's scores; empty where they are."""
         if not self.failures:
             return ""
-        told = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
-        return f"{self.label} after {told}"
+        failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
+        return f"{self.provider_label} after {failures}"
 
 
-class Chain:
+class ProviderChain:
     """Providers in the order they are asked.
 
     Args:
@@ -73,7 +73,7 @@ class Chain:
         ConfigError: No provider, or one whose scores cannot stand in the same list.
     """
 
-    def __init__(self, sessions: Sequence[Session], settings: Settings) -> None:
+    def __init__(self, sessions: Sequence[ProviderSession], settings: RerankSettings) -> None:
         if not sessions:
             raise ConfigError("a chain of rerankers needs at least one provider")
         self.sessions, self._settings = tuple(sessions), settings
@@ -86,19 +86,19 @@ class Chain:
             )
 
     @property
-    def identity(self) -> Identity:
+    def first_identity(self) -> Identity:
         """Who is asked first."""
         return self.sessions[0].identity
 
     @property
-    def space(self) -> ScoreSpace:
+    def score_space(self) -> ScoreSpace:
         """The space that all providers' scores can be brought into."""
         spaces = {session.identity.space for session in self.sessions}
         return spaces.pop() if len(spaces) == 1 else "unit"
 
-    async def score(
+    async def score_documents(
         self, query: str, documents: Sequence[str], deadline: float | None = None
-    ) -> Answer:
+    ) -> RerankAnswer:
         """Ask one provider after the other.
 
         Args:
@@ -113,21 +113,23 @@ class Chain:
         failures: list[tuple[str, FailureKind]] = []
         for session in self.sessions:
             try:
-                found = await session.score(query, documents, deadline)
+                scored = await session.score_documents(query, documents, deadline)
             except ProviderError as error:
-                self._report(error)
+                self._log_failure(error)
                 failures.append((session.identity.label, error.kind))
                 if not self._passes_on(error.kind):
                     break
             else:
-                return Answer(found.scores, found.identity, tuple(failures), found.asked)
-        return Answer(None, None, tuple(failures))
+                return RerankAnswer(
+                    scored.scores, scored.identity, tuple(failures), scored.documents_asked
+                )
+        return RerankAnswer(None, None, tuple(failures))
 
     def _passes_on(self, kind: FailureKind) -> bool:
         timeout = kind == "timeout" and self._settings.on_timeout == "next"
         return timeout or kind in PASSED_ON
 
-    def _report(self, error: ProviderError) -> None:
+    def _log_failure(self, error: ProviderError) -> None:
         if error.kind in {"refused", "too_large"} and self._settings.strict:
             raise error
         level = logging.ERROR if error.kind in {"malformed", "refused"} else logging.WARNING

@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from fusion_bench.config.models import StrictModel, read_yaml, validated
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.rerank.clients import Provider, providers
-from fusion_bench.rerank.settings import Profile, Settings
-from fusion_bench.rerank.simulation.fault_model import Simulation
+from fusion_bench.rerank.settings import Profile, RerankSettings
+from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 
-__all__ = ["RerankConfig", "chosen", "overridden", "read_config"]
+__all__ = ["RerankConfig", "apply_overrides", "read_rerank_config", "select_providers"]
 
 #: A provider by its method's name, or as a mapping with ``method``.
-OneProvider: TypeAlias = Annotated[
+ProviderField: TypeAlias = Annotated[
     SerializeAsAny[Provider], BeforeValidator(providers.validate_field)
 ]
 
@@ -34,33 +34,33 @@ class RerankConfig(StrictModel):
         simulation: For ``--simulate``.
     """
 
-    providers: dict[str, OneProvider] = Field(default_factory=dict)
+    providers: dict[str, ProviderField] = Field(default_factory=dict)
     chain: tuple[str, ...] = ()
     profile: Profile = "bench"
     settings: dict[str, Any] = Field(default_factory=dict)
-    simulation: Simulation = Simulation()
+    simulation: SimulationSettings = SimulationSettings()
 
-    def resolved_settings(self, where: str = "settings") -> Settings:
+    def resolved_settings(self, where: str = "settings") -> RerankSettings:
         """The profile's settings with the single ones put in."""
-        base = Settings.of(self.profile).model_dump()
+        base = RerankSettings.for_profile(self.profile).model_dump()
         return validated(
-            Settings,
-            _merged(base, self.settings),
+            RerankSettings,
+            _merge_mappings(base, self.settings),
             lambda place: ".".join((where, *(str(part) for part in place))),
         )
 
 
-def _merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """``given`` over ``base``, mappings key by key."""
     merged = dict(base)
     for key, value in given.items():
         inside = merged.get(key)
         both = isinstance(inside, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merged(inside, value) if both else value  # type: ignore[arg-type]
+        merged[key] = _merge_mappings(inside, value) if both else value  # type: ignore[arg-type]
     return merged
 
 
-def read_config(path: Path | None) -> RerankConfig:
+def read_rerank_config(path: Path | None) -> RerankConfig:
     """Read a configuration; without a file everything is by default.
 
     Raises:
@@ -78,7 +78,7 @@ def read_config(path: Path | None) -> RerankConfig:
     return config
 
 
-def chosen(
+def select_providers(
     config: RerankConfig, wanted: str | None, fallbacks: Sequence[str], changes: Sequence[str]
 ) -> list[Provider]:
     """The providers to ask, in order.
@@ -95,32 +95,35 @@ def chosen(
     names = [*config.chain] if wanted is None else [wanted, *fallbacks]
     if not names:
         raise ConfigError(
-            f"no provider: name one with --provider (known: {', '.join(_known(config))}), or give "
-            "'chain' in --config"
+            f"no provider: name one with --provider (known: {', '.join(_provider_names(config))}), "
+            "or give 'chain' in --config"
         )
     first, *rest = names
-    return [_provider(config, first, changes), *(_provider(config, name, ()) for name in rest)]
+    return [
+        _build_provider(config, first, changes),
+        *(_build_provider(config, name, ()) for name in rest),
+    ]
 
 
-def _known(config: RerankConfig) -> list[str]:
+def _provider_names(config: RerankConfig) -> list[str]:
     return sorted({*config.providers, *providers.load_all()})
 
 
-def _provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
+def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
     if name in config.providers:
         given = config.providers[name].model_dump(exclude_unset=True)
         given["method"] = config.providers[name].method
     elif name in providers.load_all():
         given = {"method": name}
     else:
-        raise UnknownNameError("provider", name, _known(config))
+        raise UnknownNameError("provider", name, _provider_names(config))
     try:
-        return providers.build(overridden(given, changes))
+        return providers.build(apply_overrides(given, changes))
     except ConfigError as error:
         raise ConfigError(f"provider {name!r}: {error} (set it with --set KEY=VALUE)") from None
 
 
-def overridden(given: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def apply_overrides(given: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """A configuration with ``key=value`` or ``key.key=value`` put in; values are YAML.
 
     Raises:
@@ -138,5 +141,5 @@ def overridden(given: Mapping[str, Any], changes: Sequence[str]) -> dict[str, An
             raise ConfigError(f"--set {change!r}: the value is not YAML: quote it") from None
         for key in reversed(keys):
             read = {key: read}
-        data = _merged({k: v if v is not None else {} for k, v in data.items()}, read)
+        data = _merge_mappings({k: v if v is not None else {} for k, v in data.items()}, read)
     return data

@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["by_candidates", "by_documents", "latency", "query_event", "summary"]
+__all__ = [
+    "latency_by_candidates",
+    "latency_by_documents",
+    "latency_percentiles",
+    "query_event",
+    "summarize_events",
+]
 
 #: Upper ends of the classes of the tables of latency.
-CLASSES = (10, 20, 30, 50, 100)
+SIZE_CLASSES = (10, 20, 30, 50, 100)
 
 
 def query_event(
@@ -36,7 +42,7 @@ def query_event(
     }
 
 
-def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Totals over a run and all its interruptions.
 
     Returns:
@@ -54,17 +60,17 @@ def summary(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "calls": len(calls),
         **{key: sum(event[key] for event in calls) for key in sums},
-        "call_ms": latency([event["latency_ms"] for event in calls]),
-        "query_ms": latency([event["latency_ms"] for event in live]),
-        "by_candidates": by_candidates(live),
-        "by_documents": by_documents(calls),
+        "call_ms": latency_percentiles([event["latency_ms"] for event in calls]),
+        "query_ms": latency_percentiles([event["latency_ms"] for event in live]),
+        "by_candidates": latency_by_candidates(live),
+        "by_documents": latency_by_documents(calls),
         "largest_call": max((event["documents"] for event in calls), default=0),
         "queries_answered": len(live),
         "fallbacks": dict(Counter(e["degraded"] for e in queries if e["degraded"])),
     }
 
 
-def latency(values: Sequence[float]) -> dict[str, float | None]:
+def latency_percentiles(values: Sequence[float]) -> dict[str, float | None]:
     """p50 and p95 in milliseconds, each one of the values; None where there is none."""
     if not values:
         return {"p50": None, "p95": None}
@@ -72,19 +78,19 @@ def latency(values: Sequence[float]) -> dict[str, float | None]:
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
 
 
-def by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def latency_by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The design's table: latency of a query by how many documents were asked about."""
     return [
         {
-            "candidates": f"≤ {end}" if end in CLASSES else f"> {CLASSES[-1]}",
+            "candidates": f"≤ {end}" if end in SIZE_CLASSES else f"> {SIZE_CLASSES[-1]}",
             "queries": len(members),
-            **latency([event["latency_ms"] for event in members]),
+            **latency_percentiles([event["latency_ms"] for event in members]),
         }
-        for end, members in _classes(events, "asked")
+        for end, members in _group_by_size(events, "asked")
     ]
 
 
-def by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def latency_by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Latency of a call by how many documents it held: what a smaller depth would take.
 
     Returns:
@@ -94,18 +100,18 @@ def by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             "documents": round(sum(event["documents"] for event in members) / len(members), 3),
             "calls": len(members),
-            **latency([event["latency_ms"] for event in members]),
+            **latency_percentiles([event["latency_ms"] for event in members]),
         }
-        for _, members in _classes(calls, "documents")
+        for _, members in _group_by_size(calls, "documents")
     ]
 
 
-def _classes(
+def _group_by_size(
     events: Iterable[Mapping[str, Any]], key: str
 ) -> list[tuple[int, list[Mapping[str, Any]]]]:
     """The events by the class of a number of theirs, the smallest first."""
-    found: dict[int, list[Mapping[str, Any]]] = {}
+    groups: dict[int, list[Mapping[str, Any]]] = {}
     for event in events:
-        end = next((end for end in CLASSES if event[key] <= end), 10**9)
-        found.setdefault(end, []).append(event)
-    return sorted(found.items())
+        end = next((end for end in SIZE_CLASSES if event[key] <= end), 10**9)
+        groups.setdefault(end, []).append(event)
+    return sorted(groups.items())

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fusion_bench.errors import CostLimitError
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["Pace", "Spend"]
+__all__ = ["Budget", "RateLimiter"]
 
 MINUTE = 60.0
 
 
-class Pace:
+class RateLimiter:
     """At most so many calls at once, and so many a minute.
 
     Calls are spaced evenly: a burst at the start of a minute and another at its end would be
@@ -32,23 +32,25 @@ class Pace:
         self._places = asyncio.Semaphore(concurrency)
         self._spacing = None
         if requests_per_minute is not None:
-            aiolimiter = require("aiolimiter", extra="remote", purpose="requests_per_minute")
+            aiolimiter = import_optional(
+                "aiolimiter", extra="remote", purpose="requests_per_minute"
+            )
             self._spacing = aiolimiter.AsyncLimiter(1, MINUTE / requests_per_minute)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def acquire_slot(self) -> AsyncIterator[None]:
         """Wait for one's turn and hold a place."""
         async with self._places:
-            await self.tick()
+            await self.wait_for_spacing()
             yield
 
-    async def tick(self) -> None:
+    async def wait_for_spacing(self) -> None:
         """Wait until one more request may be sent, by whoever holds a place already."""
         if self._spacing is not None:
             await self._spacing.acquire()
 
 
-class Spend:
+class Budget:
     """Money: what was spent, what running calls may cost, and where to stop.
 
     Args:
@@ -61,7 +63,7 @@ class Spend:
         self._reserved = 0.0
         self.spent = spent
 
-    def reserve(self, estimate: float) -> None:
+    def reserve_cost(self, estimate: float) -> None:
         """Set aside what a call may cost, before it is made.
 
         Raises:
@@ -76,7 +78,7 @@ class Spend:
             )
         self._reserved += estimate
 
-    def settle(self, estimate: float, actual: float) -> None:
+    def settle_cost(self, estimate: float, actual: float) -> None:
         """Replace what was set aside by what it did cost."""
         self._reserved -= estimate
         self.spent += actual

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from fusion_bench.rerank.candidates import Work
+from fusion_bench.rerank.candidates import ScoringRequest
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.protocol import Usage
-from fusion_bench.rerank.store import Store
+from fusion_bench.rerank.store import ScoreStore
 
-__all__ = ["Plan", "plan"]
+__all__ = ["CostEstimate", "estimate_cost"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class CostEstimate:
     """A run that has not been made.
 
     Attributes:
@@ -38,7 +38,7 @@ class Plan:
         return asdict(self)
 
 
-def plan(work: Work, provider: Provider, store: Store) -> Plan:
+def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
     """Look everything up in the store and estimate the rest.
 
     Args:
@@ -46,19 +46,19 @@ def plan(work: Work, provider: Provider, store: Store) -> Plan:
         provider: Who would be asked.
         store: What is known.
     """
-    configured = provider.identity
-    identity = replace(configured, model=store.model(configured))
+    configured = provider.model_identity
+    identity = replace(configured, model=store.resolved_model(configured))
     cut = provider.truncation
     stored, calls, usage = 0, 0, Usage()
-    for question in work.questions:
+    for question in work.queries:
         texts = [cut(candidate.text) for candidate in question.candidates]
-        known = store.scores(identity, question.text, texts)
+        known = store.read_scores(identity, question.text, texts)
         missing = [text for text, score in zip(texts, known, strict=True) if score is None]
         stored += len(texts) - len(missing)
         distinct = list(dict.fromkeys(missing))
         for start in range(0, len(distinct), provider.batch):
             calls += 1
             batch = distinct[start : start + provider.batch]
-            usage += provider.estimate(question.text, batch)
-    cost = None if provider.price is None else provider.price.of(usage)
-    return Plan(len(work.questions), work.documents, stored, calls, usage, cost)
+            usage += provider.estimate_usage(question.text, batch)
+    cost = None if provider.price is None else provider.price.cost_of(usage)
+    return CostEstimate(len(work.queries), work.pair_count, stored, calls, usage, cost)

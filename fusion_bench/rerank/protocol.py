@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ProviderError
 
-__all__ = ["Candidate", "Identity", "Reply", "Reranker", "Usage", "checked", "rows_to_scores"]
+__all__ = ["Candidate", "Identity", "Reply", "Reranker", "Usage", "check_reply", "rows_to_scores"]
 
 #: A score this far outside [0, 1] is rounding of the server's, not another scale.
 ROUNDING = 1e-6
@@ -120,7 +120,7 @@ class Reranker(Protocol):
         ...
 
 
-def checked(reply: Reply, count: int, identity: Identity) -> Reply:
+def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
     """The reply, if it makes sense.
 
     Args:
@@ -159,24 +159,26 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
     Raises:
         ProviderError: Kind ``malformed``: it is none, or an index is unknown, missing or repeated.
     """
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:
         index, value = (row.get("index"), row.get(score)) if isinstance(row, Mapping) else (0, None)
         if not (isinstance(index, int) and isinstance(value, int | float)) or bool in {
             type(index),
             type(value),
         }:
-            raise _malformed(f"a result without 'index' and {score!r}")
-        if not 0 <= index < count or index in found:
-            raise _malformed(f"index {index} for {count} documents is unknown or repeated")
-        found[index] = float(value)
-    if len(found) < count:
-        missing = next(i for i in range(count) if i not in found)
-        raise _malformed(f"{len(found)} results for {count} documents: index {missing} is missing")
-    return tuple(found[i] for i in range(count))
+            raise _malformed_error(f"a result without 'index' and {score!r}")
+        if not 0 <= index < count or index in scores:
+            raise _malformed_error(f"index {index} for {count} documents is unknown or repeated")
+        scores[index] = float(value)
+    if len(scores) < count:
+        missing = next(i for i in range(count) if i not in scores)
+        raise _malformed_error(
+            f"{len(scores)} results for {count} documents: index {missing} is missing"
+        )
+    return tuple(scores[i] for i in range(count))
 
 
-def _malformed(problem: str) -> ProviderError:
+def _malformed_error(problem: str) -> ProviderError:
     return ProviderError(f"malformed answer: {problem}", kind="malformed")
 
 

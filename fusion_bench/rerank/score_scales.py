@@ -10,10 +10,10 @@ from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.normalize.squash import sigmoid
 
-__all__ = ["on_unit_scale", "places"]
+__all__ = ["rank_positions", "to_unit_scale"]
 
 
-def on_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
+def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
     """As a blend reads them from a list; see ``blend``.
 
     Args:
@@ -33,10 +33,10 @@ def on_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
         spread = float(np.ptp(raw)) if len(raw) else 0.0
         return (raw - raw.min()) / spread if spread > 0 else np.ones(len(raw))
     if space == "order":
-        return np.asarray((len(raw) + 1 - places(raw)) / max(len(raw), 1), dtype=np.float64)
+        return np.asarray((len(raw) + 1 - rank_positions(raw)) / max(len(raw), 1), dtype=np.float64)
     return raw
 
 
-def places(scores: FloatArray) -> IntArray:
+def rank_positions(scores: FloatArray) -> IntArray:
     """(n,): 1-based place of each of one query's scores; equal ones keep their order."""
     return positions(scores, np.array([0, len(scores)]))

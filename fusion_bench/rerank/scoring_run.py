@@ -11,28 +11,28 @@ from dataclasses import dataclass
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.rerank.candidates import Question, Work
-from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
+from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.ledger import query_event
-from fusion_bench.rerank.limits import Pace, Spend
-from fusion_bench.rerank.score_scales import on_unit_scale
-from fusion_bench.rerank.session import Session
-from fusion_bench.rerank.settings import Settings
-from fusion_bench.rerank.store import Store
+from fusion_bench.rerank.limits import Budget, RateLimiter
+from fusion_bench.rerank.score_scales import to_unit_scale
+from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.rerank.store import ScoreStore
 
-__all__ = ["Result", "run_name", "score"]
+__all__ = ["ScoringResult", "run_key", "score_queries"]
 
 #: Called with queries done, queries in all, and the price so far.
-Told = Callable[[int, int, float], None]
+OnProgress = Callable[[int, int, float], None]
 
 
-def _silent(done: int, total: int, spent: float) -> None:
+def _ignore_progress(done: int, total: int, spent: float) -> None:
     """No progress."""
 
 
 @dataclass(frozen=True)
-class Result:
+class ScoringResult:
     """What a run found.
 
     Attributes:
@@ -52,22 +52,22 @@ class Result:
     spent: float
 
 
-def run_name(work: Work, provider: Provider) -> str:
+def run_key(work: ScoringRequest, provider: Provider) -> str:
     """What the ledger of a run is found by when it is resumed."""
-    who = provider.identity
+    who = provider.model_identity
     facts = [work.dataset, work.fingerprint, work.system.name, work.depth, work.split]
     return json.dumps([*facts, who.provider, who.model, who.endpoint])
 
 
-async def score(
-    work: Work,
+async def score_queries(
+    work: ScoringRequest,
     providers: Sequence[Provider],
-    settings: Settings,
-    store: Store,
+    settings: RerankSettings,
+    store: ScoreStore,
     *,
     max_cost: float | None = None,
-    told: Told = _silent,
-) -> Result:
+    on_progress: OnProgress = _ignore_progress,
+) -> ScoringResult:
     """Score everything that is not in the store yet.
 
     Args:
@@ -76,122 +76,127 @@ async def score(
         settings: Timeouts, retries, breaker.
         store: Where scores are kept.
         max_cost: Stop before the price, earlier runs included, goes beyond this.
-        told: Called as the work goes on.
+        on_progress: Called after each query.
 
     Raises:
         CostLimitError: It did; what was scored is kept.
         ProviderError: A refusal, when settings are strict.
         DataError: Nobody scored anything.
     """
-    run = run_name(work, providers[0])
-    before = sum(event.get("cost", 0.0) for event in store.events(run))
-    spend = Spend(max_cost, before)
+    run = run_key(work, providers[0])
+    before = sum(event.get("cost", 0.0) for event in store.read_events(run))
+    budget = Budget(max_cost, before)
     async with AsyncExitStack() as stack:
         sessions = [
-            await _opened(stack, provider, settings, store, run, spend) for provider in providers
+            await _open_session(stack, provider, settings, store, run, budget)
+            for provider in providers
         ]
-        chain = Chain(sessions, settings)
-        total = len(work.questions)
-        limit = None if settings.budget is None else settings.budget.left(0.0) / 1e3
-        job = _Job(work, chain, store, run, limit, lambda n: told(n, total, spend.spent))
+        chain = ProviderChain(sessions, settings)
+        total = len(work.queries)
+        limit = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
+        job = _ScoringRun(
+            work, chain, store, run, limit, lambda n: on_progress(n, total, budget.spent)
+        )
         # As many queries at once as fill the first provider's places, and one to come after each.
-        await job.all(2 * providers[0].concurrency)
-        return _result(job, chain, spend.spent)
+        await job.score_all(2 * providers[0].concurrency)
+        return _build_result(job, chain, budget.spent)
 
 
-async def _opened(
+async def _open_session(
     stack: AsyncExitStack,
     provider: Provider,
-    settings: Settings,
-    store: Store,
+    settings: RerankSettings,
+    store: ScoreStore,
     run: str,
-    spend: Spend,
-) -> Session:
-    reranker = await stack.enter_async_context(provider.open())
-    if reranker.identity.model != provider.model and provider.identity != reranker.identity:
-        store.resolve(provider.identity, reranker.identity.model)
-    return Session(
+    budget: Budget,
+) -> ProviderSession:
+    reranker = await stack.enter_async_context(provider.open_reranker())
+    if reranker.identity.model != provider.model and provider.model_identity != reranker.identity:
+        store.save_model(provider.model_identity, reranker.identity.model)
+    return ProviderSession(
         reranker,
         settings,
         store=store,
         run=run,
         truncation=provider.truncation,
-        pace=Pace(provider.concurrency, provider.requests_per_minute),
-        spend=spend,
+        rate_limiter=RateLimiter(provider.concurrency, provider.requests_per_minute),
+        budget=budget,
         price=provider.price,
-        estimate=provider.estimate,
+        estimate=provider.estimate_usage,
     )
 
 
-class _Job:
+class _ScoringRun:
     """Workers that take one query after the other until something forbids to go on."""
 
     def __init__(
         self,
-        work: Work,
-        chain: Chain,
-        store: Store,
+        work: ScoringRequest,
+        chain: ProviderChain,
+        store: ScoreStore,
         run: str,
         deadline: float | None,
-        told: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
         self.work, self.chain = work, chain
-        self.answers: dict[str, Answer] = {}
-        self._store, self._run, self._told = store, run, told
+        self.answers: dict[str, RerankAnswer] = {}
+        self._store, self._run, self._told = store, run, on_progress
         self._deadline = deadline
-        self._waiting = list(reversed(work.questions))
+        self._waiting = list(reversed(work.queries))
         self._stopped: FusionBenchError | None = None
 
-    async def all(self, workers: int) -> None:
+    async def score_all(self, workers: int) -> None:
         """Score every question; what is under way when an error comes up is waited for."""
         self._told(0)
-        await asyncio.gather(*(self._worker() for _ in range(workers)))
+        await asyncio.gather(*(self._score_waiting() for _ in range(workers)))
         if self._stopped is not None:
             raise self._stopped
 
-    async def _worker(self) -> None:
+    async def _score_waiting(self) -> None:
         while self._waiting and self._stopped is None:
             question = self._waiting.pop()
             try:
-                await self._one(question)
+                await self._score_query(question)
             except FusionBenchError as error:
                 self._stopped = error
             self._told(len(self.answers))
 
-    async def _one(self, question: Question) -> None:
+    async def _score_query(self, question: QueryCandidates) -> None:
         started = time.monotonic()
         texts = [candidate.text for candidate in question.candidates]
-        answer = await self.chain.score(question.text, texts, self._deadline)
+        answer = await self.chain.score_documents(question.text, texts, self._deadline)
         self.answers[question.id] = answer
-        if answer.asked or answer.failures:
+        if answer.documents_asked or answer.failures:
             event = query_event(
-                label=answer.label,
+                label=answer.provider_label,
                 candidates=len(question.candidates),
-                asked=answer.asked,
+                asked=answer.documents_asked,
                 latency_ms=1e3 * (time.monotonic() - started),
-                degraded=answer.degraded,
+                degraded=answer.degraded_reason,
             )
-            self._store.record(self._run, event)
+            self._store.record_event(self._run, event)
 
 
-def _result(job: _Job, chain: Chain, spent: float) -> Result:
-    asked, space = chain.identity.label, chain.space
+def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> ScoringResult:
+    asked, space = chain.first_identity.label, chain.score_space
     scores: dict[str, dict[str, float]] = {}
     providers: dict[str, list[str]] = {}
     degraded: dict[str, str] = {}
-    for question in job.work.questions:
+    for question in job.work.queries:
         answer = job.answers[question.id]
-        providers.setdefault(answer.label, []).append(question.id)
-        if answer.label != asked or answer.degraded:
-            degraded[question.id] = answer.degraded or f"{answer.label}, not {asked}"
+        providers.setdefault(answer.provider_label, []).append(question.id)
+        if answer.provider_label != asked or answer.degraded_reason:
+            degraded[question.id] = (
+                answer.degraded_reason or f"{answer.provider_label}, not {asked}"
+            )
         if answer.scores is not None and answer.identity is not None:
             values = list(answer.scores)
             if space != answer.identity.space:
-                values = on_unit_scale(values, answer.identity.space).tolist()
+                values = to_unit_scale(values, answer.identity.space).tolist()
             names = (candidate.id for candidate in question.candidates)
             scores[question.id] = dict(zip(names, values, strict=True))
     if not scores:
         why = next(iter(degraded.values()), "there was nothing to score")
         raise DataError(f"{job.work.dataset}: no query was scored: {why}")
     listed = {label: tuple(queries) for label, queries in providers.items()}
-    return Result(asked, space, scores, listed, degraded, spent)
+    return ScoringResult(asked, space, scores, listed, degraded, spent)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.rerank.breaker import BreakerRules
 
-__all__ = ["Budget", "Profile", "Retry", "Settings"]
+__all__ = ["Deadline", "Profile", "RerankSettings", "RetryRules"]
 
 Profile: TypeAlias = Literal["bench", "production"]
 Milliseconds = Annotated[float, Field(gt=0)]
 
 
-class Retry(StrictModel):
+class RetryRules(StrictModel):
     """How often, and after how long, a call is made again.
 
     Attributes:
@@ -28,6 +27,8 @@ class Retry(StrictModel):
         failure_kinds: The failures after which it makes sense.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {"on": "'on' is now 'failure_kinds'"}
+
     attempts: Annotated[int, Field(ge=1)] = 5
     wait_initial: Annotated[float, Field(ge=0)] = 1.0
     wait_max: Annotated[float, Field(ge=0)] = 60.0
@@ -36,21 +37,8 @@ class Retry(StrictModel):
         "rate_limit",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_the_old_key(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        # YAML 1.1 reads a bare `on` as true, so that the old key had to be quoted.
-        if isinstance(data, Mapping) and ("on" in data or True in data):
-            raise PydanticCustomError(
-                "unknown_key",
-                "'on', which YAML reads as true, is now called 'failure_kinds': write "
-                "'failure_kinds: [rate_limit, connection, server]'",
-                {"key": "on"},
-            )
-        return data
 
-
-class Budget(StrictModel):
+class Deadline(StrictModel):
     """The deadline of a query, in milliseconds.
 
     Attributes:
@@ -61,18 +49,18 @@ class Budget(StrictModel):
     rerank_ms: Milliseconds = 100.0
     total_ms: Milliseconds = 300.0
 
-    def left(self, elapsed_ms: float) -> float:
+    def remaining_ms(self, elapsed_ms: float) -> float:
         """Milliseconds that the reranking may take; at most 0 = there is no time for it."""
         return min(self.rerank_ms, self.total_ms - elapsed_ms)
 
 
-class Settings(StrictModel):
+class RerankSettings(StrictModel):
     """What happens to the candidates of a query (nablarch's reranking design).
 
     Attributes:
         max_candidates: The best so many are reranked, after duplicates were dropped.
         timeout_ms: For one call, each retry anew.
-        budget: The deadline for the whole of it, waiting and retries included; None = none.
+        deadline: The time limit for the whole of it, waiting and retries included; None = none.
         min_score: Documents below this, on the unit scale, are dropped.
         top_k: So many are returned; None = all.
         always_rerank: False = a query with at most ``skip_limit`` candidates is left alone.
@@ -84,29 +72,31 @@ class Settings(StrictModel):
         breaker: When a provider is left alone.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {"budget": "'budget' is now 'deadline'"}
+
     max_candidates: Annotated[int, Field(ge=1)] = 50
     timeout_ms: Milliseconds = 60_000.0
-    budget: Budget | None = None
+    deadline: Deadline | None = None
     min_score: float | None = None
     top_k: Annotated[int, Field(ge=1)] | None = None
     always_rerank: bool = True
     skip_limit: Annotated[int, Field(ge=0)] = 10
     on_timeout: Literal["fused", "next"] = "fused"
     strict: bool = True
-    retry: Retry = Retry(failure_kinds=("rate_limit", "connection", "server"))
+    retry: RetryRules = RetryRules(failure_kinds=("rate_limit", "connection", "server"))
     breaker: BreakerRules = BreakerRules()
 
     @classmethod
-    def of(cls, profile: Profile) -> Settings:
+    def for_profile(cls, profile: Profile) -> RerankSettings:
         """``bench``: patient and strict. ``production``: the design's figures."""
         if profile == "bench":
             return cls()
         return cls(
             timeout_ms=100.0,
-            budget=Budget(),
+            deadline=Deadline(),
             min_score=0.1,
             top_k=10,
             always_rerank=False,
             strict=False,
-            retry=Retry(wait_initial=0.01, wait_max=0.1, wait_jitter=0.01),
+            retry=RetryRules(wait_initial=0.01, wait_max=0.1, wait_jitter=0.01),
         )

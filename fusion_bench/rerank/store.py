@@ -20,7 +20,7 @@ from typing import Any
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
 
-__all__ = ["Store"]
+__all__ = ["ScoreStore"]
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION = 1
@@ -36,7 +36,7 @@ PATIENCE = 30.0
 AT_ONCE = 500
 
 
-class Store:
+class ScoreStore:
     """A score store.
 
     Args:
@@ -48,7 +48,7 @@ class Store:
 
     def __init__(self, path: Path | None = None) -> None:
         self._where = str(path or "the score store in memory")
-        with self._located():
+        with self._wrap_errors():
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
@@ -56,9 +56,9 @@ class Store:
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
-            self._prepare()
+            self._create_tables()
 
-    def _prepare(self) -> None:
+    def _create_tables(self) -> None:
         with self._transaction():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version not in {0, VERSION}:
@@ -76,7 +76,7 @@ class Store:
         self._db.close()
 
     @contextmanager
-    def _located(self) -> Iterator[None]:
+    def _wrap_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -92,13 +92,13 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
-    def scores(
+    def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> list[float | None]:
         """The score of each document text; None where there is none yet."""
-        keys = [_key(identity, query, document) for document in documents]
-        found: dict[str, float] = {}
-        with self._located():
+        keys = [_score_key(identity, query, document) for document in documents]
+        scores: dict[str, float] = {}
+        with self._wrap_errors():
             for start in range(0, len(keys), AT_ONCE):
                 part = keys[start : start + AT_ONCE]
                 marks = ",".join("?" * len(part))
@@ -106,10 +106,10 @@ class Store:
                     f"SELECT key, value FROM scores WHERE key IN ({marks})",  # noqa: S608 - marks
                     part,
                 )
-                found |= {key: float(json.loads(value)["score"]) for key, value in rows}
-        return [found.get(key) for key in keys]
+                scores |= {key: float(json.loads(value)["score"]) for key, value in rows}
+        return [scores.get(key) for key in keys]
 
-    def save(
+    def save_scores(
         self,
         identity: Identity,
         query: str,
@@ -124,47 +124,47 @@ class Store:
             scores: Document text → score.
             event: The run's name and what to write into its ledger.
         """
-        told = {"provider": identity.provider, "model": identity.model}
+        source = {"provider": identity.provider, "model": identity.model}
         rows = [
-            (_key(identity, query, document), json.dumps({"score": score, **told}))
+            (_score_key(identity, query, document), json.dumps({"score": score, **source}))
             for document, score in scores.items()
         ]
-        with self._located(), self._transaction():
+        with self._wrap_errors(), self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             if event is not None:
-                self._write(*event)
+                self._insert_event(*event)
 
-    def model(self, identity: Identity) -> str:
+    def resolved_model(self, identity: Identity) -> str:
         """The model that this provider resolved its name to last; the name itself at first."""
-        with self._located():
+        with self._wrap_errors():
             row = self._db.execute(
-                "SELECT value FROM models WHERE key = ?", (_key(identity, "", ""),)
+                "SELECT value FROM models WHERE key = ?", (_score_key(identity, "", ""),)
             ).fetchone()
         return identity.model if row is None else str(json.loads(row[0])["model"])
 
-    def resolve(self, identity: Identity, model: str) -> None:
+    def save_model(self, identity: Identity, model: str) -> None:
         """Remember what a provider resolved its model's name to."""
-        row = (_key(identity, "", ""), json.dumps({"model": model}))
-        with self._located(), self._transaction():
+        row = (_score_key(identity, "", ""), json.dumps({"model": model}))
+        with self._wrap_errors(), self._transaction():
             self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
 
-    def record(self, run: str, event: Mapping[str, Any]) -> None:
+    def record_event(self, run: str, event: Mapping[str, Any]) -> None:
         """Add to a run's ledger."""
-        with self._located(), self._transaction():
-            self._write(run, event)
+        with self._wrap_errors(), self._transaction():
+            self._insert_event(run, event)
 
-    def _write(self, run: str, event: Mapping[str, Any]) -> None:
+    def _insert_event(self, run: str, event: Mapping[str, Any]) -> None:
         self._db.execute(
             "INSERT INTO events (run, value) VALUES (?, ?)", (run, json.dumps(dict(event)))
         )
 
-    def events(self, run: str) -> list[dict[str, Any]]:
+    def read_events(self, run: str) -> list[dict[str, Any]]:
         """A run's ledger, in the order it was written, over all its interruptions."""
-        with self._located():
+        with self._wrap_errors():
             rows = self._db.execute("SELECT value FROM events WHERE run = ? ORDER BY id", (run,))
             return [json.loads(value) for (value,) in rows]
 
 
-def _key(identity: Identity, query: str, document: str) -> str:
+def _score_key(identity: Identity, query: str, document: str) -> str:
     text = hashlib.sha256(document.encode()).hexdigest()
     return hashlib.sha256(json.dumps([*astuple(identity), query, text]).encode()).hexdigest()

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["Truncation", "approximate_tokens"]
 
@@ -38,10 +38,10 @@ class Truncation:
         """How texts are cut, as part of what a score depends on."""
         if self.tokens is None:
             return "none"
-        return f"{self.tokens} tokens, {self._counted_by}"
+        return f"{self.tokens} tokens, {self._tokenizer_label}"
 
     @cached_property
-    def _counted_by(self) -> str:
+    def _tokenizer_label(self) -> str:
         if self._path is None:
             return "estimated"
         try:
@@ -50,26 +50,26 @@ class Truncation:
             raise DataError(f"{self._path}: cannot be read ({error.strerror})") from None
 
     @cached_property
-    def _encode(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - tokenizers has no types
-        tokenizers = require("tokenizers", extra="local", purpose="counting tokens")
-        self._counted_by  # noqa: B018 - says so if the file is not there
+    def _token_offsets(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - tokenizers has no types
+        tokenizers = import_optional("tokenizers", extra="local", purpose="counting tokens")
+        self._tokenizer_label  # noqa: B018 - says so if the file is not there
         loaded = tokenizers.Tokenizer.from_file(str(self._path))
         loaded.no_truncation()
         loaded.no_padding()
         return lambda text: loaded.encode(text, add_special_tokens=False).offsets
 
-    def ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> list[int]:
         """Where each token of a text ends, in characters."""
         if self._path is None:
             return [match.end() for match in _TOKEN.finditer(text)]
-        return [end for _, end in self._encode(text)]
+        return [end for _, end in self._token_offsets(text)]
 
     def __call__(self, text: str) -> str:
         """The text up to its last token that fits."""
         # No token is shorter than a character, so a short text needs no counting.
         if self.tokens is None or len(text) <= self.tokens:
             return text
-        ends = self.ends(text)
+        ends = self.token_ends(text)
         return text if len(ends) <= self.tokens else text[: ends[self.tokens - 1]]
 
 

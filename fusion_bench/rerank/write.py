@@ -10,14 +10,14 @@ from typing import Any
 
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.provenance import ListMeta, meta_path
-from fusion_bench.rerank.candidates import Work
-from fusion_bench.rerank.scoring_run import Result
-from fusion_bench.util.atomic_files import move_whole
+from fusion_bench.rerank.candidates import ScoringRequest
+from fusion_bench.rerank.scoring_run import ScoringResult
+from fusion_bench.util.atomic_files import replace_file
 
-__all__ = ["check_place", "entry", "write_list"]
+__all__ = ["check_list_path", "dataset_entry", "write_list"]
 
 
-def check_place(path: Path) -> None:
+def check_list_path(path: Path) -> None:
     """Refuse a place where no list can be written before anything is spent.
 
     Raises:
@@ -33,7 +33,11 @@ def check_place(path: Path) -> None:
 
 
 def write_list(
-    path: Path, work: Work, result: Result, settings: dict[str, Any], ledger: dict[str, Any]
+    path: Path,
+    work: ScoringRequest,
+    result: ScoringResult,
+    settings: dict[str, Any],
+    ledger: dict[str, Any],
 ) -> ListMeta:
     """Write the list and its provenance, each whole or not at all.
 
@@ -42,7 +46,7 @@ def write_list(
         work: What was scored.
         result: What was found.
         settings: The resolved configuration.
-        ledger: What the run cost, see ``ledger.summary``.
+        ledger: What the run cost, see ``summarize_events``.
 
     Returns:
         The record.
@@ -73,14 +77,14 @@ def write_list(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.unlink(missing_ok=True)  # a record never stands beside another list
-        move_whole(path, data)
-        move_whole(beside, f"{meta.model_dump_json(indent=1)}\n".encode())
+        replace_file(path, data)
+        replace_file(beside, f"{meta.model_dump_json(indent=1)}\n".encode())
     except OSError as error:
         raise FusionBenchError(f"{path}: the list cannot be written: {error}") from error
     return meta
 
 
-def entry(path: Path, folder: Path, meta: ListMeta) -> str:
+def dataset_entry(path: Path, folder: Path, meta: ListMeta) -> str:
     """The lines that make the list part of a ``dataset.yaml``.
 
     Args:

@@ -11,10 +11,10 @@ from typing import IO
 
 from fusion_bench.errors import FusionBenchError
 
-__all__ = ["move_whole", "whole_file", "write_whole"]
+__all__ = ["open_atomic", "replace_file", "write_atomic"]
 
 
-def write_whole(path: Path, data: bytes) -> Path:
+def write_atomic(path: Path, data: bytes) -> Path:
     """Write a file under another name and move it into place; its folder is made if need be.
 
     Raises:
@@ -22,14 +22,14 @@ def write_whole(path: Path, data: bytes) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return move_whole(path, data)
+        return replace_file(path, data)
     except OSError as error:
         raise FusionBenchError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def move_whole(path: Path, data: bytes) -> Path:
+def replace_file(path: Path, data: bytes) -> Path:
     """The same, for callers with their own words: raises OSError."""
-    with whole_file(path) as file:
+    with open_atomic(path) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -37,7 +37,7 @@ def move_whole(path: Path, data: bytes) -> Path:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
+def open_atomic(path: Path) -> Iterator[IO[bytes]]:
     """A file under another name, moved into place when all went well; raises OSError."""
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

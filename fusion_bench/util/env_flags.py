@@ -8,7 +8,7 @@ from fusion_bench.errors import ConfigError
 
 __all__ = ["v2_enabled"]
 
-SWITCH = "RAG_FUSION_V2_ENABLED"
+V2_VARIABLE = "RAG_FUSION_V2_ENABLED"
 TRUE, FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -18,10 +18,10 @@ def v2_enabled() -> bool:
     Raises:
         ConfigError: It is neither true nor false.
     """
-    value = os.environ.get(SWITCH, "true").strip().lower()
+    value = os.environ.get(V2_VARIABLE, "true").strip().lower()
     if value not in (*TRUE, *FALSE):
         raise ConfigError(
-            f"{SWITCH}: {value!r} is neither true ({', '.join(filter(None, TRUE))}) nor false "
+            f"{V2_VARIABLE}: {value!r} is neither true ({', '.join(filter(None, TRUE))}) nor false "
             f"({', '.join(FALSE)})"
         )
     return value in TRUE

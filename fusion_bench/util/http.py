@@ -18,19 +18,19 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Remote", "Secret", "checked_url", "retry_after"]
+__all__ = ["ApiKey", "JsonClient", "check_url", "retry_after"]
 
 #: Characters of a server's message that an error quotes.
 QUOTED = 200
 #: A run of so many characters of a key is taken as part of it.
 PIECE = 6
 #: What a status means; others of 400 … 499 are "refused", of 500 and above "server".
-STATUS: dict[int, FailureKind] = {
+STATUS_KINDS: dict[int, FailureKind] = {
     408: "server",  # the server gave up waiting; our own limit is "timeout"
     409: "server",
     413: "too_large",
@@ -40,7 +40,7 @@ STATUS: dict[int, FailureKind] = {
 }
 
 
-class Secret:
+class ApiKey:
     """A key that shows itself to nobody but the request it is for.
 
     Args:
@@ -55,7 +55,7 @@ class Secret:
         self.name = name
 
     @classmethod
-    def from_environment(cls, name: str) -> Secret:
+    def from_environment(cls, name: str) -> ApiKey:
         """The key that an environment variable holds.
 
         Raises:
@@ -70,18 +70,18 @@ class Secret:
             )
         return cls(value, name=name)
 
-    def reveal(self) -> str:
+    def reveal_key(self) -> str:
         """The key itself: only for building a request."""
         return self.__value
 
-    def scrubbed(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """``text`` with the key and every longer piece of it replaced.
 
         Servers quote keys in part ("sk-ab…yz is not valid"), so that any run of characters from
         the key goes; also where it is base64, hexadecimal or percent-encoded.
         """
         hidden = bytearray(len(text))
-        for form in self._forms():
+        for form in self._encoded_forms():
             size = min(PIECE, len(form))
             for start in range(len(form) - size + 1):
                 at = text.find(form[start : start + size])
@@ -91,7 +91,7 @@ class Secret:
         runs = re.finditer(rb"\x01+|\x00+", bytes(hidden))
         return "".join("[key]" if hidden[r.start()] else text[r.start() : r.end()] for r in runs)
 
-    def _forms(self) -> set[str]:
+    def _encoded_forms(self) -> set[str]:
         raw = self.__value.encode()
         forms = {self.__value, urllib.parse.quote(self.__value, safe=""), raw.hex()}
         for shift in range(3):  # base64 looks different after one or two other bytes
@@ -108,7 +108,7 @@ class Secret:
         raise TypeError("a key is not written anywhere")
 
 
-def checked_url(url: str) -> str:
+def check_url(url: str) -> str:
     """A base URL without its trailing slash.
 
     Raises:
@@ -125,7 +125,7 @@ def checked_url(url: str) -> str:
     return url.rstrip("/")
 
 
-class Remote:
+class JsonClient:
     """One server that takes and gives JSON.
 
     Args:
@@ -140,37 +140,37 @@ class Remote:
     """
 
     def __init__(
-        self, base_url: str, *, key: Secret | None, timeout: float, connections: int = 100
+        self, base_url: str, *, key: ApiKey | None, timeout: float, connections: int = 100
     ) -> None:
-        self.base_url = checked_url(base_url)
+        self.base_url = check_url(base_url)
         self._key = key
-        library = _httpx()
+        library = _import_httpx()
         self._client: httpx.AsyncClient = library.AsyncClient(
-            auth=None if key is None else _bearer(key),
+            auth=None if key is None else _bearer_auth(key),
             timeout=timeout,
             limits=library.Limits(max_connections=connections),
             verify=self.base_url.startswith("https"),  # certificates take long to load
             trust_env=False,  # neither a proxy nor a .netrc decides who sees the key
         )
 
-    async def post(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    async def post_json(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
         """Send JSON, get JSON.
 
         Raises:
             ProviderError: Says what kind of failure it was.
         """
-        return await self._call("POST", path, json=body)
+        return await self._send_request("POST", path, json=body)
 
-    async def get(self, path: str) -> Any:  # noqa: ANN401 - JSON
+    async def get_json(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """Get JSON; see :meth:`post`."""
-        return await self._call("GET", path)
+        return await self._send_request("GET", path)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _call(self, method: str, path: str, **body: Any) -> Any:  # noqa: ANN401 - JSON
-        library = _httpx()
+    async def _send_request(self, method: str, path: str, **body: Any) -> Any:  # noqa: ANN401 - JSON
+        library = _import_httpx()
         where = f"{self.base_url}{path}"
         response, failure = None, None
         try:
@@ -178,37 +178,38 @@ class Remote:
         except library.TimeoutException:
             failure = ProviderError(f"{where}: no answer in time", kind="timeout")
         except library.HTTPError as error:
-            message = f"{where}: {self._safe(str(error) or type(error).__name__)}"
+            message = f"{where}: {self._quote_text(str(error) or type(error).__name__)}"
             failure = ProviderError(message, kind="connection")
         if response is None:
             # Raised out here, so that no frame that held the request hangs on to it.
             raise failure or AssertionError("unreachable")
         if not response.is_success:
-            raise self._failure(where, response)
+            raise self._status_error(where, response)
         try:
             return response.json()
         except (ValueError, RecursionError):
             raise ProviderError(
-                f"{where}: the answer is not JSON: {self._safe(response.text)!r}", kind="malformed"
+                f"{where}: the answer is not JSON: {self._quote_text(response.text)!r}",
+                kind="malformed",
             ) from None
 
-    def _failure(self, where: str, response: httpx.Response) -> ProviderError:
+    def _status_error(self, where: str, response: httpx.Response) -> ProviderError:
         status = response.status_code
-        kind = STATUS.get(status, "server" if status >= 500 else "refused")
+        kind = STATUS_KINDS.get(status, "server" if status >= 500 else "refused")
         hint = {401: f": check {self._key.name}"} if self._key else {401: ": it wants a key"}
         return ProviderError(
-            f"{where}: status {status}{hint.get(status, '')}: {self._safe(response.text)!r}",
+            f"{where}: status {status}{hint.get(status, '')}: {self._quote_text(response.text)!r}",
             kind=kind,
             retry_after=retry_after(response.headers, datetime.now(UTC)),
         )
 
-    def clear(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """What the server says, without the key."""
-        return text if self._key is None else self._key.scrubbed(text)
+        return text if self._key is None else self._key.redact_text(text)
 
-    def _safe(self, text: str) -> str:
+    def _quote_text(self, text: str) -> str:
         # Cleared before it is cut: half a key would not be recognised.
-        clear = self.clear(text)
+        clear = self.redact_text(text)
         return " ".join(clear.split())[:QUOTED]
 
 
@@ -234,16 +235,16 @@ def retry_after(headers: Any, now: datetime) -> float | None:  # noqa: ANN401 - 
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _bearer(key: Secret) -> httpx.Auth:
+def _bearer_auth(key: ApiKey) -> httpx.Auth:
     """An authenticator that keeps the key out of every local variable."""
-    base: type[httpx.Auth] = _httpx().Auth
+    base: type[httpx.Auth] = _import_httpx().Auth
 
     def auth_flow(_: httpx.Auth, request: httpx.Request) -> Generator[httpx.Request]:
-        request.headers["Authorization"] = f"Bearer {key.reveal()}"
+        request.headers["Authorization"] = f"Bearer {key.reveal_key()}"
         yield request
 
     return type("Bearer", (base,), {"auth_flow": auth_flow})()  # type: ignore[no-any-return]
 
 
-def _httpx() -> Any:  # noqa: ANN401 - a module
-    return require("httpx", extra="remote", purpose="asking a server")
+def _import_httpx() -> Any:  # noqa: ANN401 - a module
+    return import_optional("httpx", extra="remote", purpose="asking a server")

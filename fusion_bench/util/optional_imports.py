@@ -7,10 +7,10 @@ from typing import Any
 
 from fusion_bench.errors import MissingExtraError
 
-__all__ = ["require"]
+__all__ = ["import_optional"]
 
 
-def require(module: str, *, extra: str, purpose: str) -> Any:  # noqa: ANN401 - a module
+def import_optional(module: str, *, extra: str, purpose: str) -> Any:  # noqa: ANN401 - a module
     """Import an optional library.
 
     Args:

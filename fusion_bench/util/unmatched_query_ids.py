@@ -6,20 +6,22 @@ import difflib
 import re
 from collections.abc import Collection
 
-__all__ = ["SHOWN", "Stranger", "named", "strangers"]
+__all__ = ["MOST_NAMED", "UnmatchedId", "find_unmatched_ids", "format_unmatched_ids"]
 
 #: A query id, and the judged id that was perhaps meant; None = no such.
-Stranger = tuple[str, str | None]
+UnmatchedId = tuple[str, str | None]
 
 #: So many are named.
-SHOWN = 3
+MOST_NAMED = 3
 #: Beyond so many ids on a side only the same letters and numbers are looked for.
 LOOKED_THROUGH = 2_000
 #: Ids less alike than this are two queries.
 ALIKE = 0.8
 
 
-def strangers(returned: Collection[str], judged: Collection[str]) -> tuple[Stranger, ...]:
+def find_unmatched_ids(
+    returned: Collection[str], judged: Collection[str]
+) -> tuple[UnmatchedId, ...]:
     """The first ids that are not judged: those first that resemble a judged one.
 
     Args:
@@ -28,28 +30,28 @@ def strangers(returned: Collection[str], judged: Collection[str]) -> tuple[Stran
     """
     unknown = sorted(set(returned).difference(judged))
     free = sorted(set(judged).difference(returned))
-    same = {_plain(name): name for name in reversed(free)}
+    same = {_normalize_id(name): name for name in reversed(free)}
     looked = unknown if same else []
-    near = {name: same[plain] for name in looked if (plain := _plain(name)) in same}
+    near = {name: same[plain] for name in looked if (plain := _normalize_id(name)) in same}
     if len(unknown) <= LOOKED_THROUGH >= len(free):
-        for name in unknown[: SHOWN * SHOWN]:
+        for name in unknown[: MOST_NAMED * MOST_NAMED]:
             close = difflib.get_close_matches(name, free, n=1, cutoff=ALIKE)
             near |= dict.fromkeys([name], close[0]) if close and name not in near else {}
     order = sorted(unknown, key=lambda name: name not in near)
-    return tuple((name, near.get(name)) for name in order[:SHOWN])
+    return tuple((name, near.get(name)) for name in order[:MOST_NAMED])
 
 
-def named(found: Collection[Stranger], total: int) -> str:
+def format_unmatched_ids(unmatched: Collection[UnmatchedId], total: int) -> str:
     """``'Q5' (did you mean 'q05'?), 'x' and 7 more``."""
     words = [
         repr(name) if meant is None else f"{name!r} (did you mean {meant!r}?)"
-        for name, meant in found
+        for name, meant in unmatched
     ]
-    more = f" and {total - len(found):,} more" if total > len(found) else ""
+    more = f" and {total - len(unmatched):,} more" if total > len(unmatched) else ""
     return ", ".join(words) + more
 
 
-def _plain(name: str) -> str:
+def _normalize_id(name: str) -> str:
     """Without case, leading zeros of numbers, and anything but letters and digits."""
     parts = re.findall(r"[^\W\d_]+|\d+", name.casefold())
     return " ".join(part.lstrip("0") or "0" if part.isdecimal() else part for part in parts)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.cli._base import console
+from fusion_bench.cli._base import make_console
 from fusion_bench.cli._gate_output import render
 from fusion_bench.gate.junit import render_junit
 from fusion_bench.gate.report import check_row, headings, losses, markdown, sentence, text
@@ -181,7 +181,7 @@ def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) 
         "! mine / nDCG@10: with 100 queries only drops of 0.0300 or more are seen 4 times in 5; "
         "max_drop 0.005 is a wish: about 3,600 queries would be needed"
     )
-    render(FULL, console())
+    render(FULL, make_console())
     assert words in capsys.readouterr().out
     assert words in text(FULL)
     assert markdown(FULL).count("is a wish") == 1
@@ -224,7 +224,7 @@ def test_a_row_has_a_cell_for_every_heading() -> None:
 
 
 def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    render(FULL, console())
+    render(FULL, make_console())
     out = capsys.readouterr().out
     assert "mine / RR" in out
     assert "\x1b" not in out

@@ -18,7 +18,7 @@ from fusion_bench.io._raw_table import Kind
 from fusion_bench.io.array_file import open_stored, put
 from fusion_bench.io.cache import FOLDER, Cache
 from fusion_bench.io.parallel_read import read_together
-from fusion_bench.util.atomic_files import whole_file
+from fusion_bench.util.atomic_files import open_atomic
 
 YAML = """
 name: made
@@ -310,7 +310,7 @@ def test_the_oldest_entries_make_room(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(TypeError), whole_file(tmp_path / "x") as file:
+    with pytest.raises(TypeError), open_atomic(tmp_path / "x") as file:
         file.writelines([b"half", "and a thing that is no bytes"])  # type: ignore[list-item]
     assert not list(tmp_path.iterdir())
 

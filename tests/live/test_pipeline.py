@@ -13,12 +13,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.live.pipeline import Outcome, rerank
-from fusion_bench.rerank.chain import Chain
+from fusion_bench.live.pipeline import LiveResult, rerank_candidates
+from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.protocol import Candidate, Identity, Reply
-from fusion_bench.rerank.score_scales import on_unit_scale
-from fusion_bench.rerank.session import Session
-from fusion_bench.rerank.settings import Budget, Settings
+from fusion_bench.rerank.score_scales import to_unit_scale
+from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.settings import Deadline, RerankSettings
 from fusion_bench.rerank.truncate import Truncation, approximate_tokens
 
 
@@ -46,21 +46,21 @@ def candidates(*scores: float) -> list[Candidate]:
 
 def shown(
     given: Sequence[Candidate],
-    settings: Settings,
+    settings: RerankSettings,
     *,
     query: str = "q",
     reranker: Lengths | None = None,
     elapsed_ms: float = 0.0,
-) -> Outcome:
-    async def go() -> Outcome:
-        chain = Chain([Session(reranker or Lengths(), settings)], settings)
-        return await rerank(query, given, chain, settings, elapsed_ms=elapsed_ms)
+) -> LiveResult:
+    async def go() -> LiveResult:
+        chain = ProviderChain([ProviderSession(reranker or Lengths(), settings)], settings)
+        return await rerank_candidates(query, given, chain, settings, elapsed_ms=elapsed_ms)
 
     return asyncio.run(go())
 
 
 def test_the_best_by_score_equal_ones_by_fused_order() -> None:
-    found = shown(candidates(0.2, 0.9, 0.2, 0.5), Settings())
+    found = shown(candidates(0.2, 0.9, 0.2, 0.5), RerankSettings())
     assert found.ranked == (("d1", 0.9), ("d3", 0.5), ("d0", 0.2), ("d2", 0.2))
     assert (found.provider, found.degraded, found.skipped) == ("lengths/m", "", False)
 
@@ -68,20 +68,20 @@ def test_the_best_by_score_equal_ones_by_fused_order() -> None:
 def test_duplicates_and_what_is_beyond_the_cap_are_not_asked_about() -> None:
     given = [*candidates(0.1, 0.2), Candidate("d0", "0.9", 0.5), Candidate("d9", "0.7", 0.4)]
     reranker = Lengths()
-    found = shown(given, Settings(max_candidates=2), reranker=reranker)
+    found = shown(given, RerankSettings(max_candidates=2), reranker=reranker)
     assert reranker.seen == [["0.1", "0.2"]]
     assert found.ranked == (("d1", 0.2), ("d0", 0.1))
 
 
 def test_the_figures_of_the_design() -> None:
-    production = Settings.of("production")
+    production = RerankSettings.for_profile("production")
     assert production.max_candidates == 50
     assert production.top_k == 10
     assert production.min_score == 0.1
-    assert production.budget == Budget(rerank_ms=100, total_ms=300)
+    assert production.deadline == Deadline(rerank_ms=100, total_ms=300)
     assert not production.always_rerank
     assert production.on_timeout == "fused"
-    assert Settings.of("bench").budget is None
+    assert RerankSettings.for_profile("bench").deadline is None
     found = shown(candidates(*(i / 20 for i in range(20))), production)
     assert len(found.ranked) == 10
     assert found.ranked[0] == ("d19", 0.95)
@@ -90,24 +90,26 @@ def test_the_figures_of_the_design() -> None:
 
 
 def test_few_candidates_are_left_alone() -> None:
-    settings = Settings(always_rerank=False)
+    settings = RerankSettings(always_rerank=False)
     few, enough = candidates(*[0.5] * 10), candidates(*[0.5] * 11)
     assert shown(few, settings).skipped
     assert [name for name, _ in shown(few, settings).ranked] == [c.id for c in few]
     assert not shown(enough, settings).skipped
-    assert not shown(few, Settings()).skipped
-    assert shown([], Settings()) == Outcome((), "fused order", skipped=True)
+    assert not shown(few, RerankSettings()).skipped
+    assert shown([], RerankSettings()) == LiveResult((), "fused order", skipped=True)
 
 
 def test_only_logits_get_a_sigmoid() -> None:
-    logit = shown(candidates(-3, 0, 3), Settings(), reranker=Lengths("logit"))
+    logit = shown(candidates(-3, 0, 3), RerankSettings(), reranker=Lengths("logit"))
     assert [score for _, score in logit.ranked] == pytest.approx([0.9525741, 0.5, 0.0474259])
-    unit = shown(candidates(0.1, 0.9), Settings())
+    unit = shown(candidates(0.1, 0.9), RerankSettings())
     assert [score for _, score in unit.ranked] == [0.9, 0.1]
 
 
 def test_a_failure_leaves_the_fused_order() -> None:
-    settings = Settings.of("production").model_copy(update={"top_k": 2, "always_rerank": True})
+    settings = RerankSettings.for_profile("production").model_copy(
+        update={"top_k": 2, "always_rerank": True}
+    )
     found = shown(candidates(0.1, 0.9, 0.5), settings, query="fail")
     assert found.ranked == (("d0", 1.0), ("d1", 0.99))
     assert found.provider == "fused order"
@@ -115,7 +117,7 @@ def test_a_failure_leaves_the_fused_order() -> None:
 
 
 def test_the_deadline_counts_what_has_passed() -> None:
-    settings = Settings(budget=Budget(rerank_ms=100, total_ms=300))
+    settings = RerankSettings(deadline=Deadline(rerank_ms=100, total_ms=300))
     late = Lengths()
     found = shown(candidates(0.1, 0.9), settings, reranker=late, elapsed_ms=300)
     assert late.seen == []
@@ -123,8 +125,8 @@ def test_the_deadline_counts_what_has_passed() -> None:
     slow = shown(candidates(0.1, 0.9), settings, reranker=Lengths(seconds=5), elapsed_ms=250)
     assert slow.degraded == "fused order after lengths/m: timeout"
     assert slow.latency_ms >= 50
-    assert Budget().left(250) == 50
-    assert Budget().left(0) == 100
+    assert Deadline().remaining_ms(250) == 50
+    assert Deadline().remaining_ms(0) == 100
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_the_deadline_counts_what_has_passed() -> None:
 def test_scores_on_the_unit_scale(
     space: ScoreSpace, scores: list[float], unit: list[float]
 ) -> None:
-    assert on_unit_scale(scores, space).tolist() == unit
+    assert to_unit_scale(scores, space).tolist() == unit
 
 
 # ── cutting documents

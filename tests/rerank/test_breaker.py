@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from fusion_bench.rerank.breaker import Breaker, BreakerRules
+from fusion_bench.rerank.breaker import BreakerRules, CircuitBreaker
 
 RULES = BreakerRules()
 
@@ -24,7 +24,7 @@ class Written(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.breaker = Breaker(RULES, lambda: self.now)
+        self.breaker = CircuitBreaker(RULES, lambda: self.now)
         self.phase, self.since, self.period = "closed", 0.0, 0
         self.results: list[bool] = []  # of this period, by those let through in it
         self.out = 0  # let through in this period and not given back
@@ -42,7 +42,7 @@ class Written(RuleBasedStateMachine):
         if self.phase == "open" and self.now - self.since >= 30:
             self.turn("half_open")
         passes = self.phase == "closed" or (self.phase == "half_open" and self.out < 3)
-        ticket = self.breaker.admit()
+        ticket = self.breaker.admit_call()
         assert (ticket is not None) == passes
         if ticket is None:
             return multiple()
@@ -51,7 +51,7 @@ class Written(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def succeed(self, call: tuple[int, int]) -> None:
-        self.breaker.succeed(call[0])
+        self.breaker.record_success(call[0])
         if call[1] != self.period:
             return
         self.results.append(True)
@@ -60,7 +60,7 @@ class Written(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def fail(self, call: tuple[int, int]) -> None:
-        self.breaker.fail(call[0])
+        self.breaker.record_failure(call[0])
         if call[1] != self.period:
             return
         self.results.append(False)
@@ -70,7 +70,7 @@ class Written(RuleBasedStateMachine):
 
     @rule(call=consumes(calls))
     def abandon(self, call: tuple[int, int]) -> None:
-        self.breaker.abandon(call[0])
+        self.breaker.abandon_call(call[0])
         if call[1] == self.period:
             self.out -= 1
 
@@ -83,37 +83,37 @@ Written.TestCase.settings = settings(max_examples=60, stateful_step_count=40, de
 TestWritten = Written.TestCase
 
 
-def phase(breaker: Breaker) -> str:
+def phase(breaker: CircuitBreaker) -> str:
     return breaker.state.phase
 
 
 def test_five_failures_thirty_seconds_three_calls() -> None:
     now = 0.0
-    breaker = Breaker(RULES, lambda: now)
+    breaker = CircuitBreaker(RULES, lambda: now)
     for _ in range(4):
-        breaker.fail(breaker.admit() or 0)
+        breaker.record_failure(breaker.admit_call() or 0)
     assert phase(breaker) == "closed"
-    breaker.fail(breaker.admit() or 0)
-    assert breaker.admit() is None
+    breaker.record_failure(breaker.admit_call() or 0)
+    assert breaker.admit_call() is None
     now = 29.999
-    assert breaker.admit() is None
+    assert breaker.admit_call() is None
     now = 30.0
-    tickets = [breaker.admit() for _ in range(4)]
+    tickets = [breaker.admit_call() for _ in range(4)]
     assert tickets[3] is None
     for ticket in tickets[:3]:
         assert phase(breaker) == "half_open"
-        breaker.succeed(ticket or 0)
+        breaker.record_success(ticket or 0)
     assert phase(breaker) == "closed"
 
 
 def test_late_results_of_an_earlier_state_count_for_nothing() -> None:
     now = 0.0
-    breaker = Breaker(BreakerRules(failures=1, half_open_calls=1), lambda: now)
-    late, first = breaker.admit() or 0, breaker.admit() or 0
-    breaker.fail(first)
+    breaker = CircuitBreaker(BreakerRules(failures=1, half_open_calls=1), lambda: now)
+    late, first = breaker.admit_call() or 0, breaker.admit_call() or 0
+    breaker.record_failure(first)
     now = 30.0
-    trial = breaker.admit() or 0
-    breaker.fail(late)
+    trial = breaker.admit_call() or 0
+    breaker.record_failure(late)
     assert phase(breaker) == "half_open"
-    breaker.succeed(trial)
+    breaker.record_success(trial)
     assert phase(breaker) == "closed"

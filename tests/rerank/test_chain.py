@@ -14,48 +14,53 @@ import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.rerank.breaker import BreakerRules
-from fusion_bench.rerank.chain import Answer, Chain
+from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
 from fusion_bench.rerank.clients import Price, Provider, providers
-from fusion_bench.rerank.ledger import by_candidates, by_documents, latency, summary
-from fusion_bench.rerank.limits import Pace, Spend
+from fusion_bench.rerank.ledger import (
+    latency_by_candidates,
+    latency_by_documents,
+    latency_percentiles,
+    summarize_events,
+)
+from fusion_bench.rerank.limits import Budget, RateLimiter
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
-from fusion_bench.rerank.session import Session
-from fusion_bench.rerank.settings import Retry, Settings
-from fusion_bench.rerank.store import Store
+from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.settings import RerankSettings, RetryRules
+from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.truncate import Truncation
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 T = TypeVar("T")
 DOCUMENTS = ["alpha", "beta", "gamma"]
-FAST = Retry(attempts=3, wait_initial=0.001, wait_max=0.2, wait_jitter=0)
-PATIENT = Settings(retry=FAST)
+FAST = RetryRules(attempts=3, wait_initial=0.001, wait_max=0.2, wait_jitter=0)
+PATIENT = RerankSettings(retry=FAST)
 
 
 @asynccontextmanager
 async def sessions(
-    servers: Sequence[Loopback], settings: Settings, **options: object
-) -> AsyncIterator[list[Session]]:
+    servers: Sequence[Loopback], settings: RerankSettings, **options: object
+) -> AsyncIterator[list[ProviderSession]]:
     async with AsyncExitStack() as stack:
         opened = []
         for state in servers:
             where = {"base_url": state.url, "key": None, "timeout": 5, "concurrency": 64}
             built = providers.build({"method": state.dialect, **where})
-            reranker = await stack.enter_async_context(built.open())
-            opened.append(Session(reranker, settings, **options))  # type: ignore[arg-type]
+            reranker = await stack.enter_async_context(built.open_reranker())
+            opened.append(ProviderSession(reranker, settings, **options))  # type: ignore[arg-type]
         yield opened
 
 
 def score(
-    servers: Sequence[Loopback], settings: Settings = PATIENT, deadline: float | None = None
-) -> Answer:
-    async def go() -> Answer:
+    servers: Sequence[Loopback], settings: RerankSettings = PATIENT, deadline: float | None = None
+) -> RerankAnswer:
+    async def go() -> RerankAnswer:
         async with sessions(servers, settings) as opened:
-            return await Chain(opened, settings).score("q", DOCUMENTS, deadline)
+            return await ProviderChain(opened, settings).score_documents("q", DOCUMENTS, deadline)
 
     return asyncio.run(go())
 
 
-def answered_by(*fails: str | None, settings: Settings = PATIENT) -> Answer:
+def answered_by(*fails: str | None, settings: RerankSettings = PATIENT) -> RerankAnswer:
     """A Jina server and a Cohere server that fail in these ways."""
     with ExitStack() as stack:
         servers = [
@@ -86,9 +91,9 @@ def test_the_table(first: str | None, second: str | None, answered: str, degrade
     # Short only where it is waited for: elsewhere a busy machine may take its time.
     settings = PATIENT.model_copy(update={"timeout_ms": 150.0 if first == "hang" else 60_000.0})
     found = answered_by(first, second, settings=settings)
-    assert found.label == answered
-    assert found.degraded.endswith(degraded)
-    assert bool(found.degraded) == bool(degraded)
+    assert found.provider_label == answered
+    assert found.degraded_reason.endswith(degraded)
+    assert bool(found.degraded_reason) == bool(degraded)
     assert (found.scores is None) == (answered == "fused order")
     if found.scores is not None:
         assert list(found.scores) == plain_score("q", DOCUMENTS)
@@ -96,11 +101,11 @@ def test_the_table(first: str | None, second: str | None, answered: str, degrade
 
 def test_on_a_timeout_the_next_provider_is_an_option() -> None:
     settings = PATIENT.model_copy(update={"timeout_ms": 2_000.0, "on_timeout": "next"})
-    assert answered_by("hang", None, settings=settings).label == COHERE
+    assert answered_by("hang", None, settings=settings).provider_label == COHERE
 
 
 def test_a_deadline_is_kept_whatever_the_retries_do() -> None:
-    slow = PATIENT.model_copy(update={"retry": Retry(attempts=50, wait_initial=0.05)})
+    slow = PATIENT.model_copy(update={"retry": RetryRules(attempts=50, wait_initial=0.05)})
     with serving(Loopback("jina", fail=lambda _: "429")) as state:
         found = score([state], slow, deadline=0.2)
     assert found.failures[0][1] == "timeout"
@@ -119,20 +124,20 @@ def test_a_refusal_is_an_error_or_the_fused_order() -> None:
     with pytest.raises(ProviderError, match="status 403"):
         answered_by("403")
     lenient = PATIENT.model_copy(update={"strict": False})
-    assert answered_by("403", None, settings=lenient).label == "fused order"
+    assert answered_by("403", None, settings=lenient).provider_label == "fused order"
 
 
 def test_a_rate_limit_is_waited_for() -> None:
     waits = {0: "429", 1: "429 retry-after-ms=30"}
     with serving(Loopback("jina", fail=waits.get)) as state:
         found = score([state])
-    assert found.degraded == ""
+    assert found.degraded_reason == ""
     assert len(state.requests) == 3
 
 
 def test_a_longer_wait_than_allowed_is_not_begun() -> None:
     with serving(Loopback("jina", fail=lambda _: "429 retry-after=3600")) as state:
-        assert score([state]).label == "fused order"
+        assert score([state]).provider_label == "fused order"
     assert len(state.requests) == 1
 
 
@@ -144,30 +149,30 @@ def test_scores_of_two_providers_are_never_mixed() -> None:
         serving(Loopback("jina", score=lambda _, d: [0.5] * len(d))) as second,
     ):
 
-        async def go() -> Answer:
-            settings = Settings(retry=Retry(attempts=1))
+        async def go() -> RerankAnswer:
+            settings = RerankSettings(retry=RetryRules(attempts=1))
             async with sessions([first, second], settings) as opened:
-                return await Chain(opened, settings).score("q", documents)
+                return await ProviderChain(opened, settings).score_documents("q", documents)
 
         found = asyncio.run(go())
-    assert found.label == "jina/resolved-model"
+    assert found.provider_label == "jina/resolved-model"
     assert found.scores == (0.5,) * 70
 
 
 def test_the_breaker_spares_a_dead_provider_and_tries_it_again() -> None:
     now = [0.0]
     dead = [True]
-    settings = Settings(retry=Retry(attempts=1), breaker=BreakerRules(failures=2))
+    settings = RerankSettings(retry=RetryRules(attempts=1), breaker=BreakerRules(failures=2))
     with serving(Loopback("jina", fail=lambda _: "503" if dead[0] else None)) as state:
 
         async def go() -> list[str]:
             async with sessions([state], settings, clock=lambda: now[0]) as opened:
-                chain = Chain(opened, settings)
+                chain = ProviderChain(opened, settings)
                 seen: list[str] = []
                 for i in range(6):
                     if i == 4:
                         now[0], dead[0] = 30.0, False
-                    answer = await chain.score(f"q{i}", DOCUMENTS)
+                    answer = await chain.score_documents(f"q{i}", DOCUMENTS)
                     seen.append(answer.failures[0][1] if answer.failures else "answered")
                 return seen
 
@@ -184,14 +189,16 @@ def test_two_hundred_queries_at_once() -> None:
         return "429 retry-after-ms=5" if number % 7 == 0 else None
 
     with serving(Loopback("jina", fail=fail)) as s:
-        store = Store()
+        store = ScoreStore()
 
-        async def go() -> list[Answer]:
-            pace = Pace(concurrency=64, requests_per_minute=None)
-            settings = PATIENT.model_copy(update={"retry": Retry(attempts=9, wait_initial=0.001)})
-            async with sessions([s], settings, pace=pace, store=store, run="r") as opened:
-                chain = Chain(opened, settings)
-                asks = (chain.score(f"q{i}", DOCUMENTS) for i in range(200))
+        async def go() -> list[RerankAnswer]:
+            pace = RateLimiter(concurrency=64, requests_per_minute=None)
+            settings = PATIENT.model_copy(
+                update={"retry": RetryRules(attempts=9, wait_initial=0.001)}
+            )
+            async with sessions([s], settings, rate_limiter=pace, store=store, run="r") as opened:
+                chain = ProviderChain(opened, settings)
+                asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(200))
                 return await asyncio.gather(*asks)
 
         found = asyncio.run(go())
@@ -201,7 +208,7 @@ def test_two_hundred_queries_at_once() -> None:
     assert s.complaints == []
     assert set(s.paid.values()) == {1}
     assert 32 <= s.most_at_once <= 64
-    told = summary(store.events("r"))
+    told = summarize_events(store.read_events("r"))
     assert told["calls"] == 200
     assert told["retries"] == len(s.requests) - 200 > 0
     assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
@@ -216,13 +223,17 @@ def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
         model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
         asked = providers.build({"method": dialect, **where, **model})
 
-        async def go() -> list[Answer]:
-            kinds = Settings().retry.failure_kinds
-            settings = Settings(retry=FAST.model_copy(update={"failure_kinds": kinds}))
-            async with asked.open() as reranker:
-                pace = Pace(concurrency=16, requests_per_minute=None)
-                chain = Chain([Session(reranker, settings, pace=pace)], settings)
-                return await asyncio.gather(*(chain.score(f"q{i}", ["d"]) for i in range(200)))
+        async def go() -> list[RerankAnswer]:
+            kinds = RerankSettings().retry.failure_kinds
+            settings = RerankSettings(retry=FAST.model_copy(update={"failure_kinds": kinds}))
+            async with asked.open_reranker() as reranker:
+                pace = RateLimiter(concurrency=16, requests_per_minute=None)
+                chain = ProviderChain(
+                    [ProviderSession(reranker, settings, rate_limiter=pace)], settings
+                )
+                return await asyncio.gather(
+                    *(chain.score_documents(f"q{i}", ["d"]) for i in range(200))
+                )
 
         found = asyncio.run(go())
     assert s.complaints == []
@@ -236,8 +247,8 @@ def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
 
 def ask(
     state: Loopback,
-    work: Callable[[Session], Awaitable[T]],
-    settings: Settings = PATIENT,
+    work: Callable[[ProviderSession], Awaitable[T]],
+    settings: RerankSettings = PATIENT,
     **options: object,
 ) -> T:
     async def go() -> T:
@@ -249,13 +260,15 @@ def ask(
 
 
 def test_what_is_stored_is_not_asked_again() -> None:
-    store, state = Store(), Loopback("jina")
+    store, state = ScoreStore(), Loopback("jina")
 
-    async def work(session: Session) -> list[int]:
-        asked = [(await session.score("q", ["a", "b", "a"])).asked]
-        asked.append((await session.score("q", ["b", "c"])).asked)
-        both = await asyncio.gather(session.score("r", ["a"]), session.score("r", ["a"]))
-        return asked + [found.asked for found in both]
+    async def work(session: ProviderSession) -> list[int]:
+        asked = [(await session.score_documents("q", ["a", "b", "a"])).documents_asked]
+        asked.append((await session.score_documents("q", ["b", "c"])).documents_asked)
+        both = await asyncio.gather(
+            session.score_documents("r", ["a"]), session.score_documents("r", ["a"])
+        )
+        return asked + [found.documents_asked for found in both]
 
     assert ask(state, work, store=store) == [2, 1, 1, 0]
     assert set(state.paid.values()) == {1}
@@ -266,11 +279,11 @@ def test_what_is_stored_is_not_asked_again() -> None:
 def test_a_model_that_was_replaced_scores_everything_anew() -> None:
     state = Loopback("jina")
 
-    async def work(session: Session) -> tuple[str, str, int]:
-        first = await session.score("q", ["a", "b"])
+    async def work(session: ProviderSession) -> tuple[str, str, int]:
+        first = await session.score_documents("q", ["a", "b"])
         state.model = "next-model"
-        second = await session.score("q", ["a", "b", "c"])
-        return first.identity.model, second.identity.model, second.asked
+        second = await session.score_documents("q", ["a", "b", "c"])
+        return first.identity.model, second.identity.model, second.documents_asked
 
     assert ask(state, work) == ("resolved-model", "next-model", 3)
     assert state.paid == Counter({("q", "a"): 2, ("q", "b"): 2, ("q", "c"): 1})
@@ -286,9 +299,9 @@ def test_a_model_that_keeps_changing_is_malformed() -> None:
 
     state.score = changing
 
-    async def work(session: Session) -> None:
-        await session.score("q", ["a"])
-        await session.score("q", [f"d{i}" for i in range(250)])
+    async def work(session: ProviderSession) -> None:
+        await session.score_documents("q", ["a"])
+        await session.score_documents("q", [f"d{i}" for i in range(250)])
 
     with pytest.raises(ProviderError, match="keeps changing") as caught:
         ask(state, work)
@@ -297,7 +310,7 @@ def test_a_model_that_keeps_changing_is_malformed() -> None:
 
 def test_documents_are_cut_before_they_are_sent() -> None:
     state = Loopback("jina")
-    ask(state, lambda s: s.score("q", ["one two three", "x"]), truncation=Truncation(2))
+    ask(state, lambda s: s.score_documents("q", ["one two three", "x"]), truncation=Truncation(2))
     assert state.requests[0]["documents"] == ["one two", "x"] or state.requests[0]["documents"] == [
         "one two"[:7],
         "x",
@@ -308,9 +321,9 @@ def test_requests_are_spaced() -> None:
     """A lower bound: however slow the machine is, no request comes sooner than it may."""
 
     async def go() -> list[float]:
-        limit, times = Pace(concurrency=5, requests_per_minute=6000), []
+        limit, times = RateLimiter(concurrency=5, requests_per_minute=6000), []
         for _ in range(5):
-            async with limit.turn():
+            async with limit.acquire_slot():
                 times.append(asyncio.get_running_loop().time())
         return times
 
@@ -320,30 +333,30 @@ def test_requests_are_spaced() -> None:
 
 def test_money_stops_before_it_is_spent() -> None:
     state = Loopback("cohere")
-    spend = Spend(limit=0.005)
+    spend = Budget(limit=0.005)
 
-    async def work(session: Session) -> None:
+    async def work(session: ProviderSession) -> None:
         for i in range(5):
-            await session.score(f"q{i}", DOCUMENTS)
+            await session.score_documents(f"q{i}", DOCUMENTS)
 
     price = Price(per_1000_searches=2)
     with pytest.raises(CostLimitError, match=r"at most 0\.005 is allowed \(0\.0040 spent\)"):
-        ask(state, work, spend=spend, price=price, estimate=lambda *_: Usage(searches=1))
+        ask(state, work, budget=spend, price=price, estimate=lambda *_: Usage(searches=1))
     assert len(state.requests) == 2
 
 
 @pytest.mark.parametrize(("how", "spent"), [("429", 0.0), ("hang", 0.0)])
 def test_a_failed_call_costs_nothing_and_frees_what_was_set_aside(how: str, spent: float) -> None:
-    spend = Spend(limit=0.002)
+    spend = Budget(limit=0.002)
     settings = PATIENT.model_copy(update={"timeout_ms": 100.0})
 
-    async def work(session: Session) -> None:
+    async def work(session: ProviderSession) -> None:
         for _ in range(2):
             with pytest.raises(ProviderError):
-                await session.score("q", DOCUMENTS)
+                await session.score_documents("q", DOCUMENTS)
 
     options = {"price": Price(per_1000_searches=2), "estimate": lambda *_: Usage(searches=1)}
-    ask(Loopback("cohere", fail=lambda _: how), work, settings, spend=spend, **options)
+    ask(Loopback("cohere", fail=lambda _: how), work, settings, budget=spend, **options)
     assert spend.spent == spent
 
 
@@ -360,17 +373,19 @@ class Words:
 
 
 def test_anybody_can_write_a_reranker() -> None:
-    async def go() -> Answer:
-        return await Chain([Session(Words(), PATIENT)], PATIENT).score("a b", ["b", "a b", "c"])
+    async def go() -> RerankAnswer:
+        return await ProviderChain([ProviderSession(Words(), PATIENT)], PATIENT).score_documents(
+            "a b", ["b", "a b", "c"]
+        )
 
     assert asyncio.run(go()).scores == (0.5, 1.0, 0.0)
 
 
 def test_a_list_of_order_is_neither_split_nor_stored() -> None:
     async def go(provider: Provider) -> list[tuple[float, ...]]:
-        async with provider.open() as reranker:
-            session = Session(reranker, PATIENT)
-            return [(await session.score("q", d)).scores for d in (["a", "b"], ["b"])]
+        async with provider.open_reranker() as reranker:
+            session = ProviderSession(reranker, PATIENT)
+            return [(await session.score_documents("q", d)).scores for d in (["a", "b"], ["b"])]
 
     assert asyncio.run(go(providers.build("noop"))) == [(2.0, 1.0), (1.0,)]
 
@@ -378,12 +393,12 @@ def test_a_list_of_order_is_neither_split_nor_stored() -> None:
 def test_chains_that_make_no_sense_are_refused() -> None:
     async def go() -> None:
         with pytest.raises(ConfigError, match="at least one provider"):
-            Chain([], PATIENT)
-        async with providers.build("noop").open() as order:
-            mixed = [Session(Words(), PATIENT), Session(order, PATIENT)]
+            ProviderChain([], PATIENT)
+        async with providers.build("noop").open_reranker() as order:
+            mixed = [ProviderSession(Words(), PATIENT), ProviderSession(order, PATIENT)]
             with pytest.raises(ConfigError, match="order, unit, which cannot be brought"):
-                Chain(mixed, PATIENT)
-            assert Chain(mixed[1:], PATIENT).space == "order"
+                ProviderChain(mixed, PATIENT)
+            assert ProviderChain(mixed[1:], PATIENT).score_space == "order"
 
     asyncio.run(go())
 
@@ -396,18 +411,19 @@ def test_a_provider_cannot_be_reached_at_all() -> None:
 
 def test_the_table_of_latency_of_a_call_by_its_documents() -> None:
     calls = [{"documents": n, "latency_ms": float(t)} for n, t in ((32, 9), (32, 7), (18, 5))]
-    assert by_documents(calls) == [
+    assert latency_by_documents(calls) == [
         {"documents": 18.0, "calls": 1, "p50": 5.0, "p95": 5.0},
         {"documents": 32.0, "calls": 2, "p50": 7.0, "p95": 9.0},
     ]
-    assert summary([])["by_documents"] == []
-    assert summary([])["largest_call"] == 0
+    assert summarize_events([])["by_documents"] == []
+    assert summarize_events([])["largest_call"] == 0
 
 
 def test_the_table_of_latency_by_candidates() -> None:
     events = [{"asked": n, "latency_ms": float(n)} for n in (1, 10, 11, 50, 51, 500)]
     rows = {
-        row["candidates"]: (row["queries"], row["p50"], row["p95"]) for row in by_candidates(events)
+        row["candidates"]: (row["queries"], row["p50"], row["p95"])
+        for row in latency_by_candidates(events)
     }
     assert rows == {
         "≤ 10": (2, 1.0, 10.0),
@@ -416,4 +432,4 @@ def test_the_table_of_latency_by_candidates() -> None:
         "≤ 100": (1, 51.0, 51.0),
         "> 100": (1, 500.0, 500.0),
     }
-    assert latency([]) == {"p50": None, "p95": None}
+    assert latency_percentiles([]) == {"p50": None, "p95": None}

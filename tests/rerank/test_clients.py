@@ -15,7 +15,7 @@ from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.rerank.clients import Price, providers
 from fusion_bench.rerank.clients._base import HttpProvider
 from fusion_bench.rerank.clients.chat import parse_scores
-from fusion_bench.rerank.protocol import Identity, Reply, Usage, checked, rows_to_scores
+from fusion_bench.rerank.protocol import Identity, Reply, Usage, check_reply, rows_to_scores
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 KEY = "sk-test-0123456789abcdef"
@@ -40,7 +40,7 @@ def provider(state: Loopback, **options: object) -> HttpProvider:
 
 def ask(asked: HttpProvider, query: str, documents: Sequence[str]) -> tuple[Reply, Identity]:
     async def go() -> tuple[Reply, Identity]:
-        async with asked.open() as reranker:
+        async with asked.open_reranker() as reranker:
             return await reranker.score(query, documents), reranker.identity
 
     return asyncio.run(go())
@@ -101,7 +101,7 @@ def test_logits_are_asked_for_where_they_are_declared(dialect: str, field: str, 
         assert state.requests[0][field] is not unit
         raw, identity = ask(provider(state), "q", DOCUMENTS)
         with pytest.raises(ProviderError, match="outside its score space 'unit'"):
-            checked(raw, 3, identity)
+            check_reply(raw, 3, identity)
         assert state.requests[1][field] is unit
     assert reply.scores == (-9.5, -8.5, -7.5)
 
@@ -247,8 +247,8 @@ def test_the_prompt_has_500_characters_of_each_document() -> None:
     assert "2 numbers between commas" in content
     assert asked.batch == 10
     assert state.requests[0]["temperature"] == 0
-    assert "500 characters" in asked.identity.truncation
-    assert asked.identity.prompt.startswith("CONV-07-05/1, batches of 10")
+    assert "500 characters" in asked.model_identity.truncation
+    assert asked.model_identity.prompt.startswith("CONV-07-05/1, batches of 10")
 
 
 def test_an_answer_without_a_message_is_malformed() -> None:
@@ -304,17 +304,18 @@ def test_scores_lie_in_their_space(
     identity = Identity("p", "m", space)
     if good:
         assert (
-            all(0 <= s <= 1 for s in checked(Reply(scores), 2, identity).scores) or space != "unit"
+            all(0 <= s <= 1 for s in check_reply(Reply(scores), 2, identity).scores)
+            or space != "unit"
         )
         return
     with pytest.raises(ProviderError) as caught:
-        checked(Reply(scores), 2, identity)
+        check_reply(Reply(scores), 2, identity)
     assert caught.value.kind == "malformed"
 
 
 def test_prices_are_the_users() -> None:
     price = Price(per_1000_searches=2, per_million_tokens=0.5, per_million_output_tokens=4)
-    assert price.of(Usage(3, 1_000_000, 500_000)) == pytest.approx(0.006 + 0.5 + 2)
+    assert price.cost_of(Usage(3, 1_000_000, 500_000)) == pytest.approx(0.006 + 0.5 + 2)
     assert providers.build("cohere").price is None
     assert providers.build("tei").price == Price()
 
@@ -331,14 +332,14 @@ def test_prices_are_the_users() -> None:
 def test_estimates_before_anything_is_spent(
     method: object, documents: list[str], usage: Usage
 ) -> None:
-    found = providers.build(method).estimate("q", documents)
+    found = providers.build(method).estimate_usage("q", documents)
     assert (found.searches, found.output_tokens) == (usage.searches, usage.output_tokens)
     assert found.tokens == pytest.approx(usage.tokens, rel=0.2)
 
 
 def test_noop_keeps_the_order(tmp_path: Path) -> None:
     async def go() -> Reply:
-        async with providers.build("noop").open() as reranker:
+        async with providers.build("noop").open_reranker() as reranker:
             return await reranker.score("q", DOCUMENTS)
 
     assert asyncio.run(go()).scores == (3.0, 2.0, 1.0)

@@ -14,9 +14,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from fusion_bench.errors import ConfigError, MissingExtraError, ProviderError
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reply
-from fusion_bench.rerank.session import Session
-from fusion_bench.rerank.settings import Retry, Settings
-from fusion_bench.util.optional_imports import require
+from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.settings import RerankSettings, RetryRules
+from fusion_bench.util.optional_imports import import_optional
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "actor", "dumps", "memory", "runs", "task", "disk"]
 TABLE = np.random.default_rng(2).normal(size=(len(WORDS), 2)).astype(np.float32)
@@ -72,7 +72,7 @@ def expected(query: str, document: str, cut: int = 512) -> float:
 
 def scored(provider: Provider, query: str, documents: list[str]) -> tuple[Reply, Identity]:
     async def go() -> tuple[Reply, Identity]:
-        async with provider.open() as reranker:
+        async with provider.open_reranker() as reranker:
             return await reranker.score(query, documents), reranker.identity
 
     return asyncio.run(go())
@@ -96,12 +96,12 @@ def test_onnx_gives_the_models_logits(tmp_path: Path) -> None:
 
 def test_other_weights_are_another_identity(tmp_path: Path) -> None:
     folder = save(tmp_path / "m")
-    before = providers.build({"method": "onnx", "folder": folder}).identity
+    before = providers.build({"method": "onnx", "folder": folder}).model_identity
     (folder / "onnx").mkdir()
     (folder / "model.onnx").rename(folder / "onnx/model.onnx")
-    assert providers.build({"method": "onnx", "folder": folder}).identity == before
+    assert providers.build({"method": "onnx", "folder": folder}).model_identity == before
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
-    assert providers.build({"method": "onnx", "folder": folder}).identity != before
+    assert providers.build({"method": "onnx", "folder": folder}).model_identity != before
 
 
 def test_long_documents_are_cut(tmp_path: Path) -> None:
@@ -123,8 +123,12 @@ def test_a_model_that_fails_is_a_failure_of_the_provider(tmp_path: Path) -> None
     words.save(str(folder / "tokenizer.json"))
 
     async def go() -> None:
-        async with providers.build({"method": "onnx", "folder": folder}).open() as reranker:
-            await Session(reranker, Settings(retry=Retry(attempts=1))).score("far", ["far"])
+        async with providers.build(
+            {"method": "onnx", "folder": folder}
+        ).open_reranker() as reranker:
+            await ProviderSession(
+                reranker, RerankSettings(retry=RetryRules(attempts=1))
+            ).score_documents("far", ["far"])
 
     with pytest.raises(ProviderError, match="the model failed") as caught:
         asyncio.run(go())
@@ -149,14 +153,14 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
 
 def test_a_missing_library_is_named() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'rank-fusion-bench\[local\]'"):
-        require("no_such_library", extra="local", purpose="a local cross-encoder")
+        import_optional("no_such_library", extra="local", purpose="a local cross-encoder")
 
 
 def test_sentence_transformers(tmp_path: Path) -> None:
     """Where the extra ``local`` is installed: a BERT of one layer with random weights."""
     pytest.importorskip("sentence_transformers", reason="the extra 'local' is not installed")
     folder = str(tmp_path / "bert")
-    transformers = require("transformers", extra="local", purpose="this test")
+    transformers = import_optional("transformers", extra="local", purpose="this test")
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("\n".join(["[PAD]", *WORDS, "[MASK]"]), encoding="utf-8")
     config = transformers.BertConfig(
@@ -173,8 +177,8 @@ def test_sentence_transformers(tmp_path: Path) -> None:
     reply, identity = scored(provider, "actor runs", DOCUMENTS)
     assert len(set(reply.scores)) > 1
     assert identity.endpoint.startswith("sha256 ")
-    library = require("sentence_transformers", extra="local", purpose="this test")
-    torch = require("torch", extra="local", purpose="this test")
+    library = import_optional("sentence_transformers", extra="local", purpose="this test")
+    torch = import_optional("torch", extra="local", purpose="this test")
     raw = library.CrossEncoder(folder, max_length=512).predict(
         [("actor runs", d) for d in DOCUMENTS], activation_fn=torch.nn.Identity()
     )

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import ProviderError
 from fusion_bench.rerank.clients import providers
-from fusion_bench.util.http import Remote, Secret, retry_after
+from fusion_bench.util.http import ApiKey, JsonClient, retry_after
 from tests.rerank.collection import make
 from tests.rerank.server import Loopback, serving
 from tests.rerank.test_clients import ask
@@ -102,25 +102,25 @@ def test_a_server_that_sends_the_key_back_is_not_repeated(tmp_path: Path) -> Non
 
 
 def test_a_secret_shows_itself_to_nobody() -> None:
-    secret = Secret(KEY, name="K")
+    secret = ApiKey(KEY, name="K")
     assert repr(secret) == str(secret) == f"{secret}" == "Secret(K)"
-    assert secret.reveal() == KEY
+    assert secret.reveal_key() == KEY
     assert not hasattr(secret, "__dict__")
     with pytest.raises(TypeError, match="not written anywhere"):
         pickle.dumps(secret)
-    remote = Remote("http://127.0.0.1:1", key=secret, timeout=1)
+    remote = JsonClient("http://127.0.0.1:1", key=secret, timeout=1)
     assert_clean(repr(vars(remote)).encode(), "a client")
 
 
 @settings(max_examples=40)
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_texts_are_cleared_of_the_key(before: str, after: str) -> None:
-    secret = Secret(KEY, name="K")
+    secret = ApiKey(KEY, name="K")
     for form in (KEY, KEY[3:14], urllib.parse.quote(KEY, safe=""), KEY.encode().hex()):
-        clear = secret.scrubbed(before + form + after)
+        clear = secret.redact_text(before + form + after)
         assert form not in clear
         assert "[key]" in clear
-    assert secret.scrubbed("nothing to hide") == "nothing to hide"
+    assert secret.redact_text("nothing to hide") == "nothing to hide"
 
 
 @pytest.mark.parametrize(

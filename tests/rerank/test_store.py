@@ -10,18 +10,18 @@ import pytest
 
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
-from fusion_bench.rerank.store import Store
+from fusion_bench.rerank.store import ScoreStore
 
 WHO = Identity("p", "m", "unit", "http://a/v1", "2048 tokens", "prompt 1")
 
 
 def test_scores_are_found_again_by_another_process(tmp_path: Path) -> None:
     path = tmp_path / "deep/scores.sqlite"
-    one, two = Store(path), Store(path)
-    one.save(WHO, "q", {"a": 0.25, "b": 0.1 + 0.2}, ("run", {"kind": "call"}))
-    assert two.scores(WHO, "q", ["b", "x", "a"]) == [0.1 + 0.2, None, 0.25]
-    assert two.events("run") == [{"kind": "call"}]
-    assert two.events("other") == []
+    one, two = ScoreStore(path), ScoreStore(path)
+    one.save_scores(WHO, "q", {"a": 0.25, "b": 0.1 + 0.2}, ("run", {"kind": "call"}))
+    assert two.read_scores(WHO, "q", ["b", "x", "a"]) == [0.1 + 0.2, None, 0.25]
+    assert two.read_events("run") == [{"kind": "call"}]
+    assert two.read_events("other") == []
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
@@ -31,42 +31,42 @@ def test_scores_are_found_again_by_another_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Identity)])
 def test_whatever_a_score_depends_on_is_in_its_key(field: str) -> None:
-    store = Store()
-    store.save(WHO, "q", {"a": 0.5})
-    assert store.scores(WHO, "q", ["a"]) == [0.5]
-    assert store.scores(Identity(**{**asdict(WHO), field: "logit"}), "q", ["a"]) == [None]
-    assert store.scores(WHO, "q2", ["a"]) == [None]
-    assert store.scores(WHO, "q", ["a "]) == [None]
+    store = ScoreStore()
+    store.save_scores(WHO, "q", {"a": 0.5})
+    assert store.read_scores(WHO, "q", ["a"]) == [0.5]
+    assert store.read_scores(Identity(**{**asdict(WHO), field: "logit"}), "q", ["a"]) == [None]
+    assert store.read_scores(WHO, "q2", ["a"]) == [None]
+    assert store.read_scores(WHO, "q", ["a "]) == [None]
 
 
 def test_many_documents_at_once() -> None:
-    store = Store()
+    store = ScoreStore()
     scores = {f"d{i}": i / 2000 for i in range(1201)}
-    store.save(WHO, "q", scores)
-    assert store.scores(WHO, "q", list(scores)) == list(scores.values())
+    store.save_scores(WHO, "q", scores)
+    assert store.read_scores(WHO, "q", list(scores)) == list(scores.values())
 
 
 def test_a_resolved_model_is_remembered() -> None:
-    store = Store()
-    assert store.model(WHO) == "m"
-    store.resolve(WHO, "m-2024")
-    assert store.model(WHO) == "m-2024"
-    assert store.model(replace(WHO, endpoint="http://b")) == "m"
+    store = ScoreStore()
+    assert store.resolved_model(WHO) == "m"
+    store.save_model(WHO, "m-2024")
+    assert store.resolved_model(WHO) == "m-2024"
+    assert store.resolved_model(replace(WHO, endpoint="http://b")) == "m"
 
 
 def test_an_answer_is_kept_with_its_price_or_not_at_all() -> None:
-    store = Store()
+    store = ScoreStore()
     with pytest.raises(TypeError):
-        store.save(WHO, "q", {"a": 0.5}, ("run", {"cost": object()}))
-    assert store.scores(WHO, "q", ["a"]) == [None]
-    store.record("run", {"kind": "query"})
-    assert store.events("run") == [{"kind": "query"}]
+        store.save_scores(WHO, "q", {"a": 0.5}, ("run", {"cost": object()}))
+    assert store.read_scores(WHO, "q", ["a"]) == [None]
+    store.record_event("run", {"kind": "query"})
+    assert store.read_events("run") == [{"kind": "query"}]
 
 
 def test_no_text_is_stored(tmp_path: Path) -> None:
     path = tmp_path / "scores.sqlite"
-    store = Store(path)
-    store.save(WHO, "a secret question", {"a private document": 0.5})
+    store = ScoreStore(path)
+    store.save_scores(WHO, "a secret question", {"a private document": 0.5})
     store.close()
     data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"secret" not in data
@@ -77,12 +77,12 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no database at all, but long enough to be looked at" * 20, encoding="utf-8")
     with pytest.raises(DataError, match="text: not a usable score store"):
-        Store(text)
+        ScoreStore(text)
     later = tmp_path / "later"
     with sqlite3.connect(later) as db:
         db.execute("PRAGMA user_version = 2")
     db.close()
     with pytest.raises(DataError, match="later: score store of version 2"):
-        Store(later)
+        ScoreStore(later)
     with pytest.raises(DataError, match="not a usable score store"):
-        Store(text / "below")
+        ScoreStore(text / "below")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.atomic_files import whole_file, write_whole
+from fusion_bench.util.atomic_files import open_atomic, write_atomic
 
 KILLED = """
 import os, signal, sys
@@ -44,19 +44,19 @@ def in_a_process_of_its_own(code: str, path: Path) -> subprocess.CompletedProces
 def test_it_replaces_what_was_there_and_makes_its_folder(tmp_path: Path) -> None:
     path = tmp_path / "made" / "here.txt"
     for data in (b"one", b"another"):
-        assert write_whole(path, data) == path
+        assert write_atomic(path, data) == path
         assert path.read_bytes() == data
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_killed_process_leaves_what_was_there(tmp_path: Path) -> None:
-    path = write_whole(tmp_path / "a.txt", b"old")
+    path = write_atomic(tmp_path / "a.txt", b"old")
     assert in_a_process_of_its_own(KILLED, path).returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
 
 
 def test_a_full_disk_leaves_what_was_there_and_no_draft(tmp_path: Path) -> None:
-    path = write_whole(tmp_path / "a.txt", b"old")
+    path = write_atomic(tmp_path / "a.txt", b"old")
     said = in_a_process_of_its_own(FULL, path).stdout
     assert said == f"{path}: cannot be written: File too large\n"
     assert path.read_bytes() == b"old"
@@ -65,7 +65,7 @@ def test_a_full_disk_leaves_what_was_there_and_no_draft(tmp_path: Path) -> None:
 
 def test_an_error_while_writing_leaves_no_draft(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with whole_file(tmp_path / "a.txt") as file:
+        with open_atomic(tmp_path / "a.txt") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 
@@ -76,7 +76,7 @@ def test_an_error_while_writing_leaves_no_draft(tmp_path: Path) -> None:
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     with pytest.raises(FusionBenchError, match=r"cannot be written: Is a directory$"):
-        write_whole(tmp_path, b"new")
+        write_atomic(tmp_path, b"new")
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(FusionBenchError, match=r"cannot be written: File exists$"):
-        write_whole(tmp_path / "file" / "below", b"new")
+        write_atomic(tmp_path / "file" / "below", b"new")

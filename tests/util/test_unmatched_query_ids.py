@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.util.unmatched_query_ids import Stranger, named, strangers
+from fusion_bench.util.unmatched_query_ids import (
+    UnmatchedId,
+    find_unmatched_ids,
+    format_unmatched_ids,
+)
 
 JUDGED = {f"q{n:02}" for n in range(1, 20)}
 
@@ -19,15 +23,17 @@ JUDGED = {f"q{n:02}" for n in range(1, 20)}
         (JUDGED | set("zyxw"), (("w", None), ("x", None), ("y", None))),
     ],
 )
-def test_strangers(returned: set[str], found: tuple[Stranger, ...]) -> None:
-    assert strangers(returned, JUDGED) == found
+def test_strangers(returned: set[str], found: tuple[UnmatchedId, ...]) -> None:
+    assert find_unmatched_ids(returned, JUDGED) == found
 
 
 def test_a_slip_of_a_letter_is_near() -> None:
-    assert strangers({"turn_31_4"}, {"turn_31_04x", "else"}) == (("turn_31_4", "turn_31_04x"),)
+    assert find_unmatched_ids({"turn_31_4"}, {"turn_31_04x", "else"}) == (
+        ("turn_31_4", "turn_31_04x"),
+    )
 
 
 def test_they_are_named_with_what_was_meant() -> None:
     found = (("Q5", "q05"), ("x", None))
-    assert named(found, 2) == "'Q5' (did you mean 'q05'?), 'x'"
-    assert named(found, 9) == "'Q5' (did you mean 'q05'?), 'x' and 7 more"
+    assert format_unmatched_ids(found, 2) == "'Q5' (did you mean 'q05'?), 'x'"
+    assert format_unmatched_ids(found, 9) == "'Q5' (did you mean 'q05'?), 'x' and 7 more"

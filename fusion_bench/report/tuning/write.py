@@ -10,7 +10,7 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.tuning import markdown
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import Front, TuningReport
-from fusion_bench.util.atomic_files import move_whole
+from fusion_bench.util.atomic_files import replace_file
 
 __all__ = ["write"]
 
@@ -46,7 +46,7 @@ def write(tuning: TuningReport, folder: Path, *, tuned: str, plots: bool = True)
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [move_whole(folder / name, data) for name, data in contents.items()]
+        return [replace_file(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the tuning cannot be written: {error}") from error
 

@@ -17,7 +17,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
 from fusion_bench.rerank.truncate import Truncation, approximate_tokens
-from fusion_bench.util.http import Remote, Secret, checked_url
+from fusion_bench.util.http import ApiKey, JsonClient, check_url
 
 __all__ = ["HttpProvider", "Price", "Provider", "providers"]
 
@@ -37,7 +37,7 @@ class Price(StrictModel):
     per_million_tokens: Amount = 0.0
     per_million_output_tokens: Amount = 0.0
 
-    def of(self, usage: Usage) -> float:
+    def cost_of(self, usage: Usage) -> float:
         """The price of a usage."""
         return (
             usage.searches * self.per_1000_searches / 1e3
@@ -80,7 +80,7 @@ class Provider(Method):
         return Truncation(self.max_tokens, self.tokenizer)
 
     @property
-    def identity(self) -> Identity:
+    def model_identity(self) -> Identity:
         """What its scores depend on, as far as it is known before the first answer."""
         return Identity(
             provider=self.method,
@@ -90,7 +90,7 @@ class Provider(Method):
         )
 
     @abstractmethod
-    def open(self) -> AbstractAsyncContextManager[Reranker]:
+    def open_reranker(self) -> AbstractAsyncContextManager[Reranker]:
         """Connect, or load the model; leaving the context gives back what that took.
 
         Raises:
@@ -98,7 +98,7 @@ class Provider(Method):
             MissingExtraError: A library is.
         """
 
-    def estimate(self, query: str, documents: Sequence[str]) -> Usage:
+    def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
         """What one call would be billed by, with estimated tokens."""
         asked = approximate_tokens(query)
         return Usage(tokens=sum(asked + approximate_tokens(document) for document in documents))
@@ -124,68 +124,72 @@ class HttpProvider(Provider):
     @classmethod
     def _plain_url(cls, value: str) -> str:
         try:
-            return checked_url(value)
+            return check_url(value)
         except ConfigError as error:
             raise ValueError(str(error)) from None
 
     @property
-    def identity(self) -> Identity:
+    def model_identity(self) -> Identity:
         """With the endpoint's URL, which holds its version."""
-        return replace(super().identity, endpoint=f"{self.base_url}{self.path}")
+        return replace(super().model_identity, endpoint=f"{self.base_url}{self.path}")
 
     @abstractmethod
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The body that asks for all documents' scores."""
 
     @abstractmethod
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """What the answer says of ``count`` documents.
 
         Raises:
             ProviderError: Kind ``malformed``.
         """
 
-    async def resolve(self, remote: Remote) -> str | None:  # noqa: ARG002 - for those who need it
+    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for those who need it
         """The model that the server really runs, where it must be asked for that."""
         return None
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Reranker]:
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Connect; see :meth:`Provider.open`."""
-        key = None if self.key is None else Secret.from_environment(self.key)
-        remote = Remote(self.base_url, key=key, timeout=self.timeout, connections=self.concurrency)
+        key = None if self.key is None else ApiKey.from_environment(self.key)
+        remote = JsonClient(
+            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
+        )
         try:
-            model = await self.resolve(remote)
-            yield _Remote(self, remote, replace(self.identity, model=model or self.model))
+            model = await self.resolve_model(remote)
+            yield _ConnectedProvider(
+                self, remote, replace(self.model_identity, model=model or self.model)
+            )
         finally:
             await remote.close()
 
 
-class _Remote:
+class _ConnectedProvider:
     """An :class:`HttpProvider` that is connected."""
 
-    def __init__(self, provider: HttpProvider, remote: Remote, identity: Identity) -> None:
+    def __init__(self, provider: HttpProvider, remote: JsonClient, identity: Identity) -> None:
         self.identity, self.batch = identity, provider.batch
         self._provider, self._remote = provider, remote
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Ask; halves of what the server finds too large are asked one after the other."""
-        body = self._provider.request(query, documents)
+        body = self._provider.build_request(query, documents)
         try:
-            data = await self._remote.post(self._provider.path, body)
+            data = await self._remote.post_json(self._provider.path, body)
         except ProviderError as error:
             if error.kind != "too_large" or len(documents) == 1:
                 raise
             self.batch = min(self.batch, half := (len(documents) + 1) // 2)
             parts = [await self.score(query, documents[:half])]
             parts.append(await self.score(query, documents[half:]))
-            return _joined(parts)
-        reply = self._provider.reply(data, len(documents))
-        said = None if reply.model is None else self._remote.clear(reply.model)
+            return _join_replies(parts)
+        reply = self._provider.parse_reply(data, len(documents))
+        said = None if reply.model is None else self._remote.redact_text(reply.model)
         return replace(reply, model=said)
 
 
-def _joined(parts: Sequence[Reply]) -> Reply:
+def _join_replies(parts: Sequence[Reply]) -> Reply:
     models = {part.model for part in parts}
     if len(models) > 1:
         raise ProviderError("the model changed between two calls of a query", kind="malformed")
@@ -197,14 +201,14 @@ def _joined(parts: Sequence[Reply]) -> Reply:
     )
 
 
-def mapping(data: Any, *keys: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def mapping_at(data: Any, *keys: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """The mapping that stands under ``keys``; empty where there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
-def number(data: dict[str, Any], *keys: str) -> int:
+def integer_at(data: dict[str, Any], *keys: str) -> int:
     """The first of the values that is a whole number; 0 where none is."""
     for key in keys:
         value = data.get(key)
@@ -213,7 +217,7 @@ def number(data: dict[str, Any], *keys: str) -> int:
     return 0
 
 
-def text(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
+def text_at(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
     """The text that stands under a key, if one does."""
     value = data.get(key) if isinstance(data, dict) else None
     return value if isinstance(value, str) and value else None

@@ -17,7 +17,7 @@ from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply
 
-__all__ = ["Local", "LocalProvider", "digest"]
+__all__ = ["LocalProvider", "LocalReranker", "hash_files"]
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 #: Bytes read at a time.
@@ -41,17 +41,17 @@ class LocalProvider(Provider):
 
     @property
     @abstractmethod
-    def weights(self) -> str:
+    def weights_digest(self) -> str:
         """Digest of its files; empty where they are not at hand."""
 
     @property
-    def identity(self) -> Identity:
+    def model_identity(self) -> Identity:
         """With the digest of the model's files in the place of an endpoint."""
         cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
-        return replace(super().identity, endpoint=self.weights, truncation=cut)
+        return replace(super().model_identity, endpoint=self.weights_digest, truncation=cut)
 
 
-class Local:
+class LocalReranker:
     """A loaded model as a reranker.
 
     Args:
@@ -71,14 +71,14 @@ class Local:
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Compute, without holding up what else goes on."""
         try:
-            found = await asyncio.to_thread(self._scores, query, documents)
+            scores = await asyncio.to_thread(self._scores, query, documents)
         except Exception as error:  # noqa: BLE001 - each runtime raises classes of its own
             who = self.identity.label
             raise ProviderError(f"{who}: the model failed: {error}", kind="server") from None
-        return Reply(tuple(float(score) for score in found))
+        return Reply(tuple(float(score) for score in scores))
 
 
-def digest(files: Sequence[Path]) -> str:
+def hash_files(files: Sequence[Path]) -> str:
     """SHA-256 over the files of a model: what stands in the place of an endpoint's version.
 
     Raises:

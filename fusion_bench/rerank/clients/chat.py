@@ -15,7 +15,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fusion_bench.errors import ProviderError
-from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.clients._base import (
+    HttpProvider,
+    integer_at,
+    mapping_at,
+    providers,
+    text_at,
+)
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.truncate import approximate_tokens
 
@@ -64,44 +70,45 @@ class Chat(HttpProvider):
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
 
     @property
-    def identity(self) -> Identity:
+    def model_identity(self) -> Identity:
         """With the prompt's version and what it is filled with."""
         cut = f"{self.characters} characters, {self.truncation.label}"
         prompt = f"{PROMPT_VERSION}, batches of {self.batch}, temperature {self.temperature:g}"
-        return replace(super().identity, truncation=cut, prompt=prompt)
+        return replace(super().model_identity, truncation=cut, prompt=prompt)
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """One message: the whole prompt."""
-        content = self._prompt(query, documents)
+        content = self._build_prompt(query, documents)
         return {
             "model": self.model,
             "messages": [{"role": "user", "content": content}],
             "temperature": self.temperature,
         }
 
-    def _prompt(self, query: str, documents: Sequence[str]) -> str:
+    def _build_prompt(self, query: str, documents: Sequence[str]) -> str:
         cut = [document[: self.characters] for document in documents]
         numbered = "\n".join(f"[{n}] {document}" for n, document in enumerate(cut, start=1))
         return PROMPT.format(query=query, documents=numbered, count=len(documents))
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The numbers of the first choice's message."""
-        choices = mapping(data).get("choices")
+        choices = mapping_at(data).get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
-        content = mapping(first, "message").get("content")
+        content = mapping_at(first, "message").get("content")
         if not isinstance(content, str):
             raise ProviderError("malformed answer: no message in it", kind="malformed")
         scores, filled = parse_scores(content, count)
-        usage = mapping(data, "usage")
+        usage = mapping_at(data, "usage")
         used = Usage(
-            tokens=number(usage, "prompt_tokens"), output_tokens=number(usage, "completion_tokens")
+            tokens=integer_at(usage, "prompt_tokens"),
+            output_tokens=integer_at(usage, "completion_tokens"),
         )
-        return Reply(scores, text(data, "model"), used, filled)
+        return Reply(scores, text_at(data, "model"), used, filled)
 
-    def estimate(self, query: str, documents: Sequence[str]) -> Usage:
+    def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
         """The prompt, and one number a document."""
         return Usage(
-            tokens=approximate_tokens(self._prompt(query, documents)),
+            tokens=approximate_tokens(self._build_prompt(query, documents)),
             output_tokens=TOKENS_A_SCORE * len(documents),
         )
 
@@ -117,12 +124,12 @@ def parse_scores(content: str, count: int) -> tuple[tuple[float, ...], int]:
         One score a document, and how many of them were filled in. Numbers outside 0 … 10 count as
         the nearer end.
     """
-    cells = [_score(cell) for cell in content.split(",")][:count]
+    cells = [_parse_score(cell) for cell in content.split(",")][:count]
     cells += [None] * (count - len(cells))
     return tuple(MIDDLE if cell is None else cell for cell in cells), cells.count(None)
 
 
-def _score(cell: str) -> float | None:
+def _parse_score(cell: str) -> float | None:
     try:
         value = float(cell)
     except ValueError:

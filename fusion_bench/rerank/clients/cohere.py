@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers
+from fusion_bench.rerank.clients._base import HttpProvider, integer_at, mapping_at, providers
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
 __all__ = ["Cohere", "CohereV1"]
@@ -29,20 +29,20 @@ class Cohere(HttpProvider):
     batch: int = 1000
     max_tokens: int | None = 2048
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """``top_n`` is all of them: a document without a score could not be blended."""
         body: dict[str, Any] = {"model": self.model, "query": query}
         body |= {"documents": list(documents), "top_n": len(documents)}
         return body if self.max_tokens is None else body | {"max_tokens_per_doc": self.max_tokens}
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """``results`` of ``index`` and ``relevance_score``; the bill in ``meta.billed_units``."""
-        billed = mapping(data, "meta", "billed_units")
-        scores = rows_to_scores(mapping(data).get("results"), count, "relevance_score")
-        usage = Usage(number(billed, "search_units"), number(billed, "input_tokens"))
+        billed = mapping_at(data, "meta", "billed_units")
+        scores = rows_to_scores(mapping_at(data).get("results"), count, "relevance_score")
+        usage = Usage(integer_at(billed, "search_units"), integer_at(billed, "input_tokens"))
         return Reply(scores, usage=usage)
 
-    def estimate(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - see Provider
+    def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - see Provider
         """One search unit for every hundred documents begun."""
         return Usage(searches=math.ceil(len(documents) / SEARCH))
 
@@ -55,7 +55,7 @@ class CohereV1(Cohere):
 
     method: Literal["cohere_v1"] = "cohere_v1"  # type: ignore[assignment] # another name
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """As version 2, without the fields it does not know."""
-        body = super().request(query, documents) | {"return_documents": False}
+        body = super().build_request(query, documents) | {"return_documents": False}
         return {key: value for key, value in body.items() if key != "max_tokens_per_doc"}

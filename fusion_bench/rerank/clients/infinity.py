@@ -24,6 +24,6 @@ class Infinity(Jina):
     key: str | None = None
     price: Price | None = Price()
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """As Jina, and whether the scores are logits."""
-        return super().request(query, documents) | {"raw_scores": self.space == "logit"}
+        return super().build_request(query, documents) | {"raw_scores": self.space == "logit"}

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.clients._base import (
+    HttpProvider,
+    integer_at,
+    mapping_at,
+    providers,
+    text_at,
+)
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
 __all__ = ["Jina"]
@@ -26,7 +32,7 @@ class Jina(HttpProvider):
     base_url: str = "https://api.jina.ai"
     key: str | None = "JINA_API_KEY"
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """``top_n`` is all of them."""
         return {
             "model": self.model,
@@ -36,8 +42,8 @@ class Jina(HttpProvider):
             "return_documents": False,
         }
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """``results`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
-        scores = rows_to_scores(mapping(data).get("results"), count, "relevance_score")
-        tokens = number(mapping(data, "usage"), "total_tokens", "prompt_tokens")
-        return Reply(scores, text(data, "model"), Usage(tokens=tokens))
+        scores = rows_to_scores(mapping_at(data).get("results"), count, "relevance_score")
+        tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
+        return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.clients._base import (
+    HttpProvider,
+    integer_at,
+    mapping_at,
+    providers,
+    text_at,
+)
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
 __all__ = ["Mixedbread"]
@@ -23,7 +29,7 @@ class Mixedbread(HttpProvider):
     base_url: str = "https://api.mixedbread.com"
     key: str | None = "MXBAI_API_KEY"
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """``top_k`` is all of them; the query is not rewritten."""
         return {
             "model": self.model,
@@ -34,8 +40,8 @@ class Mixedbread(HttpProvider):
             "rewrite_query": False,
         }
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """``data`` of ``index`` and ``score``; ``usage``."""
-        scores = rows_to_scores(mapping(data).get("data"), count, "score")
-        tokens = number(mapping(data, "usage"), "total_tokens", "prompt_tokens")
-        return Reply(scores, text(data, "model"), Usage(tokens=tokens))
+        scores = rows_to_scores(mapping_at(data).get("data"), count, "score")
+        tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
+        return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))

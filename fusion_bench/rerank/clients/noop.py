@@ -26,12 +26,12 @@ class NoOp(Provider):
     price: Price | None = Price()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Reranker]:
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Nothing to load."""
-        yield _Order(self.identity, self.batch)
+        yield _OrderReranker(self.model_identity, self.batch)
 
 
-class _Order:
+class _OrderReranker:
     def __init__(self, identity: Identity, batch: int) -> None:
         self.identity, self.batch = identity, batch
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import providers
-from fusion_bench.rerank.clients._local import Local, LocalProvider, digest
+from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, hash_files
 from fusion_bench.rerank.protocol import Reranker
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["OnnxCrossEncoder"]
 
@@ -33,28 +33,30 @@ class OnnxCrossEncoder(LocalProvider):
     folder: Path
 
     @property
-    def weights(self) -> str:
+    def weights_digest(self) -> str:
         """Digest of model and tokeniser."""
-        return digest(self._files())
+        return hash_files(self._model_files())
 
-    def _files(self) -> tuple[Path, Path]:
+    def _model_files(self) -> tuple[Path, Path]:
         inside = self.folder / "onnx/model.onnx"
         model = inside if inside.is_file() else self.folder / "model.onnx"
         return model, self.folder / "tokenizer.json"
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Reranker]:
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Load it."""
-        identity = self.identity
-        yield Local(identity, self.batch, _Pairs(*self._files(), self.max_length))
+        identity = self.model_identity
+        yield LocalReranker(
+            identity, self.batch, _PairScorer(*self._model_files(), self.max_length)
+        )
 
 
-class _Pairs:
+class _PairScorer:
     """The loaded model: pairs in, logits out."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
-        runtime = require("onnxruntime", extra="local", purpose="a local cross-encoder")
-        tokenizers = require("tokenizers", extra="local", purpose="a local cross-encoder")
+        runtime = import_optional("onnxruntime", extra="local", purpose="a local cross-encoder")
+        tokenizers = import_optional("tokenizers", extra="local", purpose="a local cross-encoder")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1  # threads would split sums differently from run to run
         options.inter_op_num_threads = 1
@@ -79,10 +81,10 @@ class _Pairs:
             by_length.setdefault(len(encoding.ids), []).append(row)
         scores = np.zeros(len(documents))
         for rows in by_length.values():
-            scores[rows] = self._run([encoded[row] for row in rows])
+            scores[rows] = self._score_pairs([encoded[row] for row in rows])
         return scores.tolist()
 
-    def _run(self, pairs: Sequence[Any]) -> Any:  # noqa: ANN401 - onnxruntime has no types
+    def _score_pairs(self, pairs: Sequence[Any]) -> Any:  # noqa: ANN401 - onnxruntime has no types
         given = {
             "input_ids": [pair.ids for pair in pairs],
             "attention_mask": [pair.attention_mask for pair in pairs],

@@ -11,11 +11,11 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reranker
 
-__all__ = ["Python"]
+__all__ = ["PythonObject"]
 
 
 @providers.register
-class Python(Provider):
+class PythonObject(Provider):
     """Any object that follows the protocol (see ``fusion_bench.rerank.protocol``).
 
     Its own identity and batch count; ``space``, ``batch`` and ``max_tokens`` here do not.
@@ -31,32 +31,34 @@ class Python(Provider):
     max_tokens: int | None = None
 
     @property
-    def identity(self) -> Identity:
+    def model_identity(self) -> Identity:
         """The object's own."""
-        return self._load().identity
+        return self._load_object().identity
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Reranker]:
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Import it."""
-        yield self._load()
+        yield self._load_object()
 
-    def _load(self) -> Reranker:
+    def _load_object(self) -> Reranker:
         module, _, name = self.object.partition(":")
         try:
-            found = getattr(importlib.import_module(module), name)
+            target = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise ConfigError(
                 f"object {self.object!r}: {error}: give package.module:name of something that "
                 "Python can import"
             ) from None
         try:
-            made = found if hasattr(found, "score") and not isinstance(found, type) else found()
+            reranker = (
+                target if hasattr(target, "score") and not isinstance(target, type) else target()
+            )
         except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
             raise ConfigError(
                 f"object {self.object!r}: cannot be made without arguments: "
                 f"{type(error).__name__}: {error}"
             ) from None
         for needed in ("identity", "batch", "score"):
-            if not hasattr(made, needed):
+            if not hasattr(reranker, needed):
                 raise ConfigError(f"object {self.object!r}: a reranker needs {needed!r}")
-        return cast("Reranker", made)
+        return cast("Reranker", reranker)

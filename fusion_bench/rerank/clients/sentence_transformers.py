@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import providers
-from fusion_bench.rerank.clients._local import Local, LocalProvider, digest
+from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, hash_files
 from fusion_bench.rerank.protocol import Reranker
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["SentenceTransformers"]
 
@@ -32,17 +32,19 @@ class SentenceTransformers(LocalProvider):
     device: str | None = None
 
     @property
-    def weights(self) -> str:
+    def weights_digest(self) -> str:
         """Digest of the weights where they lie in a folder."""
         folder = Path(self.model)
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
-        return digest(files) if files else ""
+        return hash_files(files) if files else ""
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Reranker]:
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Load it."""
-        library = require("sentence_transformers", extra="local", purpose="a local cross-encoder")
-        torch = require("torch", extra="local", purpose="a local cross-encoder")
+        library = import_optional(
+            "sentence_transformers", extra="local", purpose="a local cross-encoder"
+        )
+        torch = import_optional("torch", extra="local", purpose="a local cross-encoder")
         try:
             encoder = library.CrossEncoder(
                 self.model, device=self.device, max_length=self.max_length
@@ -50,10 +52,12 @@ class SentenceTransformers(LocalProvider):
         except (OSError, ValueError, RuntimeError) as error:
             problem = str(error).strip().splitlines()[0]
             raise ConfigError(f"model {self.model!r}: cannot be loaded: {problem}") from None
-        yield Local(self.identity, self.batch, _scorer(encoder, torch.nn.Identity(), self.batch))
+        yield LocalReranker(
+            self.model_identity, self.batch, _make_scorer(encoder, torch.nn.Identity(), self.batch)
+        )
 
 
-def _scorer(encoder: Any, raw: Any, batch: int) -> Any:  # noqa: ANN401 - no types without the extra
+def _make_scorer(encoder: Any, raw: Any, batch: int) -> Any:  # noqa: ANN401 - no types without the extra
     def scores(query: str, documents: Sequence[str]) -> Any:  # noqa: ANN401
         pairs = [(query, document) for document in documents]
         found = encoder.predict(pairs, batch_size=batch, activation_fn=raw, show_progress_bar=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, text
+from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, text_at
 from fusion_bench.rerank.protocol import Reply, rows_to_scores
-from fusion_bench.util.http import Remote
+from fusion_bench.util.http import JsonClient
 
 __all__ = ["TEI"]
 
@@ -28,7 +28,7 @@ class TEI(HttpProvider):
     batch: int = 32
     price: Price | None = Price()
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """``truncate`` cuts what is still too long, instead of refusing it."""
         return {
             "query": query,
@@ -38,12 +38,12 @@ class TEI(HttpProvider):
             "truncate": True,
         }
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """An array of ``index`` and ``score``."""
         return Reply(rows_to_scores(data, count, "score"))
 
-    async def resolve(self, remote: Remote) -> str | None:
+    async def resolve_model(self, remote: JsonClient) -> str | None:
         """``model_id`` and ``model_sha`` of ``/info``; None = the configured name stands."""
-        info = await remote.get("/info")
-        model, sha = text(info, "model_id"), text(info, "model_sha")
+        info = await remote.get_json("/info")
+        model, sha = text_at(info, "model_id"), text_at(info, "model_sha")
         return f"{model}@{sha}" if model and sha else model

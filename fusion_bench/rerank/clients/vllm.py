@@ -24,7 +24,7 @@ class VLLM(Jina):
     key: str | None = None
     price: Price | None = Price()
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """As Jina, but documents always come back; and whether the scores are logits."""
-        body = super().request(query, documents) | {"use_activation": self.space != "logit"}
+        body = super().build_request(query, documents) | {"use_activation": self.space != "logit"}
         return {key: value for key, value in body.items() if key != "return_documents"}

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import HttpProvider, mapping, number, providers, text
+from fusion_bench.rerank.clients._base import (
+    HttpProvider,
+    integer_at,
+    mapping_at,
+    providers,
+    text_at,
+)
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
 __all__ = ["Voyage"]
@@ -24,7 +30,7 @@ class Voyage(HttpProvider):
     key: str | None = "VOYAGE_API_KEY"
     batch: int = 1000
 
-    def request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """``top_k`` is all of them; ``truncation`` cuts what is still too long."""
         return {
             "query": query,
@@ -35,8 +41,8 @@ class Voyage(HttpProvider):
             "truncation": True,
         }
 
-    def reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
+    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """``data`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
-        scores = rows_to_scores(mapping(data).get("data"), count, "relevance_score")
-        tokens = number(mapping(data, "usage"), "total_tokens")
-        return Reply(scores, text(data, "model"), Usage(tokens=tokens))
+        scores = rows_to_scores(mapping_at(data).get("data"), count, "relevance_score")
+        tokens = integer_at(mapping_at(data, "usage"), "total_tokens")
+        return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from fusion_bench.config.models import StrictModel
 
-__all__ = ["Latency", "Simulation"]
+__all__ = ["LatencyModel", "SimulationSettings"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 
 
-class Latency(StrictModel):
+class LatencyModel(StrictModel):
     """How long a healthy provider takes: log-normal, given by two of its percentiles.
 
     Attributes:
@@ -26,13 +27,13 @@ class Latency(StrictModel):
     p95: Positive = 140.0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Latency:
+    def _in_order(self) -> LatencyModel:
         if self.p95 < self.p50:
             raise ValueError(f"p95 ({self.p95:g} ms) is below p50 ({self.p50:g} ms)")
         return self
 
 
-class Simulation(StrictModel):
+class SimulationSettings(StrictModel):
     """What is simulated.
 
     Attributes:
@@ -50,9 +51,11 @@ class Simulation(StrictModel):
             noise.
         queries_per_second: How fast they come, at random.
         elapsed_ms: What a query has taken before it is reranked.
-        budgets_ms: Deadlines to compare; the last point is without one.
+        deadlines_ms: Deadlines to compare; the last point is without one.
         seed: Of the random numbers; every point gets the same ones.
     """
+
+    old_keys: ClassVar[Mapping[str, str]] = {"budgets_ms": "'budgets_ms' is now 'deadlines_ms'"}
 
     failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = (
         0.0,
@@ -65,8 +68,8 @@ class Simulation(StrictModel):
     )
     failing: Literal["timeout", "connection"] = "timeout"
     outage_seconds: Annotated[float, Field(ge=0)] = 60.0
-    latency: Latency = Latency()
-    fallback_latency: Latency = Latency()
+    latency: LatencyModel = LatencyModel()
+    fallback_latency: LatencyModel = LatencyModel()
     fallback_failure_rate: Share = 0.0
     connection_ms: Positive = 2.0
     timeout_ms: Positive = 1000.0
@@ -74,5 +77,5 @@ class Simulation(StrictModel):
     repeats: Annotated[int, Field(ge=1)] = 8
     queries_per_second: Positive = 5.0
     elapsed_ms: Annotated[float, Field(ge=0)] = 100.0
-    budgets_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)
+    deadlines_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)
     seed: int = 7

@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.rerank.breaker import Breaker, BreakerRules
-from fusion_bench.rerank.settings import Settings
-from fusion_bench.rerank.simulation.fault_model import Latency, Simulation
-from fusion_bench.rerank.simulation.simulation_findings import deadline, notes
+from fusion_bench.rerank.breaker import BreakerRules, CircuitBreaker
+from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.rerank.simulation.fault_model import LatencyModel, SimulationSettings
+from fusion_bench.rerank.simulation.simulation_findings import describe_breaker, describe_deadline
 from fusion_bench.rerank.simulation.simulation_result import (
     FIRST,
     FUSED,
     SECOND,
-    Point,
-    Quality,
-    Study,
+    SimulationInput,
+    SimulationPoint,
+    SimulationResult,
 )
 from fusion_bench.stats.intervals import estimate_mean
 
-__all__ = ["study"]
+__all__ = ["run_simulation"]
 
 #: Standard normal quantile of 95 %.
 Z95 = 1.6448536269514722
@@ -39,60 +39,68 @@ Z95 = 1.6448536269514722
 NEVER = BreakerRules(failures=10**9)
 
 
-def study(
-    quality: Quality,
-    spec: Simulation,
-    settings: Settings,
-    told: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Study:
+def run_simulation(
+    quality: SimulationInput,
+    spec: SimulationSettings,
+    settings: RerankSettings,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> SimulationResult:
     """Simulate every point.
 
     Args:
         quality: Measured beforehand.
         spec: Traffic, failures and latencies.
         settings: Deadline, breaker, what happens on a timeout.
-        told: Called with how many points are done, and how many there are.
+        on_progress: Called with the points done and the points in all.
     """
-    budget = None if settings.budget is None else settings.budget.left(spec.elapsed_ms)
+    deadline = (
+        None if settings.deadline is None else settings.deadline.remaining_ms(spec.elapsed_ms)
+    )
     second = quality.second is not None
-    limits: tuple[float | None, ...] = (*spec.budgets_ms, None)
+    limits: tuple[float | None, ...] = (*spec.deadlines_ms, None)
     asked = [
-        (rate, budget, breaker, fallback)
+        (rate, deadline, breaker, fallback)
         for rate in spec.failure_rates
         for breaker in (False, True)
         for fallback in ((False, True) if second else (False,))
     ]
-    asked += [(0.0, limit, True, second) for limit in (*limits, budget)]
-    traffics = [_Traffic.drawn(spec, repeat) for repeat in range(spec.repeats)]
-    points: list[Point] = []
-    for one in asked:
-        told(len(points), len(asked))
-        runs = [_Run(quality, traffic, spec, settings, *one).point() for traffic in traffics]
-        points.append(_together(runs))
-    by_failure, by_budget = tuple(points[: -len(limits) - 1]), tuple(points[-len(limits) - 1 : -1])
+    asked += [(0.0, limit, True, second) for limit in (*limits, deadline)]
+    traffics = [_TrafficSample.draw_sample(spec, repeat) for repeat in range(spec.repeats)]
+    points: list[SimulationPoint] = []
+    for point in asked:
+        on_progress(len(points), len(asked))
+        runs = [
+            _PointSimulation(quality, traffic, spec, settings, *point).simulate_point()
+            for traffic in traffics
+        ]
+        points.append(_mean_point(runs))
+    by_failure, by_deadline = (
+        tuple(points[: -len(limits) - 1]),
+        tuple(points[-len(limits) - 1 : -1]),
+    )
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
-    return Study(
+    return SimulationResult(
         quality.measure,
         quality.first,
         quality.second,
         reranked,
         fused,
         by_failure,
-        by_budget,
-        answer=deadline(quality.measure, points[-1], by_budget[-1], reranked - fused),
-        notes=tuple(notes(quality, by_failure, spec, settings)),
+        by_deadline,
+        answer=describe_deadline(quality.measure, points[-1], by_deadline[-1], reranked - fused),
+        notes=tuple(describe_breaker(quality, by_failure, spec, settings)),
     )
 
 
-def _together(runs: Sequence[Point]) -> Point:
+def _mean_point(runs: Sequence[SimulationPoint]) -> SimulationPoint:
     """The mean of a point's repeats, with the interval of its quality."""
-    found = estimate_mean(np.array([run.quality for run in runs]))
-    sure = np.isfinite(found.low)
+    mean = estimate_mean(np.array([run.quality for run in runs]))
+    sure = np.isfinite(mean.low)
     return replace(
         runs[0],
-        quality=found.mean,
-        low=found.low if sure else None,
-        high=found.high if sure else None,
+        quality=mean.mean,
+        low=mean.low if sure else None,
+        high=mean.high if sure else None,
         mean=float(np.mean([run.mean for run in runs])),
         p50=float(np.mean([run.p50 for run in runs])),
         p95=float(np.mean([run.p95 for run in runs])),
@@ -101,7 +109,7 @@ def _together(runs: Sequence[Point]) -> Point:
 
 
 @dataclass(frozen=True)
-class _Traffic:
+class _TrafficSample:
     """The random numbers that every point shares.
 
     Attributes:
@@ -117,44 +125,44 @@ class _Traffic:
     outages: tuple[int, int]
 
     @classmethod
-    def drawn(cls, spec: Simulation, repeat: int) -> _Traffic:
+    def draw_sample(cls, spec: SimulationSettings, repeat: int) -> _TrafficSample:
         rng = np.random.default_rng((spec.seed, repeat))
         n = spec.queries
         arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
         both = (spec.latency, spec.fallback_latency)
-        took = np.stack([_lognormal(rng, latency, n) for latency in both])
+        took = np.stack([_draw_latencies(rng, latency, n) for latency in both])
         return cls(arrives, took, rng.random((2, n)), (spec.seed + 1, repeat))
 
 
-def _lognormal(rng: np.random.Generator, latency: Latency, n: int) -> FloatArray:
+def _draw_latencies(rng: np.random.Generator, latency: LatencyModel, n: int) -> FloatArray:
     sigma = math.log(latency.p95 / latency.p50) / Z95
     return rng.lognormal(math.log(latency.p50), sigma, n)
 
 
 @dataclass
-class _Run:
+class _PointSimulation:
     """One point: the queries in the order of the clock, with calls that overlap."""
 
-    quality: Quality
-    traffic: _Traffic
-    spec: Simulation
-    settings: Settings
+    quality: SimulationInput
+    traffic: _TrafficSample
+    spec: SimulationSettings
+    settings: RerankSettings
     rate: float
     limit: float | None
     breaker: bool
     fallback: bool
 
-    def point(self) -> Point:
+    def simulate_point(self) -> SimulationPoint:
         """Run it and sum it up."""
-        ended, latency = self._ended()
+        ended, latency = self._simulate_queries()
         # Which queries an outage meets is chance, and says nothing: the mean over all of them.
         shares = np.bincount(ended, minlength=3) / len(ended)
         p50, p95 = np.percentile(latency, [50, 95], method="inverted_cdf")
-        return Point(
+        return SimulationPoint(
             failure_rate=self.rate,
             breaker=self.breaker,
             fallback=self.fallback,
-            budget_ms=self.limit,
+            deadline_ms=self.limit,
             quality=float(shares @ self.quality.values.mean(axis=1)),
             low=None,
             high=None,
@@ -164,12 +172,12 @@ class _Run:
             reranked=float((ended != FUSED).mean()),
         )
 
-    def _ended(self) -> tuple[IntArray, FloatArray]:
+    def _simulate_queries(self) -> tuple[IntArray, FloatArray]:
         """What each query ended with, and after how many milliseconds."""
         now = 0.0
         rules = self.settings.breaker if self.breaker else NEVER
-        breakers = [Breaker(rules, lambda: now) for _ in range(2)]
-        down = self._down()
+        breakers = [CircuitBreaker(rules, lambda: now) for _ in range(2)]
+        down = self._draw_outages()
         ended = np.full(len(self.traffic.arrives), FUSED)
         latency = np.zeros(len(ended))
         # (when, order, query, provider, ticket, whether it answers, milliseconds since arrival)
@@ -178,40 +186,40 @@ class _Run:
 
         def ask(q: int, provider: int, used: float) -> None:
             nonlocal order
-            ticket = breakers[provider].admit()
+            ticket = breakers[provider].admit_call()
             if ticket is None:
                 after(q, provider, used, may_go_on=True)
                 return
-            took, good = self._call(q, provider, used, bool(down[q]))
+            took, good = self._simulate_call(q, provider, used, bool(down[q]))
             order += 1
             heapq.heappush(calls, (now + took / 1e3, order, q, provider, ticket, good, used + took))
 
         def after(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
-            if provider == FIRST and self.fallback and may_go_on and self._left(used) > 0:
+            if provider == FIRST and self.fallback and may_go_on and self._remaining_ms(used) > 0:
                 ask(q, SECOND, used)
             else:
                 latency[q] = used
 
-        for q, arrival in self._arrivals():
+        for q, arrival in self._iter_arrivals():
             while calls and calls[0][0] <= arrival:
                 now, _, asked, provider, ticket, good, used = heapq.heappop(calls)
                 if good:
-                    breakers[provider].succeed(ticket)
+                    breakers[provider].record_success(ticket)
                     ended[asked], latency[asked] = provider, used
                 else:
-                    breakers[provider].fail(ticket)
+                    breakers[provider].record_failure(ticket)
                     after(asked, provider, used, may_go_on=self._passes_on(used))
             now = max(now, arrival) if q >= 0 else now
             if q >= 0:
                 ask(q, FIRST, 0.0)
         return ended, latency
 
-    def _arrivals(self) -> Iterator[tuple[int, float]]:
+    def _iter_arrivals(self) -> Iterator[tuple[int, float]]:
         """Every query when it comes, then the end of time, so that all calls end."""
         yield from enumerate(self.traffic.arrives.tolist())
         yield -1, math.inf
 
-    def _left(self, used: float) -> float:
+    def _remaining_ms(self, used: float) -> float:
         return math.inf if self.limit is None else self.limit - used
 
     def _passes_on(self, used: float) -> bool:
@@ -219,9 +227,9 @@ class _Run:
         refused = self.spec.failing == "connection" and used <= self.spec.connection_ms
         return refused or self.settings.on_timeout == "next"
 
-    def _call(self, q: int, provider: int, used: float, down: bool) -> tuple[float, bool]:
+    def _simulate_call(self, q: int, provider: int, used: float, down: bool) -> tuple[float, bool]:
         """Milliseconds that a call takes, and whether it brings scores."""
-        patience = min(self.spec.timeout_ms, self._left(used))
+        patience = min(self.spec.timeout_ms, self._remaining_ms(used))
         if provider == SECOND:
             down = bool(self.traffic.luck[SECOND, q] < self.spec.fallback_failure_rate)
         if down and self.spec.failing == "connection":
@@ -229,7 +237,7 @@ class _Run:
         took = math.inf if down else float(self.traffic.took[provider, q])
         return min(took, patience), took <= patience
 
-    def _down(self) -> NDArray[np.bool_]:
+    def _draw_outages(self) -> NDArray[np.bool_]:
         """(n,): whether the first provider is down when each query comes.
 
         Outages are of equal length and spread over equal parts of the time, at random in each, so

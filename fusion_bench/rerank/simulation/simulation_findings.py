@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fusion_bench.rerank.settings import Settings
-from fusion_bench.rerank.simulation.fault_model import Simulation
-from fusion_bench.rerank.simulation.simulation_result import Point, Quality
+from fusion_bench.rerank.settings import RerankSettings
+from fusion_bench.rerank.simulation.fault_model import SimulationSettings
+from fusion_bench.rerank.simulation.simulation_result import SimulationInput, SimulationPoint
 
-__all__ = ["deadline", "notes"]
+__all__ = ["describe_breaker", "describe_deadline"]
 
 #: A breaker is spoken of at the first failure rate from here on.
 SPOKEN_OF = 0.1
@@ -16,7 +16,9 @@ SPOKEN_OF = 0.1
 NOISE = 1e-9
 
 
-def deadline(measure: str, chosen: Point, free: Point, gain: float) -> str:
+def describe_deadline(
+    measure: str, chosen: SimulationPoint, free: SimulationPoint, gain: float
+) -> str:
     """What the deadline costs and buys.
 
     Args:
@@ -25,21 +27,24 @@ def deadline(measure: str, chosen: Point, free: Point, gain: float) -> str:
         free: Without any.
         gain: Of reranking over the fused order.
     """
-    if chosen.budget_ms is None:
+    if chosen.deadline_ms is None:
         return "There is no deadline: nothing to weigh."
     cost = free.quality - chosen.quality
     share = f", {cost / gain:.0%} of what reranking wins" if gain > 0 else ""
     judged = "" if gain > 0 else " Reranking wins nothing here: the cheapest deadline is not to."
     return (
-        f"With nothing failing, a deadline of {chosen.budget_ms:g} ms costs {cost:.4f} "
+        f"With nothing failing, a deadline of {chosen.deadline_ms:g} ms costs {cost:.4f} "
         f"{measure}{share}, and brings the 95th percentile of the reranking from {free.p95:.0f} "
         f"ms to {chosen.p95:.0f} ms; "
         f"{1 - chosen.reranked:.1%} of the queries keep the fused order.{judged}"
     )
 
 
-def notes(
-    quality: Quality, points: Sequence[Point], spec: Simulation, settings: Settings
+def describe_breaker(
+    quality: SimulationInput,
+    points: Sequence[SimulationPoint],
+    spec: SimulationSettings,
+    settings: RerankSettings,
 ) -> Iterator[str]:
     """What the breaker is worth, what a second provider is, and why either may do nothing.
 
@@ -49,47 +54,57 @@ def notes(
         spec: Traffic, failures and latencies.
         settings: Of breaker and timeouts.
     """
-    pairs = {p.failure_rate: (p, q) for p, q in _pairs(points, fallback=False)}
+    pairs = {p.failure_rate: (p, q) for p, q in _breaker_pairs(points, fallback=False)}
     rates = [rate for rate in pairs if rate > 0]
     if rates:
         rate = min((r for r in rates if r >= SPOKEN_OF), default=max(rates))
-        yield _breaker(quality.measure, *pairs[rate], spec)
-    if any(_worse(one, other) for one, other in pairs.values()):
-        yield _late(pairs.get(0.0), settings)
+        yield _breaker_sentence(quality.measure, *pairs[rate], spec)
+    if any(_is_worse(one, other) for one, other in pairs.values()):
+        yield _late_calls_sentence(pairs.get(0.0), settings)
     if quality.second is None:
         yield (
             "A second provider was not simulated: name its list with --fallback-list (the first "
             "list itself for one that is just as good)."
         )
-    elif not any(_differs(*pair) for pair in _fallbacks(points)):
+    elif not any(_is_different(*pair) for pair in _fallback_pairs(points)):
         yield (
             "Without a breaker the second provider changes nothing here: a call that timed out "
             "is not passed on (on_timeout: fused), and only a breaker sends queries past the first."
         )
 
 
-def _pairs(points: Sequence[Point], *, fallback: bool) -> Iterator[tuple[Point, Point]]:
+def _breaker_pairs(
+    points: Sequence[SimulationPoint], *, fallback: bool
+) -> Iterator[tuple[SimulationPoint, SimulationPoint]]:
     """Without and with a breaker, at each failure rate."""
-    mine = [p for p in points if p.fallback == fallback]
-    return zip([p for p in mine if not p.breaker], [p for p in mine if p.breaker], strict=True)
+    selected = [p for p in points if p.fallback == fallback]
+    return zip(
+        [p for p in selected if not p.breaker], [p for p in selected if p.breaker], strict=True
+    )
 
 
-def _fallbacks(points: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
+def _fallback_pairs(
+    points: Sequence[SimulationPoint],
+) -> Iterator[tuple[SimulationPoint, SimulationPoint]]:
     """Without and with a second provider, without a breaker, at each failure rate."""
-    mine = [p for p in points if not p.breaker]
-    return zip([p for p in mine if not p.fallback], [p for p in mine if p.fallback], strict=True)
+    selected = [p for p in points if not p.breaker]
+    return zip(
+        [p for p in selected if not p.fallback], [p for p in selected if p.fallback], strict=True
+    )
 
 
-def _differs(one: Point, other: Point) -> bool:
-    return abs(one.quality - other.quality) > NOISE or abs(one.mean - other.mean) > NOISE
+def _is_different(first: SimulationPoint, other: SimulationPoint) -> bool:
+    return abs(first.quality - other.quality) > NOISE or abs(first.mean - other.mean) > NOISE
 
 
-def _worse(one: Point, other: Point) -> bool:
+def _is_worse(first: SimulationPoint, other: SimulationPoint) -> bool:
     """Whether the second is worse by more than both intervals."""
-    return other.high is not None and one.low is not None and other.high < one.low
+    return other.high is not None and first.low is not None and other.high < first.low
 
 
-def _breaker(measure: str, without: Point, opened: Point, spec: Simulation) -> str:
+def _breaker_sentence(
+    measure: str, without: SimulationPoint, opened: SimulationPoint, spec: SimulationSettings
+) -> str:
     change = opened.quality - without.quality
     moved = f"{'costs' if change < 0 else 'wins'} {abs(change):.4f} {measure}"
     outages = f", in outages of {spec.outage_seconds:g} s," if spec.outage_seconds else ""
@@ -101,7 +116,9 @@ def _breaker(measure: str, without: Point, opened: Point, spec: Simulation) -> s
     )
 
 
-def _late(healthy: tuple[Point, Point] | None, settings: Settings) -> str:
+def _late_calls_sentence(
+    healthy: tuple[SimulationPoint, SimulationPoint] | None, settings: RerankSettings
+) -> str:
     late = "" if healthy is None else f" ({1 - healthy[0].reranked:.1%} of them while it is up)"
     rules = settings.breaker
     return (

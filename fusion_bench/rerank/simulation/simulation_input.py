@@ -16,19 +16,19 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.rerank.simulation.simulation_result import Quality
+from fusion_bench.rerank.simulation.simulation_result import SimulationInput
 
-__all__ = ["quality_of"]
+__all__ = ["measure_outcomes"]
 
 
-def quality_of(
+def measure_outcomes(
     path: Path,
     system: System,
     *,
     measure: str,
     reranker: str | None = None,
     fallback: str | None = None,
-) -> Quality:
+) -> SimulationInput:
     """Evaluate a system with its rerank list, with the fallback's, and without any.
 
     Args:
@@ -43,7 +43,7 @@ def quality_of(
     """
     spec, source = read_spec(path)
     given = reranker or system.blend.reranker_name or next(iter(spec.rerank), "")
-    first, second = _known(given, spec), _known(fallback or given, spec)
+    first, second = _check_list_name(given, spec), _check_list_name(fallback or given, spec)
     lists = dict.fromkeys((first, second))
     dataset = load_dataset(path, runs=system.runs, rerankers=lists)
     runs = align(
@@ -53,32 +53,36 @@ def quality_of(
         queries=dataset.queries,
         complete=spec.judgments == "complete",
     )
-    blends: tuple[Blend, ...] = (_blend(system, first), _blend(system, second), NoBlend())
+    blends: tuple[Blend, ...] = (_blend_with(system, first), _blend_with(system, second), NoBlend())
     systems = [system.model_copy(update={"blend": blend}) for blend in blends]
     asked = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
     scores = evaluate(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
     values = np.stack([score.values[0] for score in scores])
-    return Quality(asked.name, values, _described(system, blends[0], first), fallback)
+    return SimulationInput(asked.name, values, _describe_list(system, blends[0], first), fallback)
 
 
-def _described(system: System, blend: Blend, reranker: str) -> str:
+def _describe_list(system: System, blend: Blend, reranker: str) -> str:
     """Which list is replayed, and what is made of it."""
-    own = system.blend.reranker_name is not None
-    origin = "the system's own blend" if own else "the system has no blend: the scores decide alone"
-    return f"reranker {reranker}, {blend.method} over the first {_depth(blend)} ({origin})"
+    has_blend = system.blend.reranker_name is not None
+    origin = (
+        "the system's own blend"
+        if has_blend
+        else "the system has no blend: the scores decide alone"
+    )
+    return f"reranker {reranker}, {blend.method} over the first {_rerank_depth(blend)} ({origin})"
 
 
-def _depth(blend: Blend) -> int:
+def _rerank_depth(blend: Blend) -> int:
     return blend.depth if isinstance(blend, RerankBlend) else 0
 
 
-def _known(name: str, spec: DatasetSpec) -> str:
+def _check_list_name(name: str, spec: DatasetSpec) -> str:
     if name not in spec.rerank:
         raise UnknownNameError("rerank list", name, spec.rerank, where=spec.name)
     return name
 
 
-def _blend(system: System, reranker: str) -> Blend:
+def _blend_with(system: System, reranker: str) -> Blend:
     """The system's own blend on that list; a document it did not score stands below."""
     if system.blend.reranker_name is None:
         return Replace(reranker=reranker, missing="below")

@@ -7,14 +7,14 @@ from typing import Any
 
 from fusion_bench.data.ordering import FloatArray
 
-__all__ = ["FIRST", "FUSED", "SECOND", "Point", "Quality", "Study"]
+__all__ = ["FIRST", "FUSED", "SECOND", "SimulationInput", "SimulationPoint", "SimulationResult"]
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Quality:
+class SimulationInput:
     """The measure of each list a query may end with.
 
     Attributes:
@@ -31,14 +31,14 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Point:
+class SimulationPoint:
     """One setting at one failure rate.
 
     Attributes:
         failure_rate: Share of the time that the first provider is down.
         breaker: Whether there is a circuit breaker.
         fallback: Whether there is a second provider.
-        budget_ms: The deadline; None = none but ``timeout_ms`` of the simulation.
+        deadline_ms: The deadline; None = none but ``timeout_ms`` of the simulation.
         quality: Mean of the measure.
         low: Lower end of its interval over the repeats of the simulation; None = one repeat.
         high: Upper end.
@@ -51,7 +51,7 @@ class Point:
     failure_rate: float
     breaker: bool
     fallback: bool
-    budget_ms: float | None
+    deadline_ms: float | None
     quality: float
     low: float | None
     high: float | None
@@ -62,7 +62,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Study:
+class SimulationResult:
     """Everything that was simulated.
 
     Attributes:
@@ -73,7 +73,7 @@ class Study:
         fused: Its mean when nobody does.
         by_failure: Each failure rate with and without breaker, and fallback where there is a second
             list, with the deadline.
-        by_budget: Deadlines, with all that there is, at no failures.
+        by_deadline: Deadlines, with all that there is, at no failures.
         answer: What the deadline costs and buys, in a sentence.
         notes: What the breaker is worth, and how to read the rest.
     """
@@ -83,8 +83,8 @@ class Study:
     second: str | None
     reranked: float
     fused: float
-    by_failure: tuple[Point, ...]
-    by_budget: tuple[Point, ...]
+    by_failure: tuple[SimulationPoint, ...]
+    by_deadline: tuple[SimulationPoint, ...]
     answer: str
     notes: tuple[str, ...]
 

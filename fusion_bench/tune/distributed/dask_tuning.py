@@ -28,7 +28,7 @@ from fusion_bench.tune.search.search import search_fingerprint
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from fusion_bench.tune.validation.splits import BoolArray
-from fusion_bench.util.optional_imports import require
+from fusion_bench.util.optional_imports import import_optional
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -152,7 +152,7 @@ def connected(address: str) -> Iterator[Client]:
         ConfigError: No cluster answers there, it has no worker, or N is no number of processes.
         MissingExtraError: Dask's scheduler is not installed.
     """
-    distributed = require("distributed", extra="cluster", purpose="--cluster")
+    distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
     with _cluster(distributed, address) as cluster:
         try:
             client = distributed.Client(cluster, timeout=PATIENCE)

@@ -12,22 +12,26 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.rerank.settings import Budget, Settings
-from fusion_bench.rerank.simulation.fault_model import Latency, Simulation
-from fusion_bench.rerank.simulation.replay import study
-from fusion_bench.rerank.simulation.simulation_input import quality_of
-from fusion_bench.rerank.simulation.simulation_result import Point, Quality, Study
+from fusion_bench.rerank.settings import Deadline, RerankSettings
+from fusion_bench.rerank.simulation.fault_model import LatencyModel, SimulationSettings
+from fusion_bench.rerank.simulation.replay import run_simulation
+from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
+from fusion_bench.rerank.simulation.simulation_result import (
+    SimulationInput,
+    SimulationPoint,
+    SimulationResult,
+)
 from tests import tiny
 from tests.tiny import DATASET
 
 Capture = pytest.CaptureFixture[str]
 #: First provider 1, second .8, fused .5: a mean tells what the queries ended with.
-QUALITY = Quality("nDCG@10", np.array([[1.0] * 4, [0.8] * 4, [0.5] * 4]))
-STEADY = Latency(p50=40, p95=40)
-PRODUCTION = Settings.of("production")
+QUALITY = SimulationInput("nDCG@10", np.array([[1.0] * 4, [0.8] * 4, [0.5] * 4]))
+STEADY = LatencyModel(p50=40, p95=40)
+PRODUCTION = RerankSettings.for_profile("production")
 
 
-def simulated(settings: Settings = PRODUCTION, **given: object) -> Study:
+def simulated(settings: RerankSettings = PRODUCTION, **given: object) -> SimulationResult:
     base: dict[str, object] = {
         "latency": STEADY,
         "fallback_latency": STEADY,
@@ -36,10 +40,12 @@ def simulated(settings: Settings = PRODUCTION, **given: object) -> Study:
         "repeats": 2,
         "failure_rates": (0.0,),
     }
-    return study(QUALITY, Simulation.model_validate(base | given), settings)
+    return run_simulation(QUALITY, SimulationSettings.model_validate(base | given), settings)
 
 
-def point(found: Study, rate: float, *, breaker: bool, fallback: bool) -> Point:
+def point(
+    found: SimulationResult, rate: float, *, breaker: bool, fallback: bool
+) -> SimulationPoint:
     return next(
         p
         for p in found.by_failure
@@ -83,7 +89,7 @@ def test_in_an_outage_the_breaker_saves_the_wait() -> None:
 
 
 def test_a_timeout_goes_on_to_the_next_only_where_that_is_asked_for() -> None:
-    wide = PRODUCTION.model_copy(update={"budget": None})
+    wide = PRODUCTION.model_copy(update={"deadline": None})
     given = {"failure_rates": (0.3,), "timeout_ms": 200, "outage_seconds": 0}
     at_once = point(simulated(wide, **given), 0.3, breaker=False, fallback=True)
     assert at_once.reranked == pytest.approx(0.7, abs=0.02)
@@ -102,19 +108,19 @@ def test_a_second_provider_fails_too() -> None:
 def test_the_deadline_is_weighed() -> None:
     """Half of the calls take longer than the median, so a deadline there costs half the gain."""
     found = simulated(
-        PRODUCTION.model_copy(update={"budget": Budget(rerank_ms=60)}),
-        latency=Latency(p50=60, p95=150),
-        budgets_ms=(30, 60, 150),
+        PRODUCTION.model_copy(update={"deadline": Deadline(rerank_ms=60)}),
+        latency=LatencyModel(p50=60, p95=150),
+        deadlines_ms=(30, 60, 150),
         failure_rates=(0.0,),
         queries=4000,
     )
-    by_budget = {p.budget_ms: p for p in found.by_budget}
-    assert by_budget[None].quality == 1.0
-    assert by_budget[60.0].quality < by_budget[150.0].quality < 1.0
-    for one, other in pairwise(p for p in found.by_budget if p.budget_ms):
+    by_deadline = {p.deadline_ms: p for p in found.by_deadline}
+    assert by_deadline[None].quality == 1.0
+    assert by_deadline[60.0].quality < by_deadline[150.0].quality < 1.0
+    for one, other in pairwise(p for p in found.by_deadline if p.deadline_ms):
         assert one.quality <= other.quality
-    assert by_budget[150.0].p95 == pytest.approx(150, rel=0.05)
-    assert by_budget[60.0].p95 <= 60.0 + 1e-9
+    assert by_deadline[150.0].p95 == pytest.approx(150, rel=0.05)
+    assert by_deadline[60.0].p95 <= 60.0 + 1e-9
     assert found.answer.startswith("With nothing failing, a deadline of 60 ms costs 0.")
     assert "of what reranking wins" in found.answer
 
@@ -128,7 +134,7 @@ def test_what_the_breaker_is_worth_is_said() -> None:
     assert f"from {without.mean:.0f} ms to {opened.mean:.0f} ms" in text
     assert f"costs {without.quality - opened.quality:.4f} nDCG@10" in text
     assert any("Without a breaker the second provider changes nothing" in n for n in found.notes)
-    passed_on = PRODUCTION.model_copy(update={"on_timeout": "next", "budget": None})
+    passed_on = PRODUCTION.model_copy(update={"on_timeout": "next", "deadline": None})
     later = simulated(passed_on, failure_rates=(0.5,))
     assert not any("changes nothing" in note for note in later.notes)
 
@@ -136,8 +142,8 @@ def test_what_the_breaker_is_worth_is_said() -> None:
 def test_a_breaker_that_takes_scores_away_is_explained() -> None:
     """A third of the calls are late, so that a breaker seldom closes again."""
     late = simulated(
-        PRODUCTION.model_copy(update={"budget": Budget(rerank_ms=60)}),
-        latency=Latency(p50=50, p95=100),
+        PRODUCTION.model_copy(update={"deadline": Deadline(rerank_ms=60)}),
+        latency=LatencyModel(p50=50, p95=100),
         failure_rates=(0.0, 0.2),
         repeats=6,
     )
@@ -163,43 +169,43 @@ def test_repeats_tell_the_noise_of_the_simulation() -> None:
 
 
 def test_without_a_second_list_nothing_is_said_of_one() -> None:
-    alone = study(
-        Quality("nDCG@10", QUALITY.values, second=None),
-        Simulation(queries=200, repeats=1, failure_rates=(0.0, 0.4)),
+    alone = run_simulation(
+        SimulationInput("nDCG@10", QUALITY.values, second=None),
+        SimulationSettings(queries=200, repeats=1, failure_rates=(0.0, 0.4)),
         PRODUCTION,
     )
-    assert not any(p.fallback for p in (*alone.by_failure, *alone.by_budget))
+    assert not any(p.fallback for p in (*alone.by_failure, *alone.by_deadline))
     assert alone.notes[-1].startswith("A second provider was not simulated")
 
 
 def test_answers_without_a_deadline_and_without_a_gain() -> None:
-    free = simulated(PRODUCTION.model_copy(update={"budget": None}))
+    free = simulated(PRODUCTION.model_copy(update={"deadline": None}))
     assert free.answer == "There is no deadline: nothing to weigh."
-    worse = Quality("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
+    worse = SimulationInput("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
     assert (
         "Reranking wins nothing here"
-        in study(worse, Simulation(queries=50, repeats=1), PRODUCTION).answer
+        in run_simulation(worse, SimulationSettings(queries=50, repeats=1), PRODUCTION).answer
     )
 
 
 def test_the_same_seed_is_the_same_study() -> None:
     assert simulated(queries=300) == simulated(queries=300)
-    assert simulated(queries=300, latency=Latency()) != simulated(
-        queries=300, latency=Latency(), seed=8
+    assert simulated(queries=300, latency=LatencyModel()) != simulated(
+        queries=300, latency=LatencyModel(), seed=8
     )
 
 
 def test_what_a_query_may_end_with_is_measured(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     system = System(name="x", runs=("a",))
-    found = quality_of(root / DATASET, system, measure="RR@10")
+    found = measure_outcomes(root / DATASET, system, measure="RR@10")
     assert found.values.shape == (3, 4)
     assert found.values[0].tolist() == found.values[1].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert found.values[2].tolist() == [0.5, 0.5, 1.0, 0.5]
     assert "the system has no blend: the scores decide alone" in found.first
     assert found.second is None
     with pytest.raises(UnknownNameError, match="tiny: unknown rerank list 'no'"):
-        quality_of(root / DATASET, system, measure="RR@10", reranker="no")
+        measure_outcomes(root / DATASET, system, measure="RR@10", reranker="no")
 
 
 def test_the_command_answers_and_draws(
@@ -208,7 +214,7 @@ def test_the_command_answers_and_draws(
     monkeypatch.chdir(tiny.make(tmp_path))
     given = ["rerank", "--dataset", "tiny", "--system", "two", "--simulate"]
     given += ["--experiment", "experiments/e.yaml", "--set", "queries=100", "--set", "repeats=2"]
-    Path("c.yaml").write_text("settings: {budget: {rerank_ms: 80}}\n", encoding="utf-8")
+    Path("c.yaml").write_text("settings: {deadline: {rerank_ms: 80}}\n", encoding="utf-8")
     assert main([*given, "--config", "c.yaml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["answer"].startswith(
         "With nothing failing, a deadline of 80 ms costs"
