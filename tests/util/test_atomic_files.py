@@ -15,9 +15,9 @@ from fusion_bench.util.atomic_files import open_atomic, write_atomic
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fusion_bench.util.atomic_files import whole_file
+from fusion_bench.util.atomic_files import open_atomic
 
-with whole_file(Path(sys.argv[1])) as file:
+with open_atomic(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -26,11 +26,11 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.atomic_files import write_whole
+from fusion_bench.util.atomic_files import write_atomic
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    write_whole(Path(sys.argv[1]), b"new" * 1000)
+    write_atomic(Path(sys.argv[1]), b"new" * 1000)
 except FusionBenchError as error:
     print(error)
 """
