@@ -18,7 +18,7 @@ from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import Tops
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray, score_keys
-from fusion_bench.fuse import Compiled
+from fusion_bench.fuse import EngineForm
 
 __all__ = ["Blending", "kept_places", "lacks_scores", "unscored_by_query"]
 
@@ -41,7 +41,7 @@ class Blending:
     """
 
     formula: BlendFormula
-    trial: Compiled
+    trial: EngineForm
     tops: Tops
 
     @property
@@ -150,7 +150,9 @@ class Blending:
         return np.asarray((others > ours) | ((others == ours) & earlier))
 
 
-def kept_places(runs: AlignedRuns, trial: Compiled, candidates: IntArray, least: float) -> IntArray:
+def kept_places(
+    runs: AlignedRuns, trial: EngineForm, candidates: IntArray, least: float
+) -> IntArray:
     """(n,): 1 for a candidate whose fused score is not below ``least``, 0 for others.
 
     −1 where one that is tied with it could be: then candidates above it may have gone.

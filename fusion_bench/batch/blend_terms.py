@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import Tops
-from fusion_bench.blend import Mixture, RerankBlend, fixed_scale
+from fusion_bench.blend import BlendWeights, RerankBlend, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import Compiled
+from fusion_bench.fuse import EngineForm
 
 __all__ = ["BlendFormula", "FinalScores", "Heads", "heads_of", "rerank_term", "retrieval_term"]
 
@@ -106,7 +106,7 @@ class BlendFormula:
 
     runs: AlignedRuns
     blend: RerankBlend
-    mixture: Mixture
+    mixture: BlendWeights
     space: ScoreSpace
     min_relevance: float | None
     greatest: FloatArray | None
@@ -147,7 +147,10 @@ class BlendFormula:
         if self.mixture.retrieval is None:
             return unit, np.zeros((len(unit), 1))
         depth = unit.shape[1]
-        share, rerank_share = self.mixture.shares[:depth], self.mixture.rerank_shares[:depth]
+        share, rerank_share = (
+            self.mixture.retrieval_weights[:depth],
+            self.mixture.rerank_weights[:depth],
+        )
         greatest = None if self.greatest is None else self.greatest[heads.queries][:, None]
         term, off = retrieval_term(self.mixture, heads, greatest)
         final = rerank_share * unit
@@ -156,7 +159,7 @@ class BlendFormula:
 
 
 def heads_of(
-    runs: AlignedRuns, tops: Tops, trial: Compiled, rows: IntArray, depth: int, *, exact: bool
+    runs: AlignedRuns, tops: Tops, trial: EngineForm, rows: IntArray, depth: int, *, exact: bool
 ) -> Heads:
     """The first ``depth`` documents of these lists, with rough or exact fused scores."""
     sizes = tops.lists.sizes[rows, None]
@@ -205,7 +208,7 @@ def _by_order(ranks: IntArray) -> FloatArray:
 
 
 def retrieval_term(
-    mixture: Mixture, heads: Heads, greatest: FloatArray | None
+    mixture: BlendWeights, heads: Heads, greatest: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """(m, D) the retrieval term, and (m, 1) by how much it may be off.
 

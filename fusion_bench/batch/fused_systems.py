@@ -47,7 +47,7 @@ def evaluate(
     for trial, one in enumerate(asked):
         # Blends and dropped scores need more of a list than the places of relevant documents.
         plain = one.blend is None and one.min_relevance is None
-        form = one.fusion.compiled(runs) if plain else None
+        form = one.fusion.engine_form(runs) if plain else None
         if not isinstance(form, RankSum):
             others.append(trial)
         elif (reason := RankScorer.unsupported_reason(form)) is not None:

@@ -21,7 +21,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import Compiled
+from fusion_bench.fuse import EngineForm
 from fusion_bench.measures.ranking import BoolArray
 
 __all__ = ["RankedLists", "rank_system"]
@@ -56,7 +56,7 @@ class _FusedLists:
     """
 
     runs: AlignedRuns
-    fusion: Compiled
+    fusion: EngineForm
     candidates: IntArray
     is_new: BoolArray
 
@@ -131,7 +131,7 @@ def _sorted_block(maker: Coarse, number: int, block: Block) -> tuple[IntArray, I
     return (starts + column)[inside], documents[inside], apart[inside]
 
 
-def _settle(runs: AlignedRuns, fusion: Compiled, documents: IntArray, is_new: BoolArray) -> None:
+def _settle(runs: AlignedRuns, fusion: EngineForm, documents: IntArray, is_new: BoolArray) -> None:
     """Put neighbors that are not apart in the order of their exact keys; mark what ties."""
     crowded = ~is_new
     crowded[:-1] |= crowded[1:]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fusion_bench.batch.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.fuse import Compiled, RankSum, WeightedMean, best_ranks
+from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
 
 __all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "unsupported_reason"]
 
@@ -210,13 +210,13 @@ class Coarse(ABC):
         return self.runs.memo(("list", *what, self.which), make, keep)
 
 
-def coarse(runs: AlignedRuns, which: Which, trial: Compiled) -> Coarse:
+def coarse(runs: AlignedRuns, which: Which, trial: EngineForm) -> Coarse:
     """Quantised scores of a fusion of this form."""
     kind = RankCoarse if isinstance(trial, RankSum) else MeanCoarse
     return kind(runs, lists_of(runs, which), which, trial)  # type: ignore[arg-type]
 
 
-def unsupported_reason(runs: AlignedRuns, trial: Compiled) -> str | None:
+def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
     """Why a fusion is beyond what the bounds are proven for; None = it is not."""
     if isinstance(trial, RankSum):
         return RankScorer.unsupported_reason(trial)

@@ -15,7 +15,7 @@ from fusion_bench.batch.sorting import Which, unsupported_reason
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import Compiled, Fusion
+from fusion_bench.fuse import EngineForm, Fusion
 
 __all__ = ["SystemPlan", "SystemSpec", "plan_system"]
 
@@ -47,7 +47,7 @@ class SystemPlan:
         formula: The blend; None = none.
     """
 
-    fusion: Compiled
+    fusion: EngineForm
     which: Which
     depth: int
     formula: BlendFormula | None
@@ -57,7 +57,7 @@ def plan_system(
     spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
 ) -> SystemPlan | Unsupported:
     """How to evaluate a system of one view, or why the batch engine cannot."""
-    fusion = spec.fusion.compiled(runs)
+    fusion = spec.fusion.engine_form(runs)
     if fusion is None:
         return Unsupported(f"{spec.fusion.method} has no form that can be counted")
     reason = unsupported_reason(runs, fusion)
@@ -73,12 +73,12 @@ def plan_system(
 def _rerank_plan(
     spec: SystemSpec,
     blend: RerankBlend,
-    fusion: Compiled,
+    fusion: EngineForm,
     runs: AlignedRuns,
     spaces: Mapping[str, ScoreSpace],
 ) -> SystemPlan | Unsupported:
     depth = min(blend.depth, int(np.diff(runs.offsets).max(initial=0)))
-    mixture = blend.compiled(depth)
+    mixture = blend.engine_form(depth)
     if mixture is None:
         return Unsupported(f"{blend.method} has no form that can be counted")
     if blend.reranker not in runs.rerankers or blend.reranker not in spaces:

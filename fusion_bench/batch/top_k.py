@@ -17,7 +17,7 @@ from fusion_bench.batch.sorting import Block, Coarse, Keys, Lists, Which, coarse
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
-from fusion_bench.fuse import Compiled
+from fusion_bench.fuse import EngineForm
 
 __all__ = ["Tops", "all_tops"]
 
@@ -78,7 +78,7 @@ class _Found:
 
 
 def all_tops(
-    runs: AlignedRuns, which: Which, trials: Sequence[Compiled], depth: int
+    runs: AlignedRuns, which: Which, trials: Sequence[EngineForm], depth: int
 ) -> Iterator[Tops]:
     """The tops of some fusions of one view, block by block: a block stays in the cache.
 
@@ -165,13 +165,13 @@ def _keep(lists: Lists, block: Block, given: Keys, slack: int, found: _Found) ->
     found.near[block.rows, : width - 1] = near
 
 
-def _keys_of(runs: AlignedRuns, trial: Compiled, candidates: IntArray) -> FloatArray:
+def _keys_of(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> FloatArray:
     """(n,): exact keys, each candidate's computed once."""
     distinct, inverse = np.unique(candidates, return_inverse=True)
     return score_keys(trial.scores(runs, distinct))[inverse]
 
 
-def _settle_members(runs: AlignedRuns, lists: Lists, trial: Compiled, found: _Found) -> None:
+def _settle_members(runs: AlignedRuns, lists: Lists, trial: EngineForm, found: _Found) -> None:
     """Add to the places what exact keys and the tie rule say of doubtful pairs."""
     if not found.members:
         return
@@ -183,7 +183,7 @@ def _settle_members(runs: AlignedRuns, lists: Lists, trial: Compiled, found: _Fo
     found.places += np.bincount(member[above], minlength=len(found.places))
 
 
-def _settle_tops(runs: AlignedRuns, lists: Lists, trial: Compiled, found: _Found) -> None:
+def _settle_tops(runs: AlignedRuns, lists: Lists, trial: EngineForm, found: _Found) -> None:
     """Put doubtful neighbours in the order of their exact keys."""
     width = found.best.shape[1]
     pairs = np.flatnonzero(found.near)

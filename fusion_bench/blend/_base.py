@@ -1,29 +1,26 @@
-"""The contract of a rerank blend, and the steps that every blend shares."""
+"""The contract of a rerank blend."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from fusion_bench.blend._engine_form import Mixture
-from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 
-__all__ = ["Blend", "Blended", "Fused", "Mix", "RerankBlend", "blends"]
+__all__ = ["Blend", "BlendTerms", "BlendWeights", "Blended", "BoolArray", "Fused", "blends"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-#: Documents of a lower tier stand wholly above those of a higher one; DROPPED ones nowhere.
+#: Documents of a lower tier rank above all those of a higher one; DROPPED ones are not returned.
 BLENDED, UNSCORED, TAIL, DROPPED = 0, 1, 2, -1
 
 
@@ -31,16 +28,16 @@ class Fused(NamedTuple):
     """What a blend starts from.
 
     Attributes:
-        scores: Shape (N,): as the fusion reports them; what a blend reads.
+        scores: Shape (N,): the fusion's displayed scores, which a blend reads.
         positions: Shape (N,): 1-based fused rank.
         max_possible: Shape (Q,): what no fused score can exceed.
-        deciding: Shape (N,): what the fused order was decided on: the scores before any clamp.
+        sort_scores: Shape (N,): the scores that decided the fused order, before any clamp.
     """
 
     scores: FloatArray
     positions: IntArray
     max_possible: FloatArray
-    deciding: FloatArray
+    sort_scores: FloatArray
 
 
 class Blended(NamedTuple):
@@ -49,16 +46,16 @@ class Blended(NamedTuple):
     Attributes:
         scores: Shape (N,): final scores; fused ones outside tier 0.
         tiers: Shape (N,): 0 blended, 1 without a rerank score, 2 beyond the depth, -1 dropped.
-        deciding: Shape (N,): what decides the order inside a tier: the final scores, but fused
+        sort_scores: Shape (N,): what decides the order inside a tier: the final scores, but fused
             ones before any clamp.
     """
 
     scores: FloatArray
     tiers: NDArray[np.int8]
-    deciding: FloatArray
+    sort_scores: FloatArray
 
 
-class Mix(NamedTuple):
+class BlendTerms(NamedTuple):
     """Final score = retrieval_weight · retrieval + rerank_weight · rerank score; each (N,)."""
 
     retrieval: FloatArray
@@ -66,19 +63,44 @@ class Mix(NamedTuple):
     rerank_weight: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class BlendWeights:
+    """A blend in the form that the batch engine evaluates: a·retrieval + b·rerank, by fused rank.
+
+    Attributes:
+        retrieval: Name of the retrieval term (see ``RetrievalBlend``); None = there is none.
+        retrieval_weights: (D,): a at each fused rank from 1; 0 where there is no retrieval term.
+        rerank_weights: (D,): b.
+    """
+
+    retrieval: str | None
+    retrieval_weights: FloatArray
+    rerank_weights: FloatArray
+
+
 class Blend(Method):
     """Turns the fused list and cached rerank scores into the final list.
 
+    A blend needs ``blend`` alone. One that reads a rerank list derives from ``RerankBlend`` and
+    needs ``combine``; one that weighs a rerank score against a retrieval term derives from
+    ``RetrievalBlend`` and needs ``weights_at``::
+
+        @blends.register
+        class Half(RetrievalBlend):
+            \"\"\"``half``: (retrieval + rerank) / 2.\"\"\"
+
+            method: str = "half"
+
+            def weights_at(self, ranks: IntArray) -> tuple[FloatArray, FloatArray]:
+                return np.full(len(ranks), 0.5), np.full(len(ranks), 0.5)
+
     Attributes:
-        method: Its name.
-        formula: What it computes, in one line, for the table of methods.
+        formula: What it computes, in one line; by default the first sentence of the docstring.
         source: Where it comes from.
     """
 
-    formula: ClassVar[str]
-    source: ClassVar[str]
-
-    method: str
+    formula: ClassVar[str] = ""
+    source: ClassVar[str] = ""
 
     @property
     def reranker_name(self) -> str | None:
@@ -100,142 +122,25 @@ class Blend(Method):
             AlignmentError: A candidate without a rerank score under ``missing: error``.
         """
 
-    def compiled(self, depth: int) -> Mixture | None:  # noqa: ARG002 - of those that can
-        """The same final scores in a form that the engine can count with; None = it has none.
+    def engine_form(self, depth: int) -> BlendWeights | None:  # noqa: ARG002 - of some
+        """The same final scores in a form that the batch engine evaluates; None = it has none.
 
         Args:
-            depth: How many fused ranks to speak of.
+            depth: The number of fused ranks to state weights for.
         """
         return None
 
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the blend.
 
-        What a blend costs (``depth``) or drops (``min_score``) is not among it: more of it is
-        not a matter of taste, so a search does so only where it is asked to.
+        ``depth``, which costs money, and ``min_score``, which drops documents, are tuned only
+        where the experiment lists them.
         """
         return ()
 
-    def suggestions(self) -> tuple[Params, ...]:
-        """Values that its sources name, worth a trial before any search; relative paths."""
+    def presets(self) -> tuple[Params, ...]:
+        """Published values that a search tries first; relative paths."""
         return ()
-
-
-class RerankBlend(Blend):
-    """A blend that reads a rerank list.
-
-    Attributes:
-        reranker: Name of the rerank list.
-        depth: The top so many of the fused list are candidates for reranking.
-        missing: A candidate without a rerank score: ``error``, ``zero`` = rerank score 0,
-            ``below`` = keeps its fused order under every scored candidate.
-        tail: Documents beyond ``depth``: ``keep`` = fused order, below; ``drop``.
-        min_score: Drop candidates whose rerank score, on the unit scale, is below this.
-        always_rerank: False = leave alone a query with at most ``skip_limit`` fused documents.
-        skip_limit: See ``always_rerank`` (CONV-07-05: the result limit, 10).
-    """
-
-    reranker: str
-    depth: Annotated[int, Field(ge=1)] = 50
-    missing: Literal["error", "zero", "below"] = "error"
-    tail: Literal["keep", "drop"] = "keep"
-    min_score: float | None = None
-    always_rerank: bool = True
-    skip_limit: Annotated[int, Field(ge=0)] = 10
-
-    @property
-    def reranker_name(self) -> str | None:
-        """The rerank list it reads."""
-        return self.reranker
-
-    @abstractmethod
-    def combine(
-        self, runs: AlignedRuns, fused: Fused, rerank: FloatArray, candidates: BoolArray
-    ) -> FloatArray:
-        """(N,): the final score of every candidate; what stands elsewhere is not read.
-
-        Args:
-            runs: The sources that take part.
-            fused: The fused list.
-            rerank: Shape (N,): rerank scores on the unit scale; NaN = none.
-            candidates: Shape (N,): the documents to blend.
-        """
-
-    def mix(
-        self,
-        runs: AlignedRuns,  # noqa: ARG002 - blends that mix read it
-        fused: Fused,  # noqa: ARG002 - as above
-        candidates: BoolArray,  # noqa: ARG002 - as above
-    ) -> Mix | None:
-        """What :meth:`combine` weighs against what; None = no sum of two terms."""
-        return None
-
-    def scored(
-        self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]
-    ) -> tuple[BoolArray, FloatArray, BoolArray]:
-        """Candidates for reranking, their scores on the unit scale, and who has none: (N,) each.
-
-        Raises:
-            UnknownNameError: The rerank list is not there.
-            ConfigError: Its score space is not declared.
-            AlignmentError: A candidate without a rerank score under ``missing: error``.
-        """
-        if self.reranker not in runs.rerankers:
-            raise UnknownNameError("reranker", self.reranker, runs.rerankers)
-        if self.reranker not in spaces:
-            raise ConfigError(
-                f"reranker {self.reranker!r} has no score_space: say what its scores mean "
-                f"({', '.join(get_args(ScoreSpace))})"
-            )
-        candidates = self._candidates(runs, fused)
-        row = runs.rerankers.index(self.reranker)
-        unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
-        unscored = candidates & np.isnan(unit)
-        if unscored.any() and self.missing == "error":
-            raise self._missing_error(runs, unscored)
-        if self.missing == "zero":
-            unit = np.where(unscored, 0.0, unit)
-            unscored = np.zeros_like(unscored)
-        return candidates, unit, unscored
-
-    def blend(self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]) -> Blended:
-        """Blend the candidates, keep or drop the rest; see :meth:`Blend.blend`."""
-        candidates, unit, unscored = self.scored(runs, fused, spaces)
-        blended = candidates & ~unscored
-        combined = self.combine(runs, fused, unit, candidates)
-        final = np.where(blended, combined, fused.scores)
-        tiers = np.full(len(final), TAIL if self.tail == "keep" else DROPPED, dtype=np.int8)
-        tiers[self._left_alone(runs, fused)] = TAIL
-        tiers[unscored], tiers[blended] = UNSCORED, BLENDED
-        if self.min_score is not None:
-            with np.errstate(invalid="ignore"):
-                tiers[blended & (unit < self.min_score)] = DROPPED
-        tiers[fused.positions == 0] = DROPPED
-        return Blended(final, tiers, np.where(blended, combined, fused.deciding))
-
-    def _candidates(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
-        inside = (fused.positions >= 1) & (fused.positions <= self.depth)
-        return np.asarray(inside & ~self._left_alone(runs, fused))
-
-    def _left_alone(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
-        """(N,): documents of queries too small to rerank."""
-        if self.always_rerank:
-            return np.zeros(len(fused.positions), dtype=bool)
-        sizes = np.bincount(
-            runs.query_index, weights=fused.positions > 0, minlength=len(runs.queries)
-        )
-        return np.asarray((sizes <= self.skip_limit)[runs.query_index])
-
-    def _missing_error(self, runs: AlignedRuns, unscored: BoolArray) -> AlignmentError:
-        first = int(np.flatnonzero(unscored)[0])
-        queries = len(np.unique(runs.query_index[unscored]))
-        return AlignmentError(
-            f"reranker {self.reranker!r} has no score for document "
-            f"{runs.vocabulary[runs.documents[first]]!r} of query "
-            f"{runs.queries[runs.query_index[first]]!r} ({int(unscored.sum())} candidates of "
-            f"{queries} queries inside depth {self.depth} lack one): score them, lower 'depth', "
-            "or say 'missing: zero' or 'missing: below'"
-        )
 
 
 blends: MethodRegistry[Blend] = MethodRegistry(

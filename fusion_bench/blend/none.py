@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class NoBlend(Blend):
     formula: ClassVar[str] = "fused"
     source: ClassVar[str] = "CONV-07-05 NoOpReranker"
 
-    method: Literal["none"] = "none"
+    method: str = "none"
 
     def blend(
         self,
@@ -29,4 +29,4 @@ class NoBlend(Blend):
     ) -> Blended:
         """Fused scores, one tier."""
         tiers = np.where(fused.positions > 0, BLENDED, DROPPED).astype(np.int8)
-        return Blended(fused.scores, tiers, fused.deciding)
+        return Blended(fused.scores, tiers, fused.sort_scores)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from fusion_bench.blend._base import Fused, blends
-from fusion_bench.blend._engine_form import Mixture
-from fusion_bench.blend._retrieval_term import RetrievalBlend
+from fusion_bench.blend._base import blends
+from fusion_bench.blend._retrieval_blend import RetrievalBlend
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray
 
@@ -26,7 +25,7 @@ DEEPEST_TIER = 20
 class PositionAware(RetrievalBlend):
     """``position_aware``: w·retrieval + (1 − w)·rerank, w by fused rank.
 
-    Source: ADR-005 (0-based there: ≤ 2, ≤ 9), after qmd.
+    Source: https://github.com/tobi/qmd; ADR-005 counts its ranks from 0 (≤ 2, ≤ 9).
 
     Attributes:
         tiers: Fused rank up to which → w: ``{3: 0.75, 10: 0.60}``.
@@ -36,13 +35,13 @@ class PositionAware(RetrievalBlend):
     formula: ClassVar[str] = "w·retrieval + (1−w)·rerank, w by fused rank"
     source: ClassVar[str] = "ADR-005; tobi/qmd"
 
-    method: Literal["position_aware"] = "position_aware"
+    method: str = "position_aware"
     tiers: dict[Rank, Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})
     rest: Share = 0.40
 
     @field_validator("tiers")
     @classmethod
-    def _by_rank(cls, value: dict[int, float]) -> dict[int, float]:
+    def _sort_by_rank(cls, value: dict[int, float]) -> dict[int, float]:
         return dict(sorted(value.items()))
 
     def space(self) -> tuple[Parameter, ...]:
@@ -50,22 +49,13 @@ class PositionAware(RetrievalBlend):
         shares = table("tiers", len(self.tiers), 1.0, DEEPEST_TIER)
         return (*shares, real("rest", 0.0, 1.0), *super().space())
 
-    def suggestions(self) -> tuple[Params, ...]:
-        """0.85 on the first tier: the 85/15 that ADR-005 names beside its 75/25."""
+    def presets(self) -> tuple[Params, ...]:
+        """0.85 on the first tier: the 85/15 that its source names beside 75/25."""
         return ({"tiers.1.value": 0.85},) if self.tiers else ()
 
-    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
-        """(N,) each: w and 1 − w by each document's fused rank."""
-        weight = self._weights(fused.positions)
-        return weight, 1 - weight
-
-    def compiled(self, depth: int) -> Mixture:
-        """Each rank's own share."""
-        weight = self._weights(np.arange(1, depth + 1))
-        return Mixture(self.retrieval, weight, 1 - weight)
-
-    def _weights(self, ranks: IntArray) -> FloatArray:
-        """(n,): w at these fused ranks."""
+    def weights_at(self, ranks: IntArray) -> tuple[FloatArray, FloatArray]:
+        """(n,) each: w and 1 − w at these fused ranks."""
         limits = np.array(list(self.tiers), dtype=np.int64)
         shares = np.array([*self.tiers.values(), self.rest])
-        return np.asarray(shares[np.searchsorted(limits, ranks)])
+        weight = shares[np.searchsorted(limits, ranks)]
+        return weight, 1 - weight

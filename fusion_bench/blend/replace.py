@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench.blend._base import Fused, Mix, RerankBlend, blends
-from fusion_bench.blend._engine_form import Mixture
+from fusion_bench.blend._base import BlendTerms, BlendWeights, BoolArray, Fused, blends
+from fusion_bench.blend._rerank_blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 
@@ -22,28 +21,28 @@ class Replace(RerankBlend):
     formula: ClassVar[str] = "rerank"
     source: ClassVar[str] = "CONV-07-05"
 
-    method: Literal["replace"] = "replace"
+    method: str = "replace"
 
     def combine(
         self,
         runs: AlignedRuns,  # noqa: ARG002 - part of the contract
         fused: Fused,  # noqa: ARG002 - part of the contract
         rerank: FloatArray,
-        candidates: NDArray[np.bool_],  # noqa: ARG002 - part of the contract
+        candidates: BoolArray,  # noqa: ARG002 - part of the contract
     ) -> FloatArray:
         """(N,): the rerank scores."""
         return rerank
 
-    def compiled(self, depth: int) -> Mixture:
-        """The rerank scores as they are."""
-        return Mixture(None, np.zeros(depth), np.ones(depth))
+    def engine_form(self, depth: int) -> BlendWeights:
+        """No retrieval term."""
+        return BlendWeights(None, np.zeros(depth), np.ones(depth))
 
-    def mix(
+    def blend_terms(
         self,
         runs: AlignedRuns,  # noqa: ARG002 - part of the contract
         fused: Fused,
-        candidates: NDArray[np.bool_],  # noqa: ARG002 - part of the contract
-    ) -> Mix:
+        candidates: BoolArray,  # noqa: ARG002 - part of the contract
+    ) -> BlendTerms:
         """The retrieval term weighs nothing."""
         size = len(fused.positions)
-        return Mix(fused.scores, np.zeros(size), np.ones(size))
+        return BlendTerms(fused.scores, np.zeros(size), np.ones(size))

@@ -147,7 +147,10 @@ def fused_list(system: System, view: AlignedRuns) -> Fused:
 def _fuse(fusion: Fusion, view: AlignedRuns) -> Fused:
     scores = fusion.fuse(view)
     fused = Fused(
-        fusion.reported(scores), positions(scores, view.offsets), fusion.max_possible(view), scores
+        fusion.display_scores(scores),
+        positions(scores, view.offsets),
+        fusion.max_possible(view),
+        scores,
     )
     for array in fused:
         freeze(array)

@@ -16,7 +16,7 @@ from fusion_bench.evaluation.scores import Ranking, fused_list, rank
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
-from fusion_bench.fuse import Parts
+from fusion_bench.fuse import ScoreTerms
 
 __all__ = ["explain_order", "explain_ranking", "unknown_query_message"]
 
@@ -51,7 +51,7 @@ def explain_ranking(
     plain = system.of_type(chosen or "")
     ranking = rank(plain, alone, spaces)
     fused = fused_list(plain, ranking.runs)
-    parts = plain.fusion.parts(ranking.runs)
+    parts = plain.fusion.score_terms(ranking.runs)
     mixed = _trace_blends(plain, ranking, fused, spaces)
     order = np.lexsort((ranking.placed, ranking.positions == 0))
     return Explanation(
@@ -75,7 +75,7 @@ def _trace_document(
     system: System,
     ranking: Ranking,
     fused: Fused,
-    parts: Parts,
+    parts: ScoreTerms,
     mixed: Mapping[int, BlendTrace],
     n: int,
 ) -> ScoreTrace:
@@ -85,7 +85,7 @@ def _trace_document(
         _trace_term(runs, label, float(parts.terms[t, n]), parts.sources[t], weights, n)
         for t, label in enumerate(parts.labels)
     )
-    clamped = fused.scores[n] != fused.deciding[n]
+    clamped = fused.scores[n] != fused.sort_scores[n]
     return ScoreTrace(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
@@ -127,8 +127,8 @@ def _trace_blends(
     if not isinstance(blend, RerankBlend):
         return {}
     runs = ranking.runs
-    candidates, unit, unscored = blend.scored(runs, fused, spaces)
-    mix = blend.mix(runs, fused, candidates)
+    candidates, unit, unscored = blend.score_candidates(runs, fused, spaces)
+    mix = blend.blend_terms(runs, fused, candidates)
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
     space = spaces[blend.reranker]
     return {

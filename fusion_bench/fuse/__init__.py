@@ -1,14 +1,14 @@
-"""Fusion methods: every one of the folder, by name."""
+"""Fusion methods: one file each, found by name."""
 
 from fusion_bench.fuse._base import Fusion, WeightedFusion, fusions
-from fusion_bench.fuse._engine_form import Compiled, RankSum, WeightedMean, best_ranks
-from fusion_bench.fuse._score_terms import Parts
+from fusion_bench.fuse._engine_form import EngineForm, RankSum, WeightedMean, best_ranks
+from fusion_bench.fuse._score_terms import ScoreTerms
 
 __all__ = [
-    "Compiled",
+    "EngineForm",
     "Fusion",
-    "Parts",
     "RankSum",
+    "ScoreTerms",
     "WeightedFusion",
     "WeightedMean",
     "best_ranks",

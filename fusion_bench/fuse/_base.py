@@ -15,31 +15,54 @@ from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.fuse._engine_form import Compiled
-from fusion_bench.fuse._score_terms import Parts
+from fusion_bench.fuse._engine_form import EngineForm
+from fusion_bench.fuse._score_terms import ScoreTerms
 
-__all__ = ["Fusion", "Scales", "WeightedFusion", "fusions"]
+__all__ = ["Fusion", "Homogeneity", "WeightedFusion", "fusions"]
 
-#: What scaling all weights by one factor does to the reported scores.
-Scales: TypeAlias = Literal["not", "alike", "otherwise"]
+#: Power of a common factor of all weights that multiplies every score; None = no such power.
+Homogeneity: TypeAlias = Literal[0, 1, None]
 
-#: Greatest weight that a search looks at: ADR-005's 2 is inside.
+#: Greatest weight that a search tries.
 GREATEST_WEIGHT = 2.0
 
 
 class Fusion(Method):
     """Gives every candidate of every query one score; higher is better.
 
+    A method needs ``fuse`` alone::
+
+        @fusions.register
+        class CombMax(Fusion):
+            \"\"\"``comb_max``: the greatest score of any source.
+
+            Source: Fox and Shaw, "Combination of multiple searches", TREC-2 1994.
+            \"\"\"
+
+            method: str = "comb_max"
+
+            def fuse(self, runs: AlignedRuns) -> FloatArray:
+                return np.nanmax(runs.scores, axis=0)
+
+    Everything else has a default and is worth overriding for one purpose each:
+
+    - ``formula``, ``source``: what the table of methods prints;
+    - ``source_weights``, or deriving from :class:`WeightedFusion`: sources of different weight;
+    - ``space``, ``presets``: tuning;
+    - ``score_terms``: an explanation of a score by its terms;
+    - ``max_possible``: blends with ``retrieval: fused_max_possible``;
+    - ``display_scores``: scores that are clamped after the order was decided;
+    - ``engine_form``: fast evaluation by the batch engine;
+    - ``weight_scale_invariant``, ``weight_homogeneity``, ``keeps_single_list``: what the contract
+      tests check, and what tuning may conclude.
+
     Attributes:
-        method: Its name.
-        formula: What it computes, in one line, for the table of methods.
+        formula: What it computes, in one line; by default the first sentence of the docstring.
         source: Where the formula comes from.
     """
 
-    formula: ClassVar[str]
-    source: ClassVar[str]
-
-    method: str
+    formula: ClassVar[str] = ""
+    source: ClassVar[str] = ""
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
@@ -51,7 +74,7 @@ class Fusion(Method):
         """
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): no document can score higher, whatever place the lists give it; inf = not known."""
+        """(Q,): no document can score higher, whatever its ranks; inf = not known."""
         return np.full(len(runs.queries), np.inf)
 
     def source_weights(
@@ -66,12 +89,12 @@ class Fusion(Method):
         """
         return np.ones(len(sources))
 
-    def reported(self, scores: FloatArray) -> FloatArray:
-        """(N,): what is shown and blended; the order was decided on ``scores``."""
+    def display_scores(self, scores: FloatArray) -> FloatArray:
+        """(N,): the scores that are shown and blended; ``scores`` decided the order."""
         return scores
 
-    def compiled(self, runs: AlignedRuns) -> Compiled | None:  # noqa: ARG002 - of those that can
-        """The same score in a form that the engine can count with; None = it has none.
+    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:  # noqa: ARG002 - of some
+        """The same score in a form that the batch engine evaluates; None = it has none.
 
         Args:
             runs: Only sources that take part, as for :meth:`fuse`.
@@ -82,32 +105,28 @@ class Fusion(Method):
         """What can be tuned, with paths relative to the fusion.
 
         Args:
-            sources: Names of the sources it would fuse.
+            sources: Names of the sources that it fuses.
         """
         return ()
 
-    def suggestions(self) -> tuple[Params, ...]:
-        """Values that its sources name, worth a trial before any search; relative paths."""
+    def presets(self) -> tuple[Params, ...]:
+        """Published values that a search tries first; relative paths."""
         return ()
 
-    def parts(self, runs: AlignedRuns) -> Parts:
-        """What the score is made of; one term, the score itself, where a method says no more."""
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
+        """The terms of the score; by default one, the score itself."""
         scores = self.fuse(runs)
-        return Parts(("fused score",), (None,), scores[None], np.ones(len(scores)))
+        return ScoreTerms(("fused score",), (None,), scores[None], np.ones(len(scores)))
 
     @property
-    def scale_free(self) -> bool:
+    def weight_homogeneity(self) -> Homogeneity:
+        """Scaling all weights by f scales displayed and greatest scores by f to this power."""
+        return None
+
+    @property
+    def weight_scale_invariant(self) -> bool:
         """Whether scaling all weights by one factor changes no rank."""
-        return True
-
-    @property
-    def scales(self) -> Scales:
-        """What scaling all weights by one factor does to the reported scores.
-
-        ``not`` = nothing, ``alike`` = it scales all of them by that factor, and what they cannot
-        exceed too, ``otherwise`` = something else, or it is not known.
-        """
-        return "otherwise"
+        return self.weight_homogeneity is not None
 
     @property
     def keeps_single_list(self) -> bool:
@@ -119,13 +138,13 @@ class WeightedFusion(Fusion):
     """A fusion whose sources have weights.
 
     Attributes:
-        weights: By source name or role, never by position; what is not named weighs 1.
+        weights: By source name or role, never by position; a source that is not named weighs 1.
     """
 
     weights: dict[str, Weight] = Field(default_factory=dict)
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """The weight of each source; a single one has nothing to be weighed against."""
+        """The weight of each source; a single source needs none."""
         if len(sources) == 1:
             return ()
         return tuple(real(f"weights.{name}", 0.0, GREATEST_WEIGHT) for name in sources)
@@ -143,12 +162,11 @@ class WeightedFusion(Fusion):
         for name, keys in zip(sources, fits, strict=True):
             if len(keys) > 1:
                 raise ConfigError(
-                    f"weights: {' and '.join(map(repr, keys))} both fit source {name!r}: "
-                    "keep the one that is meant"
+                    f"weights: {' and '.join(map(repr, keys))} both fit source {name!r}: keep one"
                 )
         used = {key for keys in fits for key in keys}
         for key in self.weights:
-            if key not in used and self.weights[key] > 0:  # a strategy that is off weighs 0
+            if key not in used and self.weights[key] > 0:  # a source that is off weighs 0
                 known = sorted({*sources, *(role for names in roles for role in names)})
                 raise ConfigError(
                     f"weights: {key!r} fits no source in use (names and roles in use: "

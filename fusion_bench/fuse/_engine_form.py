@@ -1,8 +1,7 @@
-"""What a fusion may tell the engine about itself, so that the engine knows no method by name.
+"""Forms of a fusion that the batch engine evaluates without knowing any method by name.
 
-A fusion that fits one of these forms can be evaluated by counting instead of sorting. The exact
-numbers come from the same expressions as :meth:`Fusion.fuse`, term by term and bit by bit; the
-engine only decides how few documents it needs them for.
+A fusion of one of these forms is evaluated by counting instead of sorting. Scores come from the
+same expressions as :meth:`Fusion.fuse`, bit by bit; the batch engine only computes fewer of them.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 
-__all__ = ["Compiled", "RankSum", "WeightedMean", "best_ranks"]
+__all__ = ["EngineForm", "RankSum", "WeightedMean", "best_ranks"]
 
-#: Normalised scores that a view remembers for the engine.
+#: Normalized scores that a view remembers for the batch engine.
 FEATURES_KEPT = 2
 
 
@@ -27,10 +26,10 @@ class RankSum:
     """A sum of terms that depend on ranks alone, over one divisor.
 
     Attributes:
-        columns: (C,): which sources each term looks at; it goes by the best rank among them.
-        tables: (C, D+1): the term at each rank up to D; at index 0, of what none of them returned.
+        columns: (C,): rows of the sources that each term looks at; their best rank counts.
+        tables: (C, D+1): the term at each rank up to D; at index 0, where none returned it.
         divisor: What the correctly rounded sum is divided by; above 0.
-        ceiling: What the fusion reports no score above.
+        ceiling: Displayed scores are clamped to it.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -49,13 +48,13 @@ class RankSum:
 
 @dataclass(frozen=True, eq=False)
 class WeightedMean:
-    """Σ w_s·x_s / Σ w_s over the sources that say something of the document.
+    """Σ w_s·x_s / Σ w_s over the sources whose score for the document counts.
 
     Attributes:
         key: Two fusions of one key have the same features on the same runs.
-        features: Makes the (S, N) x_s; NaN = nothing.
+        features: Computes the (S, N) x_s; NaN = does not count.
         weights: (S,): above 0.
-        ceiling: What the fusion reports no score above.
+        ceiling: Displayed scores are clamped to it.
     """
 
     key: str
@@ -70,10 +69,10 @@ class WeightedMean:
     def scores(self, runs: AlignedRuns, candidates: IntArray) -> FloatArray:
         """(n,): what :meth:`Fusion.fuse` gives these candidates, to the last bit."""
         features = np.array([row[candidates] for row in self.all_features(runs)])
-        counted = ~np.isnan(features)
+        present = ~np.isnan(features)
         weights = self.weights[:, None]
-        total = sum_terms(np.where(counted, weights * features, 0.0))
-        return np.asarray(total / sum_terms(np.where(counted, weights, 0.0)))
+        total = sum_terms(np.where(present, weights * features, 0.0))
+        return np.asarray(total / sum_terms(np.where(present, weights, 0.0)))
 
 
 def best_ranks(ranks: IntArray) -> IntArray:
@@ -85,4 +84,4 @@ def best_ranks(ranks: IntArray) -> IntArray:
     return np.where(best == nowhere, 0, best)
 
 
-Compiled: TypeAlias = RankSum | WeightedMean
+EngineForm: TypeAlias = RankSum | WeightedMean

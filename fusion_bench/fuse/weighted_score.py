@@ -11,15 +11,15 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.fuse._base import Scales, WeightedFusion, fusions
+from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
-from fusion_bench.fuse._score_terms import Parts
+from fusion_bench.fuse._score_terms import ScoreTerms
 from fusion_bench.normalize import AnyNormalizer, normalizers
 from fusion_bench.normalize.raw import Raw
 
 __all__ = ["WeightedScore"]
 
-#: Normalisers for which a view remembers the greatest score of each list.
+#: Normalizers for which a view remembers the greatest score of each list.
 TOPS_KEPT = 4
 
 
@@ -27,41 +27,42 @@ TOPS_KEPT = 4
 class WeightedScore(WeightedFusion):
     """``weighted_score``: Σ w_s·x_s / Σ w_s over the sources that returned the document.
 
-    Source: CONV-07-05; with ``missing: zero`` and min-max it is the convex combination of Bruch,
-    Gai and Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS 2023.
+    Source: with ``missing: zero`` and min-max it is the convex combination of Bruch, Gai and
+    Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS 2023; ``skip`` as in
+    CONV-07-05.
 
     Attributes:
         normalize: How each list's scores are scaled first.
-        missing: What a source that did not return the document says of it: ``skip`` = nothing (it
+        missing: What counts for a source that did not return the document: ``skip`` = nothing (it
             leaves the mean), ``zero`` = 0, ``min`` = its least score for the query (nothing where
             it returned no document for the query).
     """
 
     formula: ClassVar[str] = "Σ w·score / Σ w"
-    source: ClassVar[str] = "CONV-07-05"
+    source: ClassVar[str] = "Bruch, Gai, Ingber 2023; CONV-07-05"
 
-    method: Literal["weighted_score"] = "weighted_score"
+    method: str = "weighted_score"
     normalize: AnyNormalizer = Raw()
     missing: Literal["skip", "zero", "min"] = "skip"
 
     @property
     def keeps_single_list(self) -> bool:
-        """As the normaliser does: an inverted or a flattened scale loses the order."""
+        """As the normalizer does: an inverted or a flattened scale loses the order."""
         return self.normalize.keeps_order
 
     @property
-    def scales(self) -> Scales:
-        """Not: a mean has its weights divided out."""
-        return "not"
+    def weight_homogeneity(self) -> Homogeneity:
+        """0: a mean has its weights divided out."""
+        return 0
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """The weights, the normaliser with its own space, and what absence means."""
+        """The weights, the normalizer with its space, and how absence counts."""
         built_in = normalizers.load_built_in()
         models = {name: model for name, model in built_in.items() if model.searched}
         scales = [
-            one.add_prefix("normalize").add_condition("normalize.method", name)
+            parameter.add_prefix("normalize").add_condition("normalize.method", name)
             for name, model in models.items()
-            for one in model(method=name).space()
+            for parameter in model(method=name).space()
         ]
         return (
             *super().space(sources),
@@ -72,29 +73,28 @@ class WeightedScore(WeightedFusion):
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the weighted mean."""
-        parts = self.parts(runs)
-        return sum_terms(parts.terms) / parts.divisor
+        return self.score_terms(runs).scores
 
-    def parts(self, runs: AlignedRuns) -> Parts:
+    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source, over the sum of the weights that count."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
         scores = self._filled(runs)
-        counted = ~np.isnan(scores)
-        return Parts(
+        present = ~np.isnan(scores)
+        return ScoreTerms(
             runs.sources,
             tuple(range(len(runs.sources))),
-            np.where(counted, weights * scores, 0.0),
-            sum_terms(np.where(counted, weights, 0.0)),
+            np.where(present, weights * scores, 0.0),
+            sum_terms(np.where(present, weights, 0.0)),
         )
 
-    def compiled(self, runs: AlignedRuns) -> WeightedMean:
-        """The weights, and what each source says of each document."""
+    def engine_form(self, runs: AlignedRuns) -> WeightedMean:
+        """The weights, and the score of each document in each source."""
         key = f"{self.missing} {self.normalize.model_dump_json()}"
         weights = self.source_weights(runs.sources, runs.roles)
         return WeightedMean(key, partial(self._filled, runs), weights)
 
     def _filled(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): what each source says of each document; NaN = nothing."""
+        """(S, N): the score of each document in each source; NaN = it does not count."""
         scores = self.normalize.apply(runs)
         if self.missing == "zero":
             return np.where(np.isnan(scores), 0.0, scores)
@@ -104,7 +104,7 @@ class WeightedScore(WeightedFusion):
         return scores
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): the best that the tops of the lists allow; NaN for a query without candidates."""
+        """(Q,): from the greatest score of each list; NaN for a query without candidates."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
         tops = runs.memo(
             ("list tops", self.normalize.model_dump_json()),
@@ -115,9 +115,9 @@ class WeightedScore(WeightedFusion):
             return np.asarray(np.fmax.reduce(tops, axis=0))
         if self.missing == "zero":
             tops = np.fmax(tops, 0.0)
-        counted = ~np.isnan(tops)
-        total = sum_terms(np.where(counted, weights * tops, 0.0))
-        share = sum_terms(np.where(counted, weights, 0.0))
+        present = ~np.isnan(tops)
+        total = sum_terms(np.where(present, weights * tops, 0.0))
+        share = sum_terms(np.where(present, weights, 0.0))
         out: FloatArray = np.full(len(runs.queries), np.nan)
         np.divide(total, share, out=out, where=share > 0)
         return out

@@ -1,4 +1,4 @@
-"""Per-query score scaling: every normaliser of the folder, by name."""
+"""Per-query score scaling: every normalizer of the folder, by name."""
 
 from fusion_bench.normalize._base import AnyNormalizer, Lists, Normalizer, normalizers
 

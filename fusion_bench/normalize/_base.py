@@ -1,4 +1,4 @@
-"""The contract of a normaliser, and the lists it works on."""
+"""The contract of a normalizer, and the lists it works on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Normalizer(Method):
             say 1, ranx says 0.
         keeps_order: Whether a greater score always stays greater; not where the scale is turned
             round, clipped, or so flat far out that scores meet.
-        searched: Whether a search over normalisers tries it; not where it needs to be told more.
+        searched: Whether a search over normalizers tries it; not where it needs to be told more.
     """
 
     keeps_order: ClassVar[bool] = True
@@ -89,7 +89,7 @@ class Normalizer(Method):
         return value
 
     def space(self) -> tuple[Parameter, ...]:
-        """What can be tuned, with paths relative to the normaliser."""
+        """What can be tuned, with paths relative to the normalizer."""
         return ()
 
     @abstractmethod
@@ -97,7 +97,7 @@ class Normalizer(Method):
         """(n,): the scores of ``lists``, list by list, on the new scale; finite."""
 
     def apply(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): normalised scores; NaN where a source did not return the document."""
+        """(S, N): normalized scores; NaN where a source did not return the document."""
         key = ("normalize", self.model_dump_json())
         return runs.memo(key, lambda: self._applied(runs))
 
@@ -134,7 +134,7 @@ class Normalizer(Method):
         if not (np.abs(scaled) < HUGE).all():
             most = float(np.abs(lists.scores).max())
             raise AlignmentError(
-                f"run {lists.name!r} has scores up to {most:g}, too large for the normaliser "
+                f"run {lists.name!r} has scores up to {most:g}, too large for the normalizer "
                 f"{self.method!r}: rescale them"
             )
         return scaled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,7 @@ from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 class MinMax(Normalizer):
     """``min_max``: (x − min) / (max − min)."""
 
-    method: Literal["min_max"] = "min_max"
+    method: str = "min_max"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): in [0, 1], the best document 1."""
@@ -31,7 +31,7 @@ class MinMaxInverted(Normalizer):
     keeps_order: ClassVar[bool] = False
     searched: ClassVar[bool] = False  # turns every list round, unless the scores are distances
 
-    method: Literal["min_max_inverted"] = "min_max_inverted"
+    method: str = "min_max_inverted"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): in [0, 1], the lowest score 1."""
@@ -43,7 +43,7 @@ class MinMaxInverted(Normalizer):
 class Max(Normalizer):
     """``max``: x / max; meaningless, hence refused, where the greatest score is not positive."""
 
-    method: Literal["max"] = "max"
+    method: str = "max"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): at most 1."""
@@ -60,7 +60,7 @@ class Max(Normalizer):
 class Sum(Normalizer):
     """``sum``: (x − min) / Σ(x − min)."""
 
-    method: Literal["sum"] = "sum"
+    method: str = "sum"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): not negative, adding up to 1 over the list."""
@@ -72,7 +72,7 @@ class Sum(Normalizer):
 class L2(Normalizer):
     """``l2``: x / ‖x‖₂."""
 
-    method: Literal["l2"] = "l2"
+    method: str = "l2"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): squares adding up to 1 over the list."""
@@ -89,7 +89,7 @@ class TheoreticalMinMax(Normalizer):
 
     searched: ClassVar[bool] = False
 
-    method: Literal["theoretical_min_max"] = "theoretical_min_max"
+    method: str = "theoretical_min_max"
     lo: dict[str, float] = Field(min_length=1)
 
     def scale(self, lists: Lists) -> FloatArray:

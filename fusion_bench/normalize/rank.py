@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 
@@ -12,7 +10,7 @@ from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 class Rank(Normalizer):
     """``rank``: 1 − (r − 1) / n, n the length of the list."""
 
-    method: Literal["rank"] = "rank"
+    method: str = "rank"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): the first document 1, the last 1/n."""
@@ -23,7 +21,7 @@ class Rank(Normalizer):
 class Borda(Normalizer):
     """``borda``: 1 − (r − 1) / |C|, C the query's candidate union over the sources."""
 
-    method: Literal["borda"] = "borda"
+    method: str = "borda"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): the first document 1."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 
@@ -12,7 +10,7 @@ from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 class Raw(Normalizer):
     """``none``: x."""
 
-    method: Literal["none"] = "none"
+    method: str = "none"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): the scores themselves."""

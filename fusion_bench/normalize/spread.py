@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fusion_bench.normalize._base import Lists, Normalizer, normalizers
 class ZScore(Normalizer):
     """``z_score``: (x − mean) / sd, population sd."""
 
-    method: Literal["z_score"] = "z_score"
+    method: str = "z_score"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): mean 0 and variance 1 over the list."""
@@ -35,7 +35,7 @@ class DBSF(Normalizer):
 
     keeps_order: ClassVar[bool] = False
 
-    method: Literal["dbsf"] = "dbsf"
+    method: str = "dbsf"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): in [0, 1], the mean 0.5."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Sigmoid(Normalizer):
 
     keeps_order: ClassVar[bool] = False
 
-    method: Literal["sigmoid"] = "sigmoid"
+    method: str = "sigmoid"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): in [0, 1]."""
@@ -37,7 +37,7 @@ class Arctan(Normalizer):
 
     keeps_order: ClassVar[bool] = False
 
-    method: Literal["arctan"] = "arctan"
+    method: str = "arctan"
 
     def scale(self, lists: Lists) -> FloatArray:
         """(n,): in [−1, 1]."""

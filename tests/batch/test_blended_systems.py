@@ -265,7 +265,7 @@ def test_ties_that_reach_beyond_what_is_kept_are_left_and_ranked() -> None:
         (
             {"fusion": "weighted_score", "blend": linear(retrieval="fused_max_possible")},
             {"r": "unit"},
-            "a greatest possible score that is not above 0",
+            "a greatest possible score that is not above 0, or not known",
         ),
         ({"blend": linear(depth=2)}, {"r": "unit"}, "documents without a rerank score"),
     ],

@@ -223,7 +223,7 @@ def test_every_fusion_that_says_what_it_is_made_of_says_it_right(config: dict[st
         view = judged(aligned(dataset))
         (found,) = counted([fusion], view, MEASURES)
         if isinstance(found, Unsupported):
-            assert fusion.compiled(view) is None
+            assert fusion.engine_form(view) is None
         else:
             assert found.tobytes() == plain(fusion, view, MEASURES).tobytes()
 
@@ -322,7 +322,7 @@ def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     view = pair_of_lists()
 
     def pruned(config: dict[str, Any]) -> bool:
-        form = fusions.build(config).compiled(view)
+        form = fusions.build(config).engine_form(view)
         assert isinstance(form, RankSum)
         (_, _, answer) = scoring.RankScorer.group(form)
         return bool(answer)

@@ -52,7 +52,7 @@ def test_candidates_without_a_rerank_score() -> None:
     with pytest.raises(
         AlignmentError,
         match=r"system 's': reranker 'r' has no score for document 'd5' of query 'q' \(3 "
-        r"candidates of 1 queries inside depth 50 lack one\): score them, lower 'depth', or say "
+        r"candidates of 1 queries within depth 50 have none\): score them, lower 'depth', or set "
         "'missing: zero' or 'missing: below'",
     ):
         final(REPLACE, some)
@@ -98,7 +98,7 @@ def test_rerank_lists_that_are_not_there_or_mean_nothing() -> None:
         final({**REPLACE, "reranker": "x"}, REVERSED)
     with pytest.raises(
         ConfigError,
-        match=r"system 's': reranker 'r' has no score_space: say what its scores mean \(unit, "
+        match=r"system 's': reranker 'r' has no score_space: declare what its scores mean \(unit, "
         r"logit, log_prob, unbounded, order\)",
     ):
         final(REPLACE, REVERSED, spaces={})

@@ -41,7 +41,7 @@ class Reverse(Blend):
 
     def blend(self, runs, fused, spaces):
         tiers = np.where(fused.positions > 0, 0, -1).astype(np.int8)
-        return Blended(-fused.scores, tiers, -fused.deciding)
+        return Blended(-fused.scores, tiers, -fused.sort_scores)
 
 
 FORMAT = object()

@@ -113,12 +113,24 @@ def random_dataset(seed: int, *, sources: int = 3) -> Dataset:
 DATASETS = [random_dataset(seed) for seed in range(8)]
 SINGLE_LISTS = [random_dataset(seed, sources=1) for seed in range(8)]
 ORDERS = list(permutations(SOURCES))
+_ALIGNED: dict[object, AlignedRuns] = {}
 
 
 def aligned(
     dataset: Dataset, *, queries: tuple[str, ...] = QUERIES, order: tuple[str, ...] | None = None
 ) -> AlignedRuns:
     """The data set on these judged queries, its sources in this order; ties go by document id."""
+    if not any(dataset is kept for kept in (*DATASETS, *SINGLE_LISTS)):
+        return _align(dataset, queries, order)
+    key = (id(dataset), queries, order)
+    if key not in _ALIGNED:
+        _ALIGNED[key] = _align(dataset, queries, order)
+    return _ALIGNED[key]
+
+
+def _align(
+    dataset: Dataset, queries: tuple[str, ...], order: tuple[str, ...] | None
+) -> AlignedRuns:
     runs, reranks = dataset
     # Every source answers this one, so that `align` finds it to have a query in common.
     padded = {name: dict(lists) | {"common": {"d1": 1.0}} for name, lists in runs.items()}

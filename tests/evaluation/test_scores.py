@@ -215,7 +215,7 @@ def test_weights_by_type_need_weights() -> None:
 
 def test_a_fusion_without_weights_lets_every_source_take_part() -> None:
     assert lists(system(fusion=Plain()))["q1"] == ["d", "c", "b", "a"]
-    assert Plain().scale_free
+    assert Plain().weight_homogeneity is None
     assert Plain().keeps_single_list
 
 

@@ -76,7 +76,7 @@ def preset_params(system: System, parameters: Sequence[Parameter]) -> tuple[Para
     offered = [
         {f"{part}.{path}": value for path, value in one.items()}
         for part, method in (("fusion", system.fusion), ("blend", system.blend))
-        for one in method.suggestions()
+        for one in method.presets()
     ]
     fitting = [
         one

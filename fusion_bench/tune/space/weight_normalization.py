@@ -110,15 +110,15 @@ def _is_free(system: System, group: _WeightGroup, roles: SourceRoles) -> bool:
 
 def _ignores_score_scale(system: System) -> bool:
     """Whether nothing after the fusion sees the scale of its scores."""
-    scales = system.fusion.scales
-    if scales == "not":
+    homogeneity = system.fusion.weight_homogeneity
+    if homogeneity == 0:
         return True
-    if not system.fusion.scale_free or system.min_relevance is not None:
+    if not system.fusion.weight_scale_invariant or system.min_relevance is not None:
         return False
     if isinstance(system.blend, NoBlend | Replace):
         return True
     retrieval = getattr(system.blend, "retrieval", None)
-    return retrieval == "reciprocal_rank" or (scales == "alike" and retrieval in DIVIDED)
+    return retrieval == "reciprocal_rank" or (homogeneity == 1 and retrieval in DIVIDED)
 
 
 def _divide_weights(

@@ -1,4 +1,4 @@
-"""The retrieval term of a blend, in its four readings."""
+"""Blends that weigh the rerank score against a retrieval term, in its four definitions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from abc import abstractmethod
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench.blend._base import Fused, Mix, RerankBlend
+from fusion_bench.blend._base import BlendTerms, BlendWeights, BoolArray, Fused
+from fusion_bench.blend._rerank_blend import RerankBlend
 from fusion_bench.blend._score_spaces import min_max_within
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, sum_terms
+from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.errors import AlignmentError
 
 __all__ = ["Retrieval", "RetrievalBlend"]
@@ -27,33 +27,36 @@ class RetrievalBlend(RerankBlend):
         retrieval: ``fused`` = the fused score (a raw RRF score is at most about 0.12, so that it
             hardly weighs); ``fused_max_possible`` = divided by the greatest score possible;
             ``fused_min_max`` = min-max over the ``depth`` candidates; ``reciprocal_rank`` =
-            1 / fused rank, as qmd has it.
+            1 / fused rank, as in https://github.com/tobi/qmd.
     """
 
     retrieval: Retrieval = "fused"
 
     def space(self) -> tuple[Parameter, ...]:
-        """The reading of the retrieval term, which decides what every share means."""
+        """The definition of the retrieval term, which decides what every weight means."""
         return (choice("retrieval", *get_args(Retrieval)),)
 
     @abstractmethod
-    def shares(self, fused: Fused) -> tuple[FloatArray, FloatArray]:
-        """(N,) each: the weight of the retrieval term, and that of the rerank score."""
+    def weights_at(self, ranks: IntArray) -> tuple[FloatArray, FloatArray]:
+        """(n,) each: the weights of the retrieval term and of the rerank score at fused ranks."""
 
-    def mix(self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]) -> Mix:
-        """Both weights, and the retrieval term."""
-        return Mix(self.retrieval_term(runs, fused, candidates), *self.shares(fused))
+    def engine_form(self, depth: int) -> BlendWeights:
+        """Both weights at every rank."""
+        return BlendWeights(self.retrieval, *self.weights_at(np.arange(1, depth + 1)))
+
+    def blend_terms(self, runs: AlignedRuns, fused: Fused, candidates: BoolArray) -> BlendTerms:
+        """The retrieval term, and both weights."""
+        term = self.retrieval_term(runs, fused, candidates)
+        return BlendTerms(term, *self.weights_at(fused.positions))
 
     def combine(
-        self, runs: AlignedRuns, fused: Fused, rerank: FloatArray, candidates: NDArray[np.bool_]
+        self, runs: AlignedRuns, fused: Fused, rerank: FloatArray, candidates: BoolArray
     ) -> FloatArray:
         """(N,): the weighted mean of the retrieval term and the rerank score."""
-        retrieval, weight, rerank_weight = self.mix(runs, fused, candidates)
+        retrieval, weight, rerank_weight = self.blend_terms(runs, fused, candidates)
         return sum_terms(np.stack([weight * retrieval, rerank_weight * rerank]))
 
-    def retrieval_term(
-        self, runs: AlignedRuns, fused: Fused, candidates: NDArray[np.bool_]
-    ) -> FloatArray:
+    def retrieval_term(self, runs: AlignedRuns, fused: Fused, candidates: BoolArray) -> FloatArray:
         """(N,): the retrieval term of every candidate.
 
         Raises:
