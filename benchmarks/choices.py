@@ -41,7 +41,7 @@ RULES = (
     "mean − 1 error",
     "mean − luck of the luckiest",
     "lower end",
-    "sceptical",
+    "shrinkage",
 )
 
 

@@ -85,7 +85,7 @@ def run(
     started, found, gains, kept = time.process_time(), Counter[str](), [], 0
     for salt in range(salts):
         one = replace(base, runs=permuted(base.runs, salt)) if control else base
-        split = hashed_split(one.runs.groups, one.runs.types, salt=str(salt))
+        split = hashed_split(one.runs.groups, one.runs.types, split_seed=str(salt))
         study = run_search(one, split.tune, tuning.search_settings())
         chosen = choose_trial(one, study, split.tune, tuning.choose)
         judge = HeldOutEvaluation(one, split, tuning)

@@ -80,7 +80,7 @@ def splits(collection: Collection) -> list[QuerySplit]:
     if own is not None:
         return [own]
     salts = range(SALTS[collection.name])
-    return [hashed_split(runs.groups, runs.types, salt=str(salt)) for salt in salts]
+    return [hashed_split(runs.groups, runs.types, split_seed=str(salt)) for salt in salts]
 
 
 def taking_part(collection: Collection) -> Collection:

@@ -16,7 +16,7 @@ __all__ = ["DEFAULT", "OURS", "RANX_ITSELF", "renew", "said", "table"]
 RESULTS = Path(__file__).parent / "tuning.json"
 #: Our rows by rule of choice.
 OURS: Mapping[SelectionRule, str] = {
-    "sceptical": "fusion_bench tune",
+    "shrinkage": "fusion_bench tune",
     "best": "fusion_bench tune, best trial",
     "one_standard_error": "fusion_bench tune, one standard error",
 }
@@ -37,7 +37,7 @@ def said(low: float, high: float) -> str:
 
 def gap_cell(record: Mapping[str, Any]) -> str:
     """Ours − this, its interval and what that means; nothing for ours itself."""
-    if record["tool"] == OURS["sceptical"]:
+    if record["tool"] == OURS["shrinkage"]:
         return ""
     mean, low, high = (record[name] for name in ("ours_minus", "low", "high"))
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}] {said(low, high)}"

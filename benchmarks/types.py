@@ -44,10 +44,12 @@ def cases(salts: int) -> dict[str, tuple[TuningObjective, list[QuerySplit]]]:
     queries: dict[str, Query] = dict(plain.queries)
     own = dataset_split(plain.runs.queries, queries)
     hashed = [
-        hashed_split(codec.runs.groups, codec.runs.types, salt=str(salt)) for salt in range(salts)
+        hashed_split(codec.runs.groups, codec.runs.types, split_seed=str(salt))
+        for salt in range(salts)
     ]
     every = [
-        hashed_split(typed.runs.groups, typed.runs.types, salt=str(salt)) for salt in range(salts)
+        hashed_split(typed.runs.groups, typed.runs.types, split_seed=str(salt))
+        for salt in range(salts)
     ]
     return {
         "codec, domains": (codec, hashed),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Value
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
-SelectionRule: TypeAlias = Literal["sceptical", "best", "one_standard_error"]
+SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
 #: Stands for the ranges that the methods declare themselves.
 DECLARED = "own"
 
@@ -89,8 +89,6 @@ class SearchSettings(StrictModel):
         points: Values that ``grid`` takes from a range without steps.
         seed: Makes a run exactly repeatable.
     """
-
-    old_keys: ClassVar[Mapping[str, str]] = {"polish": "line searches are gone: delete this key"}
 
     trials: Annotated[int, Field(ge=1)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
@@ -184,12 +182,12 @@ class TuneSettings(SearchSettings):
         parameters: Path → range, or ``own`` for what the methods declare at or below that path;
             None = everything that they declare.
         held_out: Share of the queries that decides, where the dataset has no splits of its own.
-        salt: Hashed with query ids; another salt gives another split.
+        split_seed: Hashed with query ids; another one gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
-        choose: ``sceptical`` = the greatest gain over the default on the tuning queries after
-            ten imagined losses; ``best`` = the greatest mean there; or ``one_standard_error`` =
-            nearest to the default among those level with the best.
+        choose: ``shrinkage`` = the trial with the greatest gain over the default on the tuning
+            queries after shrinkage (prior weight 10); ``best`` = the greatest mean; or
+            ``one_standard_error`` = the nearest to the default among those level with the best.
         effort: What a reranked candidate costs.
         front: How quality against rerank effort is looked for.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
@@ -197,19 +195,31 @@ class TuneSettings(SearchSettings):
         degraded: Whether a rerank list that a fallback answered in part may be tuned on.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "polish": "line searches are gone: delete this key",
+        "salt": "this key is called 'split_seed' now",
+    }
+
     system: str
     measure: str | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
     held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    salt: str = "fusion-bench"
+    split_seed: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0)] = 5
     min_gain: Annotated[float, Field(ge=0)] = 0.005
-    choose: SelectionRule = "sceptical"
+    choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
     front: FrontSettings = FrontSettings()
     crag: CragSettings | None = None
     by_query_type: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"
+
+    @field_validator("choose", mode="before")
+    @classmethod
+    def _refuse_old_rule(cls, rule: object) -> object:
+        if rule == "sceptical":
+            raise ValueError("'sceptical' is called 'shrinkage' now")
+        return rule
 
     def search_settings(self) -> SearchSettings:
         """The part that one search needs."""

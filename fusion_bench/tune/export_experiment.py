@@ -36,7 +36,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     data: dict[str, Any] = {
         "description": f"{report.system} as it was and as tuned on {report.dataset}: "
         f"{report.verdict}.",
-        **({} if report.salt is None else {"caveat": CAVEAT}),
+        **({} if report.split_seed is None else {"caveat": CAVEAT}),
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),

@@ -71,7 +71,10 @@ class TuningRun:
         """
         tuning = self.tuning
         split = split_queries(
-            self.objective.runs, self.dataset.queries, salt=tuning.salt, held_out=tuning.held_out
+            self.objective.runs,
+            self.dataset.queries,
+            split_seed=tuning.split_seed,
+            held_out=tuning.held_out,
         )
         evaluation = HeldOutEvaluation(self.objective, split, tuning, self.alpha, self.interval)
         evaluation.check_feasible()

@@ -100,6 +100,8 @@ def test_a_wrong_option_is_one_line_and_code_2(
         ("system: two", "system: three", "e.yaml:4: tune.system: unknown system 'three'"),
         ("system: two", "system: two, trails: 3", "did you mean 'trials'"),
         ("system: two", "system: two, polish: false", "tune.polish: line searches are gone"),
+        ("system: two", "system: two, salt: s", "tune.salt: this key is called 'split_seed' now"),
+        ("system: two", "system: two, choose: sceptical", "'sceptical' is called 'shrinkage' now"),
         ("system: two", "system: two, measure: nDGC@10", "tune.measure: "),
         (
             "system: two",

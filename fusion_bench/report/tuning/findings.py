@@ -161,15 +161,15 @@ def _rule(tuning: TuningReport) -> Iterator[str]:
             f"Chosen by the one-standard-error rule: trial {taken}, the nearest to the default "
             f"among those that the tuning queries cannot tell from the best, {highest}."
         )
-    elif rule == "sceptical" and taken == tuning.done[0].number != best.number:
+    elif rule == "shrinkage" and taken == tuning.done[0].number != best.number:
         yield (
-            "The default was chosen: on so few tuning queries no trial's gain outweighs ten "
-            f"imagined losses, though {highest} has the highest mean."
+            "The default was chosen: after shrinkage (prior weight 10) no trial beats it. "
+            f"The highest mean is that of {highest}."
         )
-    elif rule == "sceptical" and taken != best.number:
+    elif rule == "shrinkage" and taken != best.number:
         yield (
-            f"Chosen by the sceptic's rule: trial {taken}, whose gain on the tuning queries is the "
-            f"greatest after ten imagined losses, and not the highest mean, {highest}."
+            f"Chosen: trial {taken}, whose gain on the tuning queries is the greatest after "
+            f"shrinkage (prior weight 10). The highest mean is that of {highest}."
         )
 
 

@@ -58,7 +58,8 @@ def _head(tuning: TuningReport) -> Iterator[str]:
         {
             "dataset": tuning.dataset,
             "fingerprint of the parts read": tuning.fingerprint,
-            "split": tuning.split + ("" if tuning.salt is None else f", salt {tuning.salt!r}"),
+            "split": tuning.split
+            + ("" if tuning.split_seed is None else f", split seed {tuning.split_seed!r}"),
             "tried": f"{len(tuning.trials):,} settings",
             **{key: str(value) for key, value in tuning.settings.items() if value is not None},
             "made": tuning.provenance.created,

@@ -6,7 +6,7 @@ Format history:
     1   first version
     2   ``front`` holds the points of all rerankers, their intervals, and where effort is known from
     3   ``parameters`` say of which weights the ratio counts, and what is lost without each one
-    4   no line search: no ``polish``, and no trials of origin ``polish`` or ``searched``
+    4   no line search; the rule ``sceptical`` is ``shrinkage``, ``salt`` is ``split_seed``
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Choice(Record):
     """What was chosen.
 
     Attributes:
-        rule: ``sceptical`` = the greatest gain over the default after ten imagined losses;
+        rule: ``shrinkage`` = the greatest gain over the default after shrinkage;
             ``best``; or ``one_standard_error`` = nearest to the default among those within one
             standard error of the best.
         trial: Number of the trial.
@@ -185,7 +185,7 @@ class Choice(Record):
         config: The resolved system.
     """
 
-    rule: Literal["sceptical", "best", "one_standard_error"]
+    rule: Literal["shrinkage", "best", "one_standard_error"]
     trial: int
     params: dict[str, Value]
     config: dict[str, Any]
@@ -379,7 +379,7 @@ class TuningReport(Record):
         system: Name of the tuned system.
         measure: What was tuned for, as the dataset resolves it.
         split: How tuning and held-out queries were told apart, in words.
-        salt: What was hashed with their ids; None = the dataset's own split.
+        split_seed: What was hashed with their ids; None = the dataset's own split.
         settings: Sampler, trials, seed, alpha, interval, least gain, folds, …
         parameters: What was tuned.
         default: The resolved default system.
@@ -412,7 +412,7 @@ class TuningReport(Record):
     system: str
     measure: str
     split: str
-    salt: str | None
+    split_seed: str | None
     settings: dict[str, Any]
     parameters: tuple[ParameterInfo, ...]
     default: dict[str, Any]

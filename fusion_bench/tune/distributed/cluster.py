@@ -66,7 +66,7 @@ class DatasetShard:
         dataset = load_tuning_dataset(experiment, source, tuning, self.dataset)
         problem = create_objective(experiment, source, tuning, dataset)
         split = split_queries(
-            problem.runs, dataset.queries, salt=tuning.salt, held_out=tuning.held_out
+            problem.runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
         )
         return problem.subset_queries(split.tune)
 

@@ -38,14 +38,14 @@ def choose_trial(
         objective: What was tuned.
         result: The search.
         keep: Shape (Q,): the queries that it looked at.
-        rule: ``sceptical``, ``best`` or ``one_standard_error``.
+        rule: ``shrinkage``, ``best`` or ``one_standard_error``.
     """
     if rule == "best":
         return result.best_trial
     part = objective.subset_queries(keep)
     return (
         _best_after_shrinkage(part, result)
-        if rule == "sceptical"
+        if rule == "shrinkage"
         else _nearest_to_default(part, result)
     )
 
@@ -94,7 +94,7 @@ def cross_validate(
     Args:
         objective: What is tuned.
         split: Which queries it is tuned on.
-        tuning: Folds, salt and rule.
+        tuning: Folds, split seed and rule.
         search: A mask of shape (Q,) of the queries it may look at → what it finds.
 
     Returns:
@@ -122,7 +122,7 @@ def tuning_folds(objective: TuningObjective, split: QuerySplit, tuning: TuneSett
         [runs.groups[q] for q in index],
         [runs.types[q] for q in index],
         folds=tuning.folds,
-        salt=tuning.salt,
+        split_seed=tuning.split_seed,
     )
     return fold
 

@@ -141,7 +141,7 @@ class HeldOutEvaluation:
             system=objective.system.name,
             measure=objective.measure.name,
             split=split.origin,
-            salt=split.salt,
+            split_seed=split.split_seed,
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
             default=described(objective.system),
@@ -191,7 +191,7 @@ class HeldOutEvaluation:
 
     def _settings_record(self) -> dict[str, object]:
         rules = self.tuning.model_dump(
-            mode="json", exclude={"parameters", "system", "salt", "effort", "crag", "front"}
+            mode="json", exclude={"parameters", "system", "split_seed", "effort", "crag", "front"}
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def assign_folds(
-    groups: Sequence[str], types: Sequence[str | None], *, folds: int, salt: str
+    groups: Sequence[str], types: Sequence[str | None], *, folds: int, split_seed: str
 ) -> IntArray:
     """Deal whole groups into folds, type by type, in the order of their hash.
 
@@ -31,7 +31,7 @@ def assign_folds(
         groups: Shape (Q,): the group of each query.
         types: Shape (Q,): its type or None.
         folds: K, at least 2.
-        salt: Another salt gives other folds.
+        split_seed: Another one gives other folds.
 
     Returns:
         Shape (Q,): the fold of each query, 0 … K−1; no fold is empty.
@@ -47,7 +47,7 @@ def assign_folds(
         )
     fold: dict[str, int] = {}
     for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
-        for name in sorted(members, key=lambda name: (hash_position(name, salt), name)):
+        for name in sorted(members, key=lambda name: (hash_position(name, split_seed), name)):
             fold[name] = len(fold) % folds
     dealt = np.array([fold[group] for group in groups], dtype=np.int64)
     freeze(dealt)

@@ -1,7 +1,7 @@
 """Which queries numbers are tuned on, and which decide: the two never share a group.
 
-A group (the query itself, where none are declared) gets a place in [0, 1) by hashing its id with a
-salt, and within each query type the first ones in that order are held out. So nothing but names
+A group (the query itself, where none are declared) gets a place in [0, 1) by hashing its id with
+the split seed, and within each query type the first ones in that order are held out. So nothing but names
 decides: not the order of a file, not a random state. A group that is added takes the side of its
 own place, and moves at most its neighbours at the threshold.
 """
@@ -44,13 +44,13 @@ class QuerySplit:
         tune: Shape (Q,): numbers are chosen on these.
         held_out: Shape (Q,): these decide, and nothing is ever chosen on them.
         origin: How they were told apart, in words.
-        salt: What was hashed with the ids; None where the dataset's own splits were taken.
+        split_seed: What was hashed with the ids; None where the dataset's own splits were taken.
     """
 
     tune: BoolArray
     held_out: BoolArray
     origin: str
-    salt: str | None = None
+    split_seed: str | None = None
 
     def __post_init__(self) -> None:
         if (self.tune & self.held_out).any():
@@ -58,15 +58,15 @@ class QuerySplit:
         for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
             if not array.any():
                 raise ConfigError(
-                    f"split: no query is left to {part}: choose another share or salt, or give "
+                    f"split: no query is left to {part}: choose another share or split_seed, or give "
                     "the dataset more judged queries"
                 )
             freeze(array)
 
 
-def hash_position(name: str, salt: str) -> float:
-    """The name's place in [0, 1): the first 53 bits of the SHA-256 of salt, zero byte and name."""
-    digest = hashlib.sha256(f"{salt}\0{name}".encode()).digest()
+def hash_position(name: str, split_seed: str) -> float:
+    """The name's place in [0, 1): the first 53 bits of the SHA-256 of split seed, zero byte and name."""
+    digest = hashlib.sha256(f"{split_seed}\0{name}".encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
 
@@ -95,14 +95,14 @@ def groups_by_type(
 
 
 def hashed_split(
-    groups: Sequence[str], types: Sequence[str | None], *, salt: str, held_out: float = 0.5
+    groups: Sequence[str], types: Sequence[str | None], *, split_seed: str, held_out: float = 0.5
 ) -> QuerySplit:
     """Hold out a share of the queries of each type, whole groups at a time.
 
     Args:
         groups: Shape (Q,): the group of each query, its own id where none is declared.
         types: Shape (Q,): its type or None.
-        salt: Another salt gives another split.
+        split_seed: Another one gives another split.
         held_out: Share of each type's queries that decides, above 0 and below 1.
 
     Raises:
@@ -115,18 +115,18 @@ def hashed_split(
         sizes[group] = sizes.get(group, 0) + 1
     judged: set[str] = set()
     for members in groups_by_type(groups, types).values():
-        judged |= _first_share(members, sizes, salt, held_out)
+        judged |= _first_share(members, sizes, split_seed, held_out)
     mask = np.array([group in judged for group in groups], dtype=bool)
     kind = "group" if len(sizes) < len(groups) else "query"
     origin = f"{held_out:.0%} of each query type held out by the hash of the {kind} id"
-    return QuerySplit(~mask, mask, origin, salt)
+    return QuerySplit(~mask, mask, origin, split_seed)
 
 
 def _first_share(
-    members: Sequence[str], sizes: Mapping[str, int], salt: str, share: float
+    members: Sequence[str], sizes: Mapping[str, int], split_seed: str, share: float
 ) -> set[str]:
     """The first groups by place whose queries come nearest to the share."""
-    ordered = sorted(members, key=lambda name: (hash_position(name, salt), name))
+    ordered = sorted(members, key=lambda name: (hash_position(name, split_seed), name))
     wanted = share * sum(sizes[name] for name in members)
     before, chosen = 0, set()
     for name in ordered:
@@ -152,14 +152,14 @@ def dataset_split(queries: Sequence[str], known: Mapping[str, Query]) -> QuerySp
 
 
 def split_queries(
-    runs: AlignedRuns, known: Mapping[str, Query], *, salt: str, held_out: float = 0.5
+    runs: AlignedRuns, known: Mapping[str, Query], *, split_seed: str, held_out: float = 0.5
 ) -> QuerySplit:
     """The dataset's own split where it has one, otherwise :func:`hashed_split`.
 
     Args:
         runs: All judged queries that take part.
         known: What the dataset says about them.
-        salt: For the hash; ignored where the dataset decides.
+        split_seed: For the hash; ignored where the dataset decides.
         held_out: Share to hold out; ignored likewise.
 
     Raises:
@@ -167,7 +167,7 @@ def split_queries(
     """
     own = dataset_split(runs.queries, known)
     if own is None:
-        return hashed_split(runs.groups, runs.types, salt=salt, held_out=held_out)
+        return hashed_split(runs.groups, runs.types, split_seed=split_seed, held_out=held_out)
     both = _group_names(runs, own.tune) & _group_names(runs, own.held_out)
     if both:
         raise ConfigError(

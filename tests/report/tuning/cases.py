@@ -89,7 +89,7 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "system": "today",
         "measure": "nDCG@10",
         "split": "50% of each query type held out by the hash of the query id",
-        "salt": "s",
+        "split_seed": "s",
         "settings": {"trials": 40, "alpha": 0.05, "min_gain": 0.005, "sampler": "tpe"},
         "parameters": PARAMETERS,
         "default": {"runs": ["dense", "bm25"]},

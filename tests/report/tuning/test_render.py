@@ -28,7 +28,7 @@ def test_the_page_says_everything_first() -> None:
     assert "> [!WARNING]" in lines
     at = lines.index("![A picture](a.png)")
     assert lines[at - 2] == "It means this."
-    assert "salt 's'" in page
+    assert "split seed 's'" in page
 
 
 def test_the_systems_stand_in_the_page_in_full() -> None:

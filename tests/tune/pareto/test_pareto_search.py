@@ -49,7 +49,7 @@ def base() -> TuningObjective:
 
 
 def split_of(base: TuningObjective) -> QuerySplit:
-    return hashed_split(base.runs.groups, base.runs.types, salt="s")
+    return hashed_split(base.runs.groups, base.runs.types, split_seed="s")
 
 
 def judge(base: TuningObjective, **changed: Any) -> HeldOutEvaluation:  # noqa: ANN401

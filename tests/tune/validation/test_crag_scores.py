@@ -36,7 +36,7 @@ def base() -> TuningObjective:
 
 @pytest.fixture(scope="module")
 def split(base: TuningObjective) -> QuerySplit:
-    return hashed_split(base.runs.groups, base.runs.types, salt="s")
+    return hashed_split(base.runs.groups, base.runs.types, split_seed="s")
 
 
 def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None:

@@ -46,7 +46,7 @@ def base() -> TuningObjective:
 
 @pytest.fixture(scope="module")
 def split(base: TuningObjective) -> QuerySplit:
-    return hashed_split(base.runs.groups, base.runs.types, salt="s")
+    return hashed_split(base.runs.groups, base.runs.types, split_seed="s")
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
     believed = shrunken_gains(values, values[0], codes).tolist()
     expected = max(range(len(believed)), key=lambda t: believed[t])
     assert believed[expected] > 0
-    assert choose_trial(base, with_failed, split.tune, "sceptical") == study.trials[expected]
+    assert choose_trial(base, with_failed, split.tune, "shrinkage") == study.trials[expected]
     assert reported(base, split, with_failed, None).choice.trial == expected
 
 
@@ -222,7 +222,7 @@ def test_the_default_stays_where_no_gain_outweighs_the_losses(
     told = [replace(t, value=value) for t, value in zip(study.trials, values, strict=True)]
     seen = SearchResult(tuple(told))
     assert seen.best_trial.value > seen.default_trial.value, "some trial is luckier"
-    assert choose_trial(base, seen, few, "sceptical") == seen.default_trial
+    assert choose_trial(base, seen, few, "shrinkage") == seen.default_trial
     assert choose_trial(base, seen, few, "best") == seen.best_trial
 
 
@@ -263,7 +263,7 @@ def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> 
     ranges = {"blend.method": {"choices": ["linear", "none"]}}
     runs = aligned(40)
     on = replace(problem(reranked, ranges, runs=runs), spaces={"sharp": "logit"})
-    parts = hashed_split(runs.groups, runs.types, salt="s")
+    parts = hashed_split(runs.groups, runs.types, split_seed="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
     default = Trial(0, on.default_params, 1.0, "default")
     asked = TUNING.model_copy(update={"crag": CragSettings(top=3), "choose": "best"})

@@ -21,9 +21,9 @@ from fusion_bench.tune.validation.splits import BoolArray
 def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
     if len(set(groups)) < folds:
         with pytest.raises(ConfigError, match="at most the number of groups to tune on"):
-            assign_folds(groups, [None] * len(groups), folds=folds, salt=salt)
+            assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
         return
-    fold = assign_folds(groups, [None] * len(groups), folds=folds, salt=salt)
+    fold = assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
     assert set(fold.tolist()) == set(range(folds))
     assert len(set(zip(groups, fold.tolist(), strict=True))) == len(set(groups))
 
@@ -31,16 +31,16 @@ def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, s
 def test_every_type_is_dealt_to_every_fold() -> None:
     names = [f"q{i}" for i in range(30)]
     types = ["ab"[i % 2] for i in range(30)]
-    fold = assign_folds(names, types, folds=5, salt="s")
+    fold = assign_folds(names, types, folds=5, split_seed="s")
     for name in "ab":
         counts = np.bincount(fold[[t == name for t in types]], minlength=5)
         assert counts.tolist() == [3] * 5
-    assert (fold != assign_folds(names, types, folds=5, salt="t")).any()
+    assert (fold != assign_folds(names, types, folds=5, split_seed="t")).any()
 
 
 def test_one_fold_is_refused() -> None:
     with pytest.raises(ConfigError, match="folds: must be at least 2"):
-        assign_folds(["a", "b"], [None, None], folds=1, salt="s")
+        assign_folds(["a", "b"], [None, None], folds=1, split_seed="s")
 
 
 def test_each_query_is_valued_by_a_choice_that_did_not_see_it() -> None:

@@ -42,7 +42,7 @@ def run(
     base: TuningObjective,
 ) -> tuple[HeldOutEvaluation, Trial, model.Typed | None, list[tuple[str, BoolArray]]]:
     judge = HeldOutEvaluation(
-        base, hashed_split(base.runs.groups, base.runs.types, salt="s"), TUNING
+        base, hashed_split(base.runs.groups, base.runs.types, split_seed="s"), TUNING
     )
     chosen = run_search(base, judge.split.tune, TUNING.search_settings()).best_trial
     asked: list[tuple[str, BoolArray]] = []

@@ -45,7 +45,7 @@ def test_places_are_spread_evenly() -> None:
 @given(salt=st.text(max_size=5), share=st.floats(0.2, 0.8))
 @settings(max_examples=25, deadline=None)
 def test_no_group_straddles_and_every_type_keeps_its_proportion(salt: str, share: float) -> None:
-    split = hashed_split(GROUPS, TYPES, salt=salt, held_out=share)
+    split = hashed_split(GROUPS, TYPES, split_seed=salt, held_out=share)
     assert not (split.tune & split.held_out).any()
     assert (split.tune | split.held_out).all()
     sides = {(group, bool(side)) for group, side in zip(GROUPS, split.held_out, strict=True)}
@@ -56,9 +56,9 @@ def test_no_group_straddles_and_every_type_keeps_its_proportion(salt: str, share
 
 
 def test_the_order_of_queries_decides_nothing() -> None:
-    split = hashed_split(GROUPS, TYPES, salt="s")
+    split = hashed_split(GROUPS, TYPES, split_seed="s")
     order = np.random.default_rng(0).permutation(len(GROUPS))
-    shuffled = hashed_split([GROUPS[i] for i in order], [TYPES[i] for i in order], salt="s")
+    shuffled = hashed_split([GROUPS[i] for i in order], [TYPES[i] for i in order], split_seed="s")
     assert (shuffled.held_out == split.held_out[order]).all()
     assert not split.held_out.all()
 
@@ -68,9 +68,9 @@ def test_the_order_of_queries_decides_nothing() -> None:
 def test_added_groups_move_at_most_as_many_and_none_of_another_type(extra: int, salt: str) -> None:
     groups = [f"g{i}" for i in range(200)]
     types = ["ab"[i % 2] for i in range(200)]
-    before = hashed_split(groups, types, salt=salt)
+    before = hashed_split(groups, types, split_seed=salt)
     after = hashed_split(
-        groups + [f"new{i}" for i in range(extra)], types + ["a"] * extra, salt=salt
+        groups + [f"new{i}" for i in range(extra)], types + ["a"] * extra, split_seed=salt
     )
     moved = before.held_out != after.held_out[:200]
     assert moved.sum() <= extra
@@ -78,7 +78,7 @@ def test_added_groups_move_at_most_as_many_and_none_of_another_type(extra: int, 
 
 
 def test_another_salt_gives_another_split() -> None:
-    splits = {hashed_split(GROUPS, TYPES, salt=str(i)).held_out.tobytes() for i in range(20)}
+    splits = {hashed_split(GROUPS, TYPES, split_seed=str(i)).held_out.tobytes() for i in range(20)}
     assert len(splits) == 20
 
 
@@ -91,12 +91,12 @@ def test_a_group_counts_under_its_most_common_type_the_first_by_name_when_level(
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
 def test_a_share_out_of_range_is_refused(share: float) -> None:
     with pytest.raises(ConfigError, match="held_out: must be above 0 and below 1"):
-        hashed_split(GROUPS, TYPES, salt="s", held_out=share)
+        hashed_split(GROUPS, TYPES, split_seed="s", held_out=share)
 
 
 def test_a_part_without_queries_is_refused() -> None:
     with pytest.raises(ConfigError, match="no query is left to judge on"):
-        hashed_split(["g"], [None], salt="s", held_out=0.1)
+        hashed_split(["g"], [None], split_seed="s", held_out=0.1)
 
 
 def test_a_query_in_both_parts_is_refused() -> None:
@@ -109,10 +109,10 @@ def test_the_datasets_own_split_wins() -> None:
     runs = aligned(queries=6)
     splits = ["train", "dev", "test", "dev", "test", None]
     known = {q: Query(q, split=s) for q, s in zip(runs.queries, splits, strict=True)}
-    split = split_queries(runs, known, salt="ignored")
+    split = split_queries(runs, known, split_seed="ignored")
     assert split.tune.tolist() == [s == "dev" for s in splits]
     assert split.held_out.tolist() == [s == "test" for s in splits]
-    assert split.salt is None
+    assert split.split_seed is None
     assert "tuned on dev, judged on test" in split.origin
 
 
@@ -120,9 +120,9 @@ def test_without_both_of_them_the_hash_decides() -> None:
     runs = aligned(queries=8)
     known = {q: Query(q, split="test") for q in runs.queries[:4]}
     assert dataset_split(runs.queries, known) is None
-    split = split_queries(runs, known, salt="s", held_out=0.25)
+    split = split_queries(runs, known, split_seed="s", held_out=0.25)
     assert split.held_out.sum() == 2
-    assert split.salt == "s"
+    assert split.split_seed == "s"
     assert split.origin == "25% of each query type held out by the hash of the query id"
 
 
@@ -133,4 +133,4 @@ def test_a_group_in_both_of_the_datasets_own_splits_is_refused() -> None:
         for q, s in zip(runs.queries, ["dev", "test", "dev", "dev"], strict=True)
     }
     with pytest.raises(ConfigError, match="group 'g' has queries in dev and in test"):
-        split_queries(runs, known, salt="s")
+        split_queries(runs, known, split_seed="s")
