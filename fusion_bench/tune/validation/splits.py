@@ -1,9 +1,9 @@
 """Which queries numbers are tuned on, and which decide: the two never share a group.
 
-A group (the query itself, where none are declared) gets a place in [0, 1) by hashing its id with
-the split seed, and within each query type the first ones in that order are held out. So nothing but names
-decides: not the order of a file, not a random state. A group that is added takes the side of its
-own place, and moves at most its neighbours at the threshold.
+A group (the query itself, where none is declared) gets a place in [0, 1): the hash of its id and the
+split seed. Within each query type the first groups in that order are held out. So only names decide,
+not the order of a file or a random state. An added group takes the side of its own place, and moves
+at most its neighbours at the threshold.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class QuerySplit:
         for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
             if not array.any():
                 raise ConfigError(
-                    f"split: no query is left to {part}: choose another share or split_seed, or give "
-                    "the dataset more judged queries"
+                    f"split: no query is left to {part}: choose another share or split_seed, or "
+                    "give the dataset more judged queries"
                 )
             freeze(array)
 
 
 def hash_position(name: str, split_seed: str) -> float:
-    """The name's place in [0, 1): the first 53 bits of the SHA-256 of split seed, zero byte and name."""
+    """Place in [0, 1): the first 53 bits of the SHA-256 of split seed, zero byte and name."""
     digest = hashlib.sha256(f"{split_seed}\0{name}".encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
 
