@@ -23,9 +23,12 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.cross_validation import evaluate_in_batches
 from fusion_bench.tune.validation.splits import BoolArray
-from fusion_bench.tune.validation.trial_selection import one_standard_error, shrunken_gains
+from fusion_bench.tune.validation.trial_selection import (
+    evaluate_in_batches,
+    one_standard_error,
+    shrunken_gains,
+)
 
 #: Collection → how many tuning queries are drawn.
 SIZES: Mapping[str, tuple[int, ...]] = {

@@ -28,8 +28,8 @@ from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule,
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.cross_validation import choose_trial
 from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
+from fusion_bench.tune.validation.trial_selection import choose_trial
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.
 SALTS: Mapping[str, int] = {"jqara": 1, "codec": 16, "trec-dl-2019": 16, "nfcorpus": 4}

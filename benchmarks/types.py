@@ -21,10 +21,10 @@ from fusion_bench.data.records import Query
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.cross_validation import choose_trial
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashed_split
+from fusion_bench.tune.validation.trial_selection import choose_trial
 
 
 def tactics() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,10 +86,11 @@ class TuningRun:
         cross = typed = front = None
         try:
             _check_finished(result)
-            folds = iter(range(1, tuning.folds + 1))
-            cross = cross_validate(
-                self.objective, split, tuning, lambda keep: self._search(keep, next(folds))
-            )
+            if tuning.folds:
+                folds = itertools.count(1)
+                cross = cross_validate(
+                    self.objective, split, tuning, lambda keep: self._search(keep, next(folds))
+                )
             if tuning.by_query_type:
                 typed = tune_by_type(evaluation, chosen, self._search_type)
             front = self._front(evaluation, result, chosen)

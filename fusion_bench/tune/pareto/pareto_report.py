@@ -16,9 +16,9 @@ from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint
 from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost
 from fusion_bench.tune.search.trial_log import Trial
-from fusion_bench.tune.validation.cross_validation import evaluate_in_batches
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.result_records import none_if_nan
+from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
+from fusion_bench.tune.validation.verdict import none_if_nan
 
 __all__ = ["EffortAxis", "comparable_axes", "effort_on", "front_points"]
 

@@ -1,7 +1,6 @@
-"""What each number of a choice is worth: the choice with that number alone back at its default.
+"""Ablation: the chosen parameters with one at a time back at its default, on the tuning queries.
 
-An importance over trials says little of a value that the sampler soon left alone; this is asked of
-the queries, on the tuning part.
+Unlike an importance over trials, it also measures values that the sampler soon gave up.
 """
 
 from __future__ import annotations
@@ -25,14 +24,15 @@ def reset_means(objective: TuningObjective, chosen: Params) -> Mapping[str, floa
         Path → mean, of the parameters that differ from the default and that it has; NaN = such a
         system cannot be computed.
     """
-    changed = {
-        one.path: reset_parameter(objective, chosen, one.path) for one in objective.parameters
+    reset = {
+        parameter.path: params
+        for parameter in objective.parameters
+        if (params := reset_parameter(objective, chosen, parameter.path)) is not None
     }
-    asked = {path: params for path, params in changed.items() if params is not None}
-    if not asked:
+    if not reset:
         return {}
-    means = objective.evaluate_params(list(asked.values())).mean(axis=1).tolist()
-    return dict(zip(asked, means, strict=True))
+    means = objective.evaluate_params(list(reset.values())).mean(axis=1).tolist()
+    return dict(zip(reset, means, strict=True))
 
 
 def reset_parameter(objective: TuningObjective, chosen: Params, path: str) -> Params | None:
@@ -42,18 +42,18 @@ def reset_parameter(objective: TuningObjective, chosen: Params, path: str) -> Pa
     that now do stand as in the default, or as their method has them.
     """
     chosen = objective.normalize_weights(chosen)
-    default = _in_the_same_form(objective, chosen)
+    default = _normalize_default(objective, chosen)
     if path not in chosen or path not in default or chosen[path] == default[path]:
         return None
     wanted: dict[str, Value] = {**default, **chosen, path: default[path]}
-    found: dict[str, Value] = {}
-    for one in objective.parameters:
-        if one.path in wanted and one.is_active(found):
-            found[one.path] = wanted[one.path]
-    return found
+    params: dict[str, Value] = {}
+    for parameter in objective.parameters:
+        if parameter.path in wanted and parameter.is_active(params):
+            params[parameter.path] = wanted[parameter.path]
+    return params
 
 
-def _in_the_same_form(objective: TuningObjective, chosen: Params) -> Params:
+def _normalize_default(objective: TuningObjective, chosen: Params) -> Params:
     """The default, its weights as the choice would have them: by the ratio that they had."""
     weights = {
         p: v for p, v in objective.default_params.items() if p in objective.free_weights(chosen)

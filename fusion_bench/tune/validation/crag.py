@@ -1,27 +1,26 @@
 """Is there a relevant document in the top k? CRAG's thresholds and ``min_score`` as classifiers.
 
 A query's score is its best rerank score on the unit scale. At ``upper`` or above the verdict is
-``correct`` (use what was found), below ``lower`` it is ``incorrect`` (look elsewhere), between them
+``correct``, below ``lower`` it is ``incorrect``, between them
 ``ambiguous``. Source: Yan, Gu, Zhu and Ling 2024, "Corrective Retrieval Augmented Generation"; the
-0.7 and 0.3 are CONV-03-05's.
+0.7 and 0.3 come from CONV-03-05.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.report.tuning.tuning_records import CalibrationBin
 
 __all__ = [
     "CragThresholds",
     "CragVerdict",
-    "ScoreBin",
-    "VerdictCounts",
     "calibration_bins",
     "count_verdicts",
     "fit_thresholds",
@@ -52,36 +51,6 @@ class CragThresholds:
         return "ambiguous" if score >= self.lower else "incorrect"
 
 
-@dataclass(frozen=True)
-class VerdictCounts:
-    """Queries by verdict and truth.
-
-    Attributes:
-        correct: (with, without) a relevant document among those called correct.
-        ambiguous: The same among those called ambiguous.
-        incorrect: The same among those called incorrect.
-    """
-
-    correct: tuple[int, int]
-    ambiguous: tuple[int, int]
-    incorrect: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class ScoreBin:
-    """Queries of about the same score.
-
-    Attributes:
-        score: Their mean score.
-        share: The share of them that has a relevant document.
-        queries: How many they are.
-    """
-
-    score: float
-    share: float
-    queries: int
-
-
 def threshold_utility(
     scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds, credit: float
 ) -> FloatArray:
@@ -91,7 +60,7 @@ def threshold_utility(
         scores: Shape (Q,); NaN = no score.
         relevant: Shape (Q,): whether there is a relevant document.
         thresholds: The rule.
-        credit: What not deciding is worth, above 0 and below 1.
+        credit: Utility of ``ambiguous``, above 0 and below 1.
     """
     correct, ambiguous = scores >= thresholds.upper, scores >= thresholds.lower
     right = np.where(correct, relevant, ~relevant)
@@ -103,32 +72,33 @@ def fit_thresholds(
 ) -> CragThresholds:
     """The thresholds of greatest mean utility, exactly.
 
-    With ``credit`` c the best rule says ``correct`` where the chance of a relevant document is at
-    least c and ``incorrect`` where it is at most 1 − c (Chow 1970, "On optimum recognition error
-    and reject tradeoff"). At 0.5 nothing is gained by not deciding: both thresholds are one, which
-    is what ``min_score`` should be.
+    With ``credit`` c the best rule says ``correct`` where the probability of a relevant document
+    is at least c and ``incorrect`` where it is at most 1 − c. With c = 0.5 both thresholds are
+    equal, which is the best ``min_score``.
+
+    Source: Chow 1970, "On optimum recognition error and reject tradeoff".
 
     Args:
         scores: Shape (Q,); NaN = no score.
         relevant: Shape (Q,).
-        credit: What not deciding is worth, from 0.5 to below 1.
+        credit: Utility of ``ambiguous``, from 0.5 to below 1.
 
     Returns:
-        Thresholds half-way between neighbouring scores; of equally good ones the narrowest zone of
-        doubt, then the lowest.
+        Thresholds half-way between neighboring scores; of equally good ones the narrowest
+        ambiguous zone, then the lowest.
     """
     if not 0.5 <= credit < 1:
         raise ConfigError(f"credit: must be from 0.5 to below 1, not {credit}")
-    there = np.isfinite(scores)
-    order = np.argsort(scores[there], kind="stable")
-    ranked, truth = scores[there][order], relevant[there][order]
+    finite = np.isfinite(scores)
+    order = np.argsort(scores[finite], kind="stable")
+    ranked, truth = scores[finite][order], relevant[finite][order]
     cuts = _distinct_cuts(ranked)
     # i scores called incorrect, those from j on called correct: below[i] + c·(j−i) + above[j].
     below = np.concatenate([[0], np.cumsum(~truth)])[cuts]
     above = np.concatenate([np.cumsum(truth[::-1])[::-1], [0]])[cuts]
     start = below - credit * cuts
     best = np.maximum.accumulate(start)
-    # The last i of equal worth: the narrowest zone. Then the first j.
+    # The last i of equal utility: the narrowest zone. Then the first j.
     lower = np.array(
         [np.flatnonzero(start[: j + 1] >= best[j] - 1e-9)[-1] for j in range(len(cuts))]
     )
@@ -158,26 +128,27 @@ def _threshold_at(ranked: FloatArray, count: int) -> float:
 
 def count_verdicts(
     scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds
-) -> VerdictCounts:
-    """Count verdicts against the truth."""
-    verdicts = [thresholds.verdict(score) for score in scores.tolist()]
-
-    def pair(verdict: CragVerdict) -> tuple[int, int]:
-        chosen = np.array([own == verdict for own in verdicts], dtype=bool)
-        return int((chosen & relevant).sum()), int((chosen & ~relevant).sum())
-
-    return VerdictCounts(pair("correct"), pair("ambiguous"), pair("incorrect"))
+) -> dict[str, tuple[int, int]]:
+    """Queries (with, without) a relevant document, by verdict."""
+    verdicts = np.array([thresholds.verdict(score) for score in scores.tolist()], dtype=object)
+    masks = {str(verdict): verdicts == verdict for verdict in get_args(CragVerdict)}
+    return {
+        verdict: (int((mask & relevant).sum()), int((mask & ~relevant).sum()))
+        for verdict, mask in masks.items()
+    }
 
 
 def calibration_bins(
     scores: FloatArray, relevant: BoolArray, *, bins: int = 10
-) -> tuple[ScoreBin, ...]:
+) -> tuple[CalibrationBin, ...]:
     """Bins of equally many queries by score: a calibrated score equals the share of its bin."""
-    there = np.flatnonzero(np.isfinite(scores))
-    order = there[np.argsort(scores[there], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(scores))
+    order = finite[np.argsort(scores[finite], kind="stable")]
     parts = np.array_split(order, min(bins, max(len(order), 1)))
     return tuple(
-        ScoreBin(float(scores[part].mean()), float(relevant[part].mean()), len(part))
+        CalibrationBin(
+            score=float(scores[part].mean()), share=float(relevant[part].mean()), queries=len(part)
+        )
         for part in parts
         if len(part)
     )

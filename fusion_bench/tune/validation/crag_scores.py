@@ -1,8 +1,8 @@
-"""A system's lists as scores for the classifiers of ``tune.thresholds``, judged held out."""
+"""CRAG's thresholds fitted on a system's lists, and evaluated on the held-out queries."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from fusion_bench.tune.validation.crag import (
     fit_thresholds,
     threshold_utility,
 )
-from fusion_bench.tune.validation.result_records import gain_record
 from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
 from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
@@ -40,12 +39,11 @@ class _LabeledQueries:
     relevant: BoolArray
 
     def assess_thresholds(self, thresholds: CragThresholds, credit: float) -> model.ThresholdRule:
-        """A rule and how it fares."""
-        worth = threshold_utility(self.scores, self.relevant, thresholds, credit)
+        """The thresholds, their mean utility and their verdicts."""
+        utility = threshold_utility(self.scores, self.relevant, thresholds, credit)
+        counts = count_verdicts(self.scores, self.relevant, thresholds)
         return model.ThresholdRule(
-            **asdict(thresholds),
-            utility=float(worth.mean()),
-            **asdict(count_verdicts(self.scores, self.relevant, thresholds)),
+            upper=thresholds.upper, lower=thresholds.lower, utility=float(utility.mean()), **counts
         )
 
 
@@ -96,40 +94,38 @@ def evaluate_thresholds(
     *,
     seed: int = 0,
 ) -> model.ThresholdReport:
-    """Fit thresholds on the tuning queries, and judge them and the default's held out.
+    """Fit thresholds on the tuning queries, and evaluate them and the default held out.
 
     Args:
         system: Whose lists.
         objective: What was tuned.
         split: Which queries they are fitted on, and which decide.
         crag: As the experiment says.
-        seed: Of the randomisation test.
+        seed: Of the randomization test.
 
     Raises:
         ConfigError: The system's rerank scores cannot be compared across queries.
     """
     scores, relevant = best_scores(system, objective, crag.top, crag.grade)
-    tune, held = (
+    tune, held_out = (
         _LabeledQueries(scores[mask], relevant[mask]) for mask in (split.tune, split.held_out)
     )
     default = CragThresholds(crag.upper, crag.lower)
     tuned = fit_thresholds(tune.scores, tune.relevant, credit=crag.credit)
     minimum = fit_thresholds(tune.scores, tune.relevant, credit=0.5)
     new, old = (
-        threshold_utility(held.scores, held.relevant, one, crag.credit) for one in (tuned, default)
+        threshold_utility(held_out.scores, held_out.relevant, thresholds, crag.credit)
+        for thresholds in (tuned, default)
     )
     groups = factorize(objective.runs.groups)[0][split.held_out]
-    found = paired_gain(new, old, groups, seed=seed)
+    gain = paired_gain(new, old, groups, seed=seed)
     return model.ThresholdReport(
         top=crag.top,
         credit=crag.credit,
-        default=held.assess_thresholds(default, crag.credit),
-        tuned=held.assess_thresholds(tuned, crag.credit),
-        min_score=held.assess_thresholds(minimum, 0.5),
-        gain=gain_record(found, float(old.mean()), float(new.mean())),
-        verdict=decide_verdict(found.low, found.high),
-        calibration=tuple(
-            model.CalibrationBin(**asdict(one))
-            for one in calibration_bins(held.scores, held.relevant)
-        ),
+        default=held_out.assess_thresholds(default, crag.credit),
+        tuned=held_out.assess_thresholds(tuned, crag.credit),
+        min_score=held_out.assess_thresholds(minimum, 0.5),
+        gain=gain,
+        verdict=decide_verdict(gain.low, gain.high),
+        calibration=calibration_bins(held_out.scores, held_out.relevant),
     )

@@ -1,86 +1,42 @@
-"""The procedure that is judged: search, then choose; and how much it gains on unseen queries."""
+"""Nested cross-validation: how much search and selection together gain on unseen queries.
+
+The folds share their training queries, so the interval around the estimate is too narrow (on an
+exact null its test ships 4.6–6.3 % where 2.5 % is promised): it estimates, and the held-out part
+decides.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.config.parameters import Params
-from fusion_bench.data.grouped_rows import factorize
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.experiment.tune_settings import SelectionRule, TuneSettings
+from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.nested_cv import NestedEstimate, assign_folds, nested
-from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
-from fusion_bench.tune.validation.trial_selection import (
-    one_standard_error,
-    shrinkage_factor,
-    shrunken_gains,
-)
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, groups_by_type, hash_position
+from fusion_bench.tune.validation.trial_selection import choose_trial
 
-__all__ = ["choose_trial", "cross_validate", "evaluate_in_batches", "tuning_folds"]
-
-#: Settings evaluated together, so that a large collection's values fit in memory.
-BATCH = 32
-#: Two sums of the same numbers differ by less.
-NOISE = 1e-9
+__all__ = ["CrossValidation", "assign_folds", "cross_validate", "tuning_folds"]
 
 
-def choose_trial(
-    objective: TuningObjective, result: SearchResult, keep: BoolArray, rule: SelectionRule
-) -> Trial:
-    """The trial to take.
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """What was chosen without each fold, and its values on that fold.
 
-    Args:
-        objective: What was tuned.
-        result: The search.
-        keep: Shape (Q,): the queries that it looked at.
-        rule: ``shrinkage``, ``best`` or ``one_standard_error``.
+    Attributes:
+        trials: (K,): the trial chosen without the fold.
+        fold: Shape (Q,): the fold of each query; −1 = takes no part.
+        values: Shape (Q,): the primary measure of what the other folds chose; NaN = no part.
     """
-    if rule == "best":
-        return result.best_trial
-    part = objective.subset_queries(keep)
-    return (
-        _best_after_shrinkage(part, result)
-        if rule == "shrinkage"
-        else _nearest_to_default(part, result)
-    )
 
-
-def _best_after_shrinkage(part: TuningObjective, result: SearchResult) -> Trial:
-    """The trial that a sceptic gives most; the first of equals, so the default before all."""
-    default = part.evaluate_params([result.default_trial.params])[0]
-    groups = factorize(part.runs.groups)[0]
-    share = shrinkage_factor(len(np.unique(groups)))
-    best = (0.0, 0)
-    # Of a trial that is not better on the mean a sceptic believes nothing: no values are needed.
-    better = [t for t in result.trials if t.value > result.default_trial.value]  # NaN is not
-    better.sort(key=lambda trial: -trial.value)
-    for i in range(0, len(better), BATCH):
-        some = better[i : i + BATCH]
-        if share * (some[0].value - result.default_trial.value) < best[0] - NOISE:
-            break
-        gains = shrunken_gains(part.evaluate_params([t.params for t in some]), default, groups)
-        found = [(gain, -t.number) for gain, t in zip(gains.tolist(), some, strict=True)]
-        best = max(best, *found)
-    return result.trials[-best[1]]
-
-
-def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
-    """The trial nearest to the default among those level with the best."""
-    done = [trial for trial in result.trials if not trial.is_failed]
-    params = [trial.params for trial in done]
-    index = one_standard_error(
-        evaluate_in_batches(part, params),
-        # In one form: a default that is another's double is no further away for it.
-        part.unit_points([part.normalize_weights(one) for one in params]),
-        part.unit_points([part.normalize_weights(part.default_params)])[0],
-        factorize(part.runs.groups)[0],
-    )
-    return done[index]
+    trials: tuple[Trial, ...]
+    fold: IntArray
+    values: FloatArray
 
 
 def cross_validate(
@@ -88,32 +44,33 @@ def cross_validate(
     split: QuerySplit,
     tuning: TuneSettings,
     search: Callable[[BoolArray], SearchResult],
-) -> NestedEstimate[Trial] | None:
-    """Estimate what the whole procedure gains, on the tuning queries alone.
+) -> CrossValidation:
+    """Search and choose once a fold, each time without that fold's queries.
 
     Args:
         objective: What is tuned.
         split: Which queries it is tuned on.
         tuning: Folds, split seed and rule.
-        search: A mask of shape (Q,) of the queries it may look at → what it finds.
-
-    Returns:
-        None where no folds are asked for.
+        search: A mask of shape (Q,) of the queries that may be looked at → the search there.
     """
-    if not tuning.folds:
-        return None
-    return nested(
-        lambda keep: choose_trial(objective, search(keep), keep, tuning.choose),
-        lambda trial: objective.evaluate_params([trial.params])[0],
-        tuning_folds(objective, split, tuning),
-    )
+    fold = tuning_folds(objective, split, tuning)
+    values = np.full(len(fold), np.nan)
+    trials = []
+    for k in range(int(fold.max()) + 1):
+        unseen = fold == k
+        keep = (fold >= 0) & ~unseen
+        trial = choose_trial(objective, search(keep), keep, tuning.choose)
+        values[unseen] = objective.evaluate_params([trial.params])[0][unseen]
+        trials.append(trial)
+    freeze(values)
+    return CrossValidation(tuple(trials), fold, values)
 
 
 def tuning_folds(objective: TuningObjective, split: QuerySplit, tuning: TuneSettings) -> IntArray:
     """(Q,): the fold of each tuning query; −1 = held out.
 
     Raises:
-        ConfigError: Fewer groups than folds.
+        ConfigError: Fewer than two folds, or fewer groups than folds.
     """
     index = np.flatnonzero(split.tune).tolist()
     runs = objective.runs
@@ -127,7 +84,33 @@ def tuning_folds(objective: TuningObjective, split: QuerySplit, tuning: TuneSett
     return fold
 
 
-def evaluate_in_batches(objective: TuningObjective, trials: Sequence[Params]) -> FloatArray:
-    """(T, Q): some at a time."""
-    parts = [objective.evaluate_params(trials[i : i + BATCH]) for i in range(0, len(trials), BATCH)]
-    return np.concatenate(parts)
+def assign_folds(
+    groups: Sequence[str], types: Sequence[str | None], *, folds: int, split_seed: str
+) -> IntArray:
+    """Deal whole groups into folds, type by type, in the order of their hash.
+
+    Args:
+        groups: Shape (Q,): the group of each query.
+        types: Shape (Q,): its type or None.
+        folds: K, at least 2.
+        split_seed: Another one gives other folds.
+
+    Returns:
+        Shape (Q,): the fold of each query, 0 … K−1; no fold is empty.
+
+    Raises:
+        ConfigError: Fewer than two folds, or fewer groups than folds.
+    """
+    distinct = len(set(groups))
+    if not 2 <= folds <= distinct:
+        raise ConfigError(
+            f"folds: must be at least 2 and at most the number of groups to tune on, {distinct}, "
+            f"not {folds}"
+        )
+    fold: dict[str, int] = {}
+    for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
+        for name in sorted(members, key=lambda name: (hash_position(name, split_seed), name)):
+            fold[name] = len(fold) % folds
+    codes = np.array([fold[group] for group in groups], dtype=np.int64)
+    freeze(codes)
+    return codes

@@ -1,4 +1,4 @@
-"""What a search is worth: everything that is known of it, judged on queries it never saw.
+"""A search evaluated on queries it never saw, and everything else that is known of it.
 
 The held-out queries are looked at once, after everything has been chosen.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess
@@ -24,27 +25,26 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.ablation import reset_means
 from fusion_bench.tune.validation.crag_scores import best_scores, evaluate_thresholds
-from fusion_bench.tune.validation.cross_validation import (
+from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
+from fusion_bench.tune.validation.importance import parameter_importances
+from fusion_bench.tune.validation.random_sample import sample_uniformly
+from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
+from fusion_bench.tune.validation.trial_selection import (
     choose_trial,
     evaluate_in_batches,
-    tuning_folds,
+    plateau_share,
 )
-from fusion_bench.tune.validation.importance import parameter_importances
-from fusion_bench.tune.validation.nested_cv import NestedEstimate
-from fusion_bench.tune.validation.random_sample import sample_uniformly
-from fusion_bench.tune.validation.result_records import gain_record, parameter_record, trial_record
-from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
-from fusion_bench.tune.validation.trial_selection import plateau_share
 from fusion_bench.tune.validation.verdict import (
     TuningVerdict,
     decide_verdict,
     needed_queries,
+    none_if_nan,
     paired_gain,
 )
 
 __all__ = ["HeldOutEvaluation"]
 
-#: Settings drawn for the plateau.
+#: Parameter sets drawn for the plateau.
 SAMPLE = 100
 
 
@@ -73,7 +73,7 @@ class HeldOutEvaluation:
 
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
-        found = paired_gain(
+        return paired_gain(
             tuned[mask],
             default[mask],
             self.group_codes[mask],
@@ -81,11 +81,9 @@ class HeldOutEvaluation:
             interval=self.interval,
             seed=self.tuning.seed,
         )
-        means = float(default[mask].mean()), float(tuned[mask].mean())
-        return gain_record(found, *means)
 
     def check_feasible(self) -> None:
-        """Refuse before the search what could not be judged after it.
+        """Refuse before the search what could not be evaluated after it.
 
         Raises:
             ConfigError: More folds than groups to tune on, or thresholds asked for without rerank
@@ -97,18 +95,18 @@ class HeldOutEvaluation:
             tuning_folds(self.objective, self.split, self.tuning)
 
     def decide_verdict(self, held_out: model.Gain) -> TuningVerdict:
-        """What the held-out interval allows to be said."""
-        return decide_verdict(_number(held_out.low), _number(held_out.high), self.tuning.min_gain)
+        """The verdict that the held-out interval allows."""
+        return decide_verdict(held_out.low, held_out.high, self.tuning.min_gain)
 
     def choose_trial(self, result: SearchResult) -> Trial:
-        """The trial to take of the search on all tuning queries, by the experiment's rule."""
+        """The trial that the experiment's rule takes of the search on all tuning queries."""
         return choose_trial(self.objective, result, self.split.tune, self.tuning.choose)
 
     def make_report(
         self,
         result: SearchResult,
         chosen: Trial,
-        cross: NestedEstimate[Trial] | None,
+        cross: CrossValidation | None,
         *,
         name: str,
         dataset: Dataset,
@@ -116,7 +114,7 @@ class HeldOutEvaluation:
         typed: model.Typed | None = None,
         front: model.Front | None = None,
     ) -> model.TuningReport:
-        """Everything that is known of a search, judged.
+        """Everything that is known of a search.
 
         Args:
             result: The search on all tuning queries.
@@ -125,15 +123,15 @@ class HeldOutEvaluation:
             name: Of the experiment.
             dataset: Where the queries come from.
             provenance: Of the run.
-            typed: What ``typed.tune_by_type`` found; None = not asked for.
-            front: What ``front.FrontFinder`` found; None = nothing.
+            typed: What :func:`tune_by_type` found; None = not asked for.
+            front: What :class:`ParetoSearch` found; None = nothing.
         """
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         held_out = self.measure_gain(tuned, default, split.held_out)
-        estimate = None
+        nested = None
         if cross is not None:
-            estimate = self.measure_gain(cross.values, default, cross.fold >= 0)
+            nested = self.measure_gain(cross.values, default, cross.fold >= 0)
         return model.TuningReport(
             name=name,
             dataset=dataset.name,
@@ -145,17 +143,12 @@ class HeldOutEvaluation:
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
             default=described(objective.system),
-            choice=model.Choice(
-                rule=self.tuning.choose,
-                trial=chosen.number,
-                params=dict(chosen.params),
-                config=described(objective.build_system(chosen.params)),
-            ),
+            choice=self._choice_record(chosen),
             tune=self.measure_gain(tuned, default, split.tune),
-            nested=estimate,
+            nested=nested,
             held_out=held_out,
             verdict=self.decide_verdict(held_out),
-            needed=needed_queries(_number(held_out.sd), self.tuning.min_gain),
+            needed=needed_queries(held_out.sd, self.tuning.min_gain),
             judged_only=self._judged_only(chosen, dataset),
             folds=() if cross is None else self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
@@ -164,7 +157,7 @@ class HeldOutEvaluation:
             front=front,
             thresholds=self._threshold_report(chosen),
             typed=typed,
-            trials=tuple(trial_record(one) for one in result.trials),
+            trials=tuple(map(_trial_record, result.trials)),
             held_out_queries=tuple(
                 objective.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
             ),
@@ -175,18 +168,32 @@ class HeldOutEvaluation:
             provenance=provenance,
         )
 
+    def _choice_record(self, chosen: Trial) -> model.Choice:
+        return model.Choice(
+            rule=self.tuning.choose,
+            trial=chosen.number,
+            params=dict(chosen.params),
+            config=described(self.objective.build_system(chosen.params)),
+        )
+
     def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
-        """The space, and what each number of the choice is worth on the tuning queries."""
+        """The space, and the mean on the tuning queries with each parameter reset alone."""
         free = self.objective.free_weights(chosen.params)
-        worth = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
+        means = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
         return tuple(
-            parameter_record(
-                one,
-                self.objective.default_params,
-                ratio=one.path in free,
-                reset=worth.get(one.path, math.nan),
+            model.ParameterInfo(
+                path=parameter.path,
+                kind=parameter.kind,
+                low=parameter.low,
+                high=parameter.high,
+                log=parameter.log,
+                choices=parameter.choices,
+                condition=_condition_text(parameter),
+                default=self.objective.default_params.get(parameter.path),
+                ratio=parameter.path in free,
+                reset=none_if_nan(means.get(parameter.path, math.nan)),
             )
-            for one in self.objective.parameters
+            for parameter in self.objective.parameters
         )
 
     def _settings_record(self) -> dict[str, object]:
@@ -195,52 +202,51 @@ class HeldOutEvaluation:
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 
-    def _fold_records(
-        self, cross: NestedEstimate[Trial], default: FloatArray
-    ) -> tuple[model.Fold, ...]:
-        found = []
-        for k, choice in enumerate(cross.choices):
+    def _fold_records(self, cross: CrossValidation, default: FloatArray) -> tuple[model.Fold, ...]:
+        records = []
+        for k, trial in enumerate(cross.trials):
             unseen = cross.fold == k
             seen = (cross.fold >= 0) & ~unseen
-            own = self.objective.evaluate_params([choice.params])[0]
-            found.append(
+            values = self.objective.evaluate_params([trial.params])[0]
+            records.append(
                 model.Fold(
-                    # A fold that kept a default of 2 : 2 agrees with one that found 1 : 1.
-                    params=dict(self.objective.normalize_weights(choice.params)),
-                    difference=float((own - default)[seen].mean()),
+                    # A fold that kept a default of 2 : 2 agrees with one that chose 1 : 1.
+                    params=dict(self.objective.normalize_weights(trial.params)),
+                    difference=float((values - default)[seen].mean()),
                     unseen=float((cross.values - default)[unseen].mean()),
                     queries=int(unseen.sum()),
                 )
             )
-        return tuple(found)
+        return tuple(records)
 
     def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
-        """Of settings that could be computed, how many are level with the chosen one."""
+        """Of a sample that could be computed, the share that is level with the chosen trial."""
         objective, keep = self.objective.subset_queries(self.split.tune), self.split.tune
         sample = sample_uniformly(objective.parameters, SAMPLE, seed=self.tuning.seed)
-        found = evaluate_in_batches(objective, sample)
-        found = found[np.isfinite(found).all(axis=1)]
-        if not len(found):
+        values = evaluate_in_batches(objective, sample)
+        values = values[np.isfinite(values).all(axis=1)]
+        if not len(values):
             return None
-        share = plateau_share(found, tuned[keep], self.group_codes[keep])
-        return model.Plateau(share=share, sample=len(found))
+        share = plateau_share(values, tuned[keep], self.group_codes[keep])
+        return model.Plateau(share=share, sample=len(values))
 
     def _importance_records(self, result: SearchResult) -> tuple[model.Importance, ...]:
-        found = parameter_importances(
+        shares = parameter_importances(
             self.objective.parameters,
             [trial.params for trial in result.trials],
             [trial.value for trial in result.trials],
         )
-        ordered = sorted(found.items(), key=lambda item: -item[1])
+        ordered = sorted(shares.items(), key=lambda item: -item[1])
         return tuple(model.Importance(path=path, share=share) for path, share in ordered)
 
     def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
-        types = self.objective.runs.types
-        found = sorted({types[q] for q in np.flatnonzero(self.split.held_out)}, key=_type_order)
-        if len(found) < 2:
+        types, held_out = self.objective.runs.types, self.split.held_out
+        names = {types[q] for q in np.flatnonzero(held_out)}
+        if len(names) < 2:
             return ()
         masks = {
-            name: self.split.held_out & np.array([own == name for own in types]) for name in found
+            name: held_out & np.array([query_type == name for query_type in types])
+            for name in sorted(names, key=lambda name: (name is None, name or ""))
         }
         return tuple(
             model.TypeGain(type=name, gain=self.measure_gain(tuned, default, mask))
@@ -274,9 +280,16 @@ class HeldOutEvaluation:
         return float((values[0] - values[1]).mean())
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+def _trial_record(trial: Trial) -> model.Trial:
+    return model.Trial(
+        number=trial.number,
+        params=dict(trial.params),
+        value=none_if_nan(trial.value),
+        origin=trial.origin,
+    )
 
 
-def _type_order(name: str | None) -> tuple[bool, str]:
-    return name is None, name or ""
+def _condition_text(parameter: Parameter) -> str:
+    return " and ".join(
+        f"{path} is {' or '.join(map(str, allowed))}" for path, allowed in parameter.when
+    )

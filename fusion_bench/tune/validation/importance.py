@@ -1,4 +1,4 @@
-"""Which parameters the better trials agree on; Optuna's PED-ANOVA, handed plain numbers."""
+"""Importance of parameters, by Optuna's PED-ANOVA."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def parameter_importances(
 
     Args:
         parameters: The space.
-        trials: (T,) settings.
-        values: (T,) what each was worth; NaN = could not be computed, and is left out.
+        trials: (T,) parameter sets.
+        values: (T,) the mean of each; NaN = could not be computed, and is left out.
 
     Returns:
         Path → share, adding up to 1; empty where there are too few trials, or none differs.
@@ -35,33 +35,36 @@ def parameter_importances(
         for params, value in zip(trials, values, strict=True)
         if not math.isnan(value) and _is_inside_space(parameters, params)
     ]
-    always = [one for one in parameters if all(one.path in params for params, _ in done)]
-    always = [one for one in always if len({repr(params[one.path]) for params, _ in done}) > 1]
-    if len(done) < LEAST_TRIALS or not always or len({value for _, value in done}) < 2:
+    varied = [
+        parameter
+        for parameter in parameters
+        if all(parameter.path in params for params, _ in done)
+        and len({repr(params[parameter.path]) for params, _ in done}) > 1
+    ]
+    if len(done) < LEAST_TRIALS or not varied or len({value for _, value in done}) < 2:
         return {}
-    if len(always) == 1:
-        return {always[0].path: 1.0}
-    found = _ped_anova(always, done)
-    total = sum(found.values())
-    return {} if not total > 0 else {path: share / total for path, share in found.items()}
+    if len(varied) == 1:
+        return {varied[0].path: 1.0}
+    shares = _ped_anova(varied, done)
+    total = sum(shares.values())
+    return {} if not total > 0 else {path: share / total for path, share in shares.items()}
 
 
 def _is_inside_space(parameters: Sequence[Parameter], params: Params) -> bool:
     """The default may lie outside a narrowed space."""
-    known = {one.path: one for one in parameters}
-    return all(known[path].contains(value) for path, value in params.items() if path in known)
+    return all(p.contains(params[p.path]) for p in parameters if p.path in params)
 
 
 def _ped_anova(
-    parameters: Sequence[Parameter], done: Sequence[tuple[Params, float]]
+    parameters: Sequence[Parameter], trials: Sequence[tuple[Params, float]]
 ) -> Mapping[str, float]:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = {one.path: optuna_distribution(one) for one in parameters}
+    space = {parameter.path: optuna_distribution(parameter) for parameter in parameters}
     study = optuna.create_study(direction="maximize")
-    for params, value in done:
-        own = {path: params[path] for path in space}
-        study.add_trial(optuna.create_trial(params=own, distributions=space, value=value))
+    for params, value in trials:
+        known = {path: params[path] for path in space}
+        study.add_trial(optuna.create_trial(params=known, distributions=space, value=value))
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
     return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))

@@ -1,7 +1,7 @@
-"""Numbers for each query type: are they worth it, against one set of numbers for all?
+"""Parameters tuned for each query type, against one set of parameters for all.
 
-Each type with queries enough is searched by itself, from the numbers for all; the rest keeps them.
-The held-out queries say whether that beats the numbers for all.
+Each type with enough queries is searched by itself, starting from the parameters for all; the other
+types keep those. The held-out queries decide whether that beats one set for all.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.cross_validation import choose_trial
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import BoolArray
+from fusion_bench.tune.validation.trial_selection import choose_trial
 
 __all__ = ["LEAST_GROUPS", "tune_by_type"]
 
-#: A type with fewer tuning groups keeps the numbers for all.
+#: A type with fewer tuning groups keeps the parameters for all.
 LEAST_GROUPS = 5
-#: Only what stands here can differ by type.
+#: Only these parts of a system can differ by type.
 PARTS = ("fusion", "blend")
 
-#: A type, its objective and a mask of the queries that may be looked at → what a search finds.
+#: A type, its objective and a mask of the queries that may be looked at → its search.
 TypeSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
 
 
@@ -42,89 +42,90 @@ def tune_by_type(
 
     Args:
         evaluation: The objective, its split and the rules.
-        chosen: The numbers for all queries.
+        chosen: The parameters for all queries.
         search: Runs one search.
 
     Returns:
-        None where no type has queries enough, or nothing that is tuned can differ by type.
+        None where no type has enough queries, or no tuned parameter can differ by type.
     """
     base = _objective_by_type(evaluation.objective, chosen.params)
     masks = _type_masks(base)
     enough = {name: mask for name, mask in masks.items() if _has_enough_groups(evaluation, mask)}
     if not enough or not base.parameters or len(masks) < 2:
         return None
-    found: dict[str, Params] = {}
+    params_by_type: dict[str, Params] = {}
     for name, mask in enough.items():
         keep = evaluation.split.tune & mask
         result = search(name, base, keep)
-        found[name] = choose_trial(base, result, keep, evaluation.tuning.choose).params
-    return _evaluate_held_out(evaluation, base, masks, found)
+        trial = choose_trial(base, result, keep, evaluation.tuning.choose)
+        params_by_type[name] = trial.params
+    return _evaluate_held_out(evaluation, base, masks, params_by_type)
 
 
 def _objective_by_type(objective: TuningObjective, params: Params) -> TuningObjective:
-    """The objective whose default is the numbers for all, over what can differ by type."""
-    space = tuple(one for one in objective.parameters if one.path.split(".")[0] in PARTS)
-    known = {one.path for one in space}
-    # A condition on what is fixed now: the parameter takes part, or it does not.
+    """The objective whose default is the parameters for all, over what can differ by type."""
+    space = tuple(p for p in objective.parameters if p.path.split(".")[0] in PARTS)
+    paths = {parameter.path for parameter in space}
+    # A condition on a fixed value either holds or removes its parameter.
     kept = tuple(
-        one
-        for one in space
-        if all(path in known or params.get(path) in allowed for path, allowed in one.when)
-    )
-    kept = tuple(
-        replace(one, when=tuple((path, allowed) for path, allowed in one.when if path in known))
-        for one in kept
+        replace(parameter, when=tuple((p, allowed) for p, allowed in parameter.when if p in paths))
+        for parameter in space
+        if all(p in paths or params.get(p) in allowed for p, allowed in parameter.when)
     )
     return replace(objective, system=objective.build_system(params), parameters=kept)
 
 
 def _type_masks(objective: TuningObjective) -> Mapping[str, BoolArray]:
-    """(Q,) by type: the queries that a system by type would answer with that type's numbers."""
+    """(Q,) by type: the queries that a system by type would answer with that type's parameters."""
     runs = objective.runs
     known = {name for name in runs.types if name is not None} | {UNSURE}
-    own = [
+    types = [
         type_of(query_type, confidence, known)
         for query_type, confidence in zip(runs.types, runs.confidences, strict=True)
     ]
-    return {name: np.array([one == name for one in own]) for name in sorted(set(own))}
+    return {
+        name: np.array([query_type == name for query_type in types]) for name in sorted(set(types))
+    }
 
 
 def _has_enough_groups(evaluation: HeldOutEvaluation, mask: BoolArray) -> bool:
     groups = evaluation.group_codes[mask & evaluation.split.tune]
-    return len(np.unique(groups)) >= LEAST_GROUPS and bool((mask & evaluation.split.held_out).any())
+    held_out = bool((mask & evaluation.split.held_out).any())
+    return len(np.unique(groups)) >= LEAST_GROUPS and held_out
 
 
 def _evaluate_held_out(
     evaluation: HeldOutEvaluation,
     base: TuningObjective,
     masks: Mapping[str, BoolArray],
-    found: Mapping[str, Params],
+    params_by_type: Mapping[str, Params],
 ) -> model.Typed:
-    """All types together on the held-out queries, against the default and the numbers for all."""
-    default = evaluation.objective.evaluate_params([evaluation.objective.default_params])[0]
+    """All types together on the held-out queries, against the default and the one set for all."""
+    objective, held_out = evaluation.objective, evaluation.split.held_out
+    default = objective.evaluate_params([objective.default_params])[0]
     overall = base.evaluate_params([base.default_params])[0]
-    typed: FloatArray = overall.copy()
-    for name, params in found.items():
-        typed[masks[name]] = base.evaluate_params([params])[0][masks[name]]
-    over = evaluation.measure_gain(typed, overall, evaluation.split.held_out)
+    by_type: FloatArray = overall.copy()
+    for name, params in params_by_type.items():
+        by_type[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    over_global = evaluation.measure_gain(by_type, overall, held_out)
     return model.Typed(
-        params={name: dict(params) for name, params in found.items()},
-        config=described(combine_types(base, found)),
-        gain=evaluation.measure_gain(typed, default, evaluation.split.held_out),
-        over_global=over,
-        verdict=evaluation.decide_verdict(over),
+        params={name: dict(params) for name, params in params_by_type.items()},
+        config=described(combine_types(base, params_by_type)),
+        gain=evaluation.measure_gain(by_type, default, held_out),
+        over_global=over_global,
+        verdict=evaluation.decide_verdict(over_global),
     )
 
 
-def combine_types(base: TuningObjective, found: Mapping[str, Params]) -> System:
-    """One system that answers each type with its own numbers, and the rest with those for all."""
+def combine_types(base: TuningObjective, params_by_type: Mapping[str, Params]) -> System:
+    """One system that answers each type by its own parameters, the others by those for all."""
     systems = {UNSURE: base.system} | {
-        name: base.build_system(params) for name, params in found.items()
+        name: base.build_system(params) for name, params in params_by_type.items()
     }
     variants = {
         name: Variant(fusion=system.fusion, blend=system.blend)
         for name, system in sorted(systems.items())
     }
-    own = systems[UNSURE]
-    changed = {"fusion": own.fusion, "blend": own.blend, "by_query_type": variants}
+    unsure = systems[UNSURE]
+    changed = {"fusion": unsure.fusion, "blend": unsure.blend, "by_query_type": variants}
     return base.system.model_copy(update=changed)

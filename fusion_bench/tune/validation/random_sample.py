@@ -1,4 +1,4 @@
-"""A uniform sample of a search space: what a plateau is measured on."""
+"""A uniform sample of a search space, on which the plateau is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["sample_uniformly"]
 
 
 def sample_uniformly(parameters: Sequence[Parameter], count: int, *, seed: int) -> list[Params]:
-    """Draw settings evenly over the space, logarithmic ranges evenly by the logarithm.
+    """Draw parameter sets uniformly, logarithmic ranges uniformly by the logarithm.
 
     Args:
         parameters: Each after those that its conditions look at.
@@ -24,25 +24,29 @@ def sample_uniformly(parameters: Sequence[Parameter], count: int, *, seed: int) 
 
 
 def _draw_params(parameters: Sequence[Parameter], source: random.Random) -> Params:
-    found: dict[str, Value] = {}
-    for one in parameters:
-        if one.is_active(found):
-            found[one.path] = _value_at(one, source.random())
-    return found
+    params: dict[str, Value] = {}
+    for parameter in parameters:
+        if parameter.is_active(params):
+            params[parameter.path] = _value_at(parameter, source.random())
+    return params
 
 
-def _value_at(one: Parameter, place: float) -> Value:
-    """What stands at this place in [0, 1) of the parameter's values."""
-    if one.kind == "choice":
-        return one.choices[int(place * len(one.choices))]
-    low, high = one.bounds
-    step = one.step or (1.0 if one.kind == "int" else None)
-    if one.log and one.kind == "int":  # each whole number gets its own stretch of the logarithm
+def _value_at(parameter: Parameter, position: float) -> Value:
+    """The value at this position in [0, 1) of the parameter's values."""
+    if parameter.kind == "choice":
+        return parameter.choices[int(position * len(parameter.choices))]
+    low, high = parameter.bounds
+    step = parameter.step or (1.0 if parameter.kind == "int" else None)
+    if (
+        parameter.log and parameter.kind == "int"
+    ):  # each whole number gets its own stretch of the logarithm
         ends = math.log(low - 0.5), math.log(high + 0.5)
-        return min(max(round(math.exp(ends[0] + place * (ends[1] - ends[0]))), int(low)), int(high))
-    if one.log:
-        return float(math.exp(math.log(low) + place * (math.log(high) - math.log(low))))
+        return min(
+            max(round(math.exp(ends[0] + position * (ends[1] - ends[0]))), int(low)), int(high)
+        )
+    if parameter.log:
+        return float(math.exp(math.log(low) + position * (math.log(high) - math.log(low))))
     if step is None:
-        return low + place * (high - low)
-    value = low + step * int(place * (math.floor((high - low) / step + 1e-9) + 1))
-    return int(value) if one.kind == "int" else value
+        return low + position * (high - low)
+    value = low + step * int(position * (math.floor((high - low) / step + 1e-9) + 1))
+    return int(value) if parameter.kind == "int" else value

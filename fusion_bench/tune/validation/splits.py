@@ -1,9 +1,9 @@
 """Which queries numbers are tuned on, and which decide: the two never share a group.
 
-A group (the query itself, where none is declared) gets a place in [0, 1): the hash of its id and the
-split seed. Within each query type the first groups in that order are held out. So only names decide,
-not the order of a file or a random state. An added group takes the side of its own place, and moves
-at most its neighbours at the threshold.
+A group (the query itself, where none is declared) gets a place in [0, 1): the hash of its id and
+the split seed. Within each query type the first groups in that order are held out. So only names
+decide, not the order of a file or a random state. An added group takes the side of its own place,
+and moves at most its neighbors at the threshold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 BoolArray = NDArray[np.bool_]
 
-#: The split that numbers are tuned on and the one that judges them, where a dataset has both.
+#: The split to tune on and the one to evaluate on, where a dataset has both.
 TUNE_ON, JUDGE_ON = "dev", "test"
 
 
@@ -84,14 +84,14 @@ def groups_by_type(
     """
     counts: dict[str, dict[str | None, int]] = {}
     for group, query_type in zip(groups, types, strict=True):
-        own = counts.setdefault(group, {})
-        own[query_type] = own.get(query_type, 0) + 1
-    found: dict[str | None, list[str]] = {}
-    for group, own in counts.items():
+        by_type = counts.setdefault(group, {})
+        by_type[query_type] = by_type.get(query_type, 0) + 1
+    groups_of: dict[str | None, list[str]] = {}
+    for group, by_type in counts.items():
         # Equally common types: the first by name, so that the order of queries decides nothing.
-        chosen = min(own, key=lambda name: (-own[name], name is not None, name or ""))
-        found.setdefault(chosen, []).append(group)
-    return found
+        chosen = min(by_type, key=lambda name: (-by_type[name], name is not None, name or ""))
+        groups_of.setdefault(chosen, []).append(group)
+    return groups_of
 
 
 def hashed_split(
@@ -113,10 +113,10 @@ def hashed_split(
     sizes: dict[str, int] = {}
     for group in groups:
         sizes[group] = sizes.get(group, 0) + 1
-    judged: set[str] = set()
+    names: set[str] = set()
     for members in groups_by_type(groups, types).values():
-        judged |= _first_share(members, sizes, split_seed, held_out)
-    mask = np.array([group in judged for group in groups], dtype=bool)
+        names |= _first_share(members, sizes, split_seed, held_out)
+    mask = np.array([group in names for group in groups], dtype=bool)
     kind = "group" if len(sizes) < len(groups) else "query"
     origin = f"{held_out:.0%} of each query type held out by the hash of the {kind} id"
     return QuerySplit(~mask, mask, origin, split_seed)
@@ -165,17 +165,17 @@ def split_queries(
     Raises:
         ConfigError: A group stands in both parts of the dataset's own split, or a part is empty.
     """
-    own = dataset_split(runs.queries, known)
-    if own is None:
+    split = dataset_split(runs.queries, known)
+    if split is None:
         return hashed_split(runs.groups, runs.types, split_seed=split_seed, held_out=held_out)
-    both = _group_names(runs, own.tune) & _group_names(runs, own.held_out)
+    both = _group_names(runs, split.tune) & _group_names(runs, split.held_out)
     if both:
         raise ConfigError(
             f"split: group {min(both)!r} has queries in {TUNE_ON} and in {JUDGE_ON} ({len(both)} "
             "groups do): queries of one group are not independent, so put each whole group into "
             "one split"
         )
-    return own
+    return split
 
 
 def _group_names(runs: AlignedRuns, mask: BoolArray) -> set[str]:

@@ -1,25 +1,33 @@
-"""Which trial to take, and how much it matters: a sceptic's, one standard error, the plateau.
+"""Which trial to take, and how much it matters: shrinkage, one standard error, the plateau.
 
-The best of many trials is partly the luckiest, and the more so the fewer the queries. A sceptic
-sets a few imagined losses against each trial's gain over the default. The one-standard-error rule
-starts from the other end: trials whose *paired* difference to the best is within one standard
-error are as good for all that these queries can tell; among them the one nearest to the default
-changes least.
+The best of many trials is partly the luckiest, the more so the fewer the queries. Shrinkage pulls
+each trial's gain toward a prior. The one-standard-error rule takes the trial nearest to the default
+among those that *paired* differences cannot tell from the best.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from fusion_bench.config.parameters import Params
+from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import SelectionRule
 from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.tune.search.search import SearchResult
+from fusion_bench.tune.search.trial_log import Trial
+from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import BoolArray
 
 __all__ = [
+    "PRIOR_WEIGHT",
+    "choose_trial",
+    "evaluate_in_batches",
     "level_with_best",
     "one_standard_error",
     "plateau_share",
@@ -27,25 +35,91 @@ __all__ = [
     "shrunken_gains",
 ]
 
-
-#: Queries (or groups) that a sceptic imagines beside the real ones.
+#: Observations (queries or groups) that the prior counts as.
 PRIOR_WEIGHT: Final = 10
+#: Parameter sets evaluated together, so that a large collection's values fit in memory.
+BATCH: Final = 32
+#: Two sums of the same numbers differ by less.
+NOISE: Final = 1e-9
+
+
+def choose_trial(
+    objective: TuningObjective,
+    result: SearchResult,
+    keep: BoolArray,
+    rule: SelectionRule,
+    batch: int = BATCH,
+) -> Trial:
+    """The trial to take.
+
+    Args:
+        objective: What was tuned.
+        result: The search.
+        keep: Shape (Q,): the queries that it looked at.
+        rule: ``shrinkage``, ``best`` or ``one_standard_error``.
+        batch: Trials evaluated together.
+    """
+    if rule == "best":
+        return result.best_trial
+    part = objective.subset_queries(keep)
+    if rule == "shrinkage":
+        return _best_after_shrinkage(part, result, batch)
+    return _nearest_to_default(part, result, batch)
+
+
+def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
+    """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
+    default = part.evaluate_params([result.default_trial.params])[0]
+    groups = factorize(part.runs.groups)[0]
+    factor = shrinkage_factor(len(np.unique(groups)))
+    best = (0.0, 0)
+    # A mean gain of 0 or less is not greater after shrinkage: no values are needed.
+    better = [t for t in result.trials if t.value > result.default_trial.value]  # NaN is not
+    better.sort(key=lambda trial: -trial.value)
+    for i in range(0, len(better), batch):
+        trials = better[i : i + batch]
+        if factor * (trials[0].value - result.default_trial.value) < best[0] - NOISE:
+            break
+        values = part.evaluate_params([trial.params for trial in trials])
+        gains = shrunken_gains(values, default, groups).tolist()
+        best = max(best, *((gain, -t.number) for gain, t in zip(gains, trials, strict=True)))
+    return result.trials[-best[1]]
+
+
+def _nearest_to_default(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
+    """The trial nearest to the default among those level with the best."""
+    done = [trial for trial in result.trials if not trial.is_failed]
+    params = [trial.params for trial in done]
+    index = one_standard_error(
+        evaluate_in_batches(part, params, batch),
+        # Normalized: a default with the same weight ratios is no further away for its scale.
+        part.unit_points([part.normalize_weights(each) for each in params]),
+        part.unit_points([part.normalize_weights(part.default_params)])[0],
+        factorize(part.runs.groups)[0],
+    )
+    return done[index]
+
+
+def evaluate_in_batches(
+    objective: TuningObjective, trials: Sequence[Params], batch: int = BATCH
+) -> FloatArray:
+    """Values per query, shape (T, Q), ``batch`` trials at a time."""
+    parts = [objective.evaluate_params(trials[i : i + batch]) for i in range(0, len(trials), batch)]
+    return np.concatenate(parts)
 
 
 def shrunken_gains(
     values: FloatArray, default: FloatArray, groups: IntArray | None = None
 ) -> FloatArray:
-    """What a sceptic believes of each trial: its mean gain after ten imagined losses.
+    """The gain of each trial over the default after shrinkage: (G·mean − 10·sd) / (G + 10).
 
-    The ten stand beside the G real queries (or groups), and each loses one standard deviation of
-    the trial's own differences, so that a trial has to earn how far it goes from the default:
-    (G·mean − 10·sd) / (G + 10), that is, the mean less 10/√G standard errors, scaled. That takes
-    off 2.2 errors of 20 queries, 1 of 100 and a third of 1,000: with few queries the default,
-    which is sure of its 0, stays; with many the greatest mean wins.
+    The posterior mean under a normal prior that is worth ten queries (or groups), each of which
+    loses one standard deviation of the trial's differences. It is the mean less 10/√G standard
+    errors, scaled: 2.2 errors for 20 queries, 1 for 100, a third for 1,000.
 
-    Source: the posterior mean under a conjugate normal prior that is worth ten observations
-    (Gelman et al., "Bayesian Data Analysis", section 2.5), its own mean below 0 because most
-    changes do harm. The ten were decided on subsamples, see docs/tuning.md.
+    Source: conjugate normal prior, Gelman et al., "Bayesian Data Analysis", section 2.5; the prior
+    mean is below 0 because most changes do harm. The weight of ten was decided on subsamples, see
+    docs/tuning.md.
 
     Args:
         values: Shape (T, Q), the primary measure of each trial on the tuning queries.
@@ -53,21 +127,21 @@ def shrunken_gains(
         groups: Shape (Q,), integer codes; None = every query is its own group.
 
     Returns:
-        Shape (T,), in the unit of the measure; 0 where nothing differs. Where nothing tells the
-        spread (one group), what differs is believed of nothing: −∞.
+        Shape (T,), in the unit of the measure; 0 where nothing differs, −∞ where something differs
+        and the spread is not known (one group).
     """
-    found = np.zeros(len(values))
+    gains = np.zeros(len(values))
     for t, row in enumerate(values):
-        if (gaps := row - default).any():
-            one = estimate_mean(gaps, groups)
-            loss = PRIOR_WEIGHT / math.sqrt(one.groups) * one.standard_error
-            gain = shrinkage_factor(one.groups) * (one.mean - loss)
-            found[t] = gain if math.isfinite(gain) else -math.inf
-    return found
+        if (differences := row - default).any():
+            mean = estimate_mean(differences, groups)
+            loss = PRIOR_WEIGHT / math.sqrt(mean.groups) * mean.standard_error
+            gain = shrinkage_factor(mean.groups) * (mean.mean - loss)
+            gains[t] = gain if math.isfinite(gain) else -math.inf
+    return gains
 
 
 def shrinkage_factor(groups: int) -> float:
-    """What a sceptic believes of a mean gain over so many queries (or groups) at most: a share."""
+    """The weight of the data, G / (G + 10): no shrunken gain is a greater share of its mean."""
     return groups / (groups + PRIOR_WEIGHT)
 
 
@@ -89,9 +163,9 @@ def level_with_best(
     """
     level = np.zeros(len(values), dtype=bool)
     for t, row in enumerate(values):
-        found = estimate_mean(best - row, groups)
-        error = found.standard_error
-        level[t] = found.mean <= (error if np.isfinite(error) else 0.0)
+        mean = estimate_mean(best - row, groups)
+        error = mean.standard_error
+        level[t] = mean.mean <= (error if np.isfinite(error) else 0.0)
     return level
 
 
@@ -120,11 +194,11 @@ def one_standard_error(
     means = values.mean(axis=1)
     best = int(np.argmax(means))
     level = np.flatnonzero(level_with_best(values, values[best], groups))
-    far = unit_distances(points[level], default)
+    far = _unit_distances(points[level], default)
     return int(level[np.lexsort((-means[level], far))[0]])
 
 
-def unit_distances(points: FloatArray, default: FloatArray) -> FloatArray:
+def _unit_distances(points: FloatArray, default: FloatArray) -> FloatArray:
     """(T,): Euclidean distance in the unit cube; where only one has a dimension it counts 1."""
     gap = points - default
     one_sided = np.isnan(points) != np.isnan(default)
@@ -135,12 +209,12 @@ def unit_distances(points: FloatArray, default: FloatArray) -> FloatArray:
 def plateau_share(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
     """Share of a uniform sample of the space that is level with the best.
 
-    Near 1: the numbers hardly matter, so the default is as good a choice as any. Near 0: a narrow
-    peak, found by luck or by care; the held-out queries tell which.
+    Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell whether
+    it is more than luck.
 
     Args:
-        values: Shape (T, Q): trials drawn uniformly from the space, on the tuning queries. Trials
-            of a sampler would not do: it draws where it already found something.
+        values: Shape (T, Q): trials drawn uniformly from the space, on the tuning queries. A
+            sampler's trials are not uniform.
         best: Shape (Q,), of the best trial.
         groups: Shape (Q,), integer codes.
     """

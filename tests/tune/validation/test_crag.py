@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.crag import (
     CragThresholds,
-    VerdictCounts,
     calibration_bins,
     count_verdicts,
     fit_thresholds,
@@ -39,7 +38,8 @@ def test_the_published_thresholds(score: float, verdict: str) -> None:
 
 
 def test_verdicts_against_the_truth() -> None:
-    assert count_verdicts(SCORES, TRUTH, CragThresholds()) == VerdictCounts((2, 0), (1, 1), (0, 2))
+    counts = count_verdicts(SCORES, TRUTH, CragThresholds())
+    assert counts == {"correct": (2, 0), "ambiguous": (1, 1), "incorrect": (0, 2)}
     worth = threshold_utility(SCORES, TRUTH, CragThresholds(), 0.75)
     assert worth.tolist() == [1, 1, 0.75, 0.75, 1, 1]
     assert threshold_utility(SCORES, TRUTH, CragThresholds(0.6, 0.4), 0.75)[3] == 0, (

@@ -19,16 +19,14 @@ from fusion_bench.report.tuning import TuningReport
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation import cross_validation as procedure
-from fusion_bench.tune.validation.cross_validation import (
-    choose_trial,
-    cross_validate,
-    evaluate_in_batches,
-)
+from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.nested_cv import NestedEstimate
 from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, hashed_split
-from fusion_bench.tune.validation.trial_selection import shrunken_gains
+from fusion_bench.tune.validation.trial_selection import (
+    choose_trial,
+    evaluate_in_batches,
+    shrunken_gains,
+)
 from fusion_bench.tune.validation.verdict import paired_gain
 from tests.tune.cases import aligned
 from tests.tune.problems import problem, system
@@ -55,7 +53,7 @@ def study(base: TuningObjective, split: QuerySplit) -> SearchResult:
 
 
 @pytest.fixture(scope="module")
-def cross(base: TuningObjective, split: QuerySplit) -> NestedEstimate[Trial] | None:
+def cross(base: TuningObjective, split: QuerySplit) -> CrossValidation | None:
     return cross_validate(
         base, split, TUNING, lambda keep: run_search(base, keep, TUNING.search_settings())
     )
@@ -77,7 +75,7 @@ def reported(
     base: TuningObjective,
     split: QuerySplit,
     study: SearchResult,
-    cross: NestedEstimate[Trial] | None,
+    cross: CrossValidation | None,
     tuning: TuneSettings = TUNING,
 ) -> TuningReport:
     judge = HeldOutEvaluation(base, split, tuning)
@@ -92,7 +90,7 @@ def report(
     base: TuningObjective,
     split: QuerySplit,
     study: SearchResult,
-    cross: NestedEstimate[Trial] | None,
+    cross: CrossValidation | None,
 ) -> TuningReport:
     return reported(base, split, study, cross)
 
@@ -136,7 +134,7 @@ def test_types_and_groups_are_judged_by_group(
 
 
 def test_cross_validation_stays_within_the_tuning_queries(
-    split: QuerySplit, cross: NestedEstimate[Trial] | None, report: TuningReport
+    split: QuerySplit, cross: CrossValidation | None, report: TuningReport
 ) -> None:
     assert cross is not None
     assert ((cross.fold >= 0) == split.tune).all()
@@ -152,7 +150,6 @@ def test_no_folds_no_estimate(
     base: TuningObjective, split: QuerySplit, study: SearchResult
 ) -> None:
     none = TUNING.model_copy(update={"folds": 0})
-    assert cross_validate(base, split, none, lambda _: study) is None
     found = reported(base, split, study, None, none)
     assert found.nested is None
     assert found.folds == ()
@@ -192,27 +189,23 @@ def test_the_one_standard_error_rule_stays_near_the_default(
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])  # small ones stop before the worst trials
-def test_the_sceptic_takes_what_is_best_after_ten_imagined_losses(
-    base: TuningObjective,
-    split: QuerySplit,
-    study: SearchResult,
-    batch: int,
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_greatest_gain_after_shrinkage_is_chosen(
+    base: TuningObjective, split: QuerySplit, study: SearchResult, batch: int
 ) -> None:
-    monkeypatch.setattr(procedure, "BATCH", batch)
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
     with_failed = SearchResult((*study.trials, failed))
     part = base.subset_queries(split.tune)
     codes = factorize(part.runs.groups)[0]
     values = part.evaluate_params([trial.params for trial in study.trials])
-    believed = shrunken_gains(values, values[0], codes).tolist()
-    expected = max(range(len(believed)), key=lambda t: believed[t])
-    assert believed[expected] > 0
-    assert choose_trial(base, with_failed, split.tune, "shrinkage") == study.trials[expected]
+    shrunken = shrunken_gains(values, values[0], codes).tolist()
+    expected = max(range(len(shrunken)), key=lambda t: shrunken[t])
+    assert shrunken[expected] > 0
+    chosen = choose_trial(base, with_failed, split.tune, "shrinkage", batch)
+    assert chosen == study.trials[expected]
     assert reported(base, split, with_failed, None).choice.trial == expected
 
 
-def test_the_default_stays_where_no_gain_outweighs_the_losses(
+def test_the_default_stays_where_no_gain_is_left_after_shrinkage(
     base: TuningObjective, split: QuerySplit, study: SearchResult
 ) -> None:
     few = split.tune.copy()
@@ -306,7 +299,7 @@ def test_a_fold_that_kept_the_default_agrees_with_one_that_found_its_ratio(
     trials = (Trial(0, one.default_params, value, "default"), Trial(1, half, value, "sampler"))
     fold = np.where(split.tune, np.cumsum(split.tune) % 2, -1)
     values = np.where(split.tune, one.evaluate_params([half])[0], np.nan)
-    found = reported(one, split, SearchResult(trials), NestedEstimate(trials, fold, values))
+    found = reported(one, split, SearchResult(trials), CrossValidation(trials, fold, values))
     assert [each.params for each in found.folds] == [half, half]
     assert found.choice.params == one.default_params, "as the user wrote it"
     assert all(parameter.ratio for parameter in found.parameters)

@@ -1,4 +1,4 @@
-"""The sceptic, the one-standard-error rule and the plateau, against the slow obvious way."""
+"""Shrinkage, the one-standard-error rule and the plateau, against the slow obvious way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fusion_bench.tune.validation.trial_selection import (
     each=st.integers(1, 3),
 )
 @settings(max_examples=40, deadline=None)
-def test_a_sceptic_sees_ten_more_groups_that_lose(
+def test_shrinkage_is_the_mean_with_ten_more_groups_that_lose(
     seed: int, trials: int, groups: int, each: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -35,8 +35,8 @@ def test_a_sceptic_sees_ten_more_groups_that_lose(
     codes = np.repeat(np.arange(groups), each)
     for row, found in zip(values, shrunken_gains(values, default, codes), strict=True):
         real = [float(np.mean((row - default)[codes == g])) for g in range(groups)]
-        imagined = [-statistics.stdev(real)] * 10
-        assert found == pytest.approx(statistics.fmean([*real, *imagined]), abs=1e-12)
+        prior = [-statistics.stdev(real)] * 10
+        assert found == pytest.approx(statistics.fmean([*real, *prior]), abs=1e-12)
 
 
 def test_what_changes_nothing_gains_nothing_and_one_group_tells_nothing() -> None:

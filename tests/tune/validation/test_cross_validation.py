@@ -1,4 +1,4 @@
-"""Folds: whole groups, no fold empty; the procedure never sees what it is judged on."""
+"""Folds keep groups whole, and none is empty."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.tune.validation.nested_cv import assign_folds, nested
-from fusion_bench.tune.validation.splits import BoolArray
+from fusion_bench.tune.validation.cross_validation import assign_folds
 
 
 @given(
@@ -41,20 +40,3 @@ def test_every_type_is_dealt_to_every_fold() -> None:
 def test_one_fold_is_refused() -> None:
     with pytest.raises(ConfigError, match="folds: must be at least 2"):
         assign_folds(["a", "b"], [None, None], folds=1, split_seed="s")
-
-
-def test_each_query_is_valued_by_a_choice_that_did_not_see_it() -> None:
-    fold = np.array([0, 1, 2, -1, 0, 1])
-    seen: list[frozenset[int]] = []
-
-    def choose(mask: BoolArray) -> frozenset[int]:
-        seen.append(frozenset(np.flatnonzero(mask).tolist()))
-        return seen[-1]
-
-    def values(choice: frozenset[int]) -> np.ndarray:
-        return np.array([float(q in choice) for q in range(6)])
-
-    found = nested(choose, values, fold)
-    assert [set(c) for c in found.choices] == [{1, 2, 5}, {0, 2, 4}, {0, 1, 4, 5}]
-    assert found.values[[0, 1, 2, 4, 5]].tolist() == [0.0] * 5
-    assert np.isnan(found.values[3])
