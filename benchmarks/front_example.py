@@ -9,7 +9,6 @@ up: 2 per 1,000 candidates, 4 ms each.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.collections import ATTACK
@@ -17,7 +16,7 @@ from benchmarks.page import put
 from fusion_bench.evaluation.run_experiment import provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings
-from fusion_bench.report.markdown import _table
+from fusion_bench.report.markdown import format_table
 from fusion_bench.report.plots import png
 from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.pareto_plot import draw
@@ -49,9 +48,8 @@ def main() -> None:
     found = tuned()
     if found.front is None:
         raise SystemExit("no front was found: the default experiment has no reranker")
-    shown = table(found, found.front)
-    lines = list(_table(replace(shown, notes=())))[2:]  # the page has a title of its own
-    put("front-example", "\n".join([*lines, f"> {' '.join(findings(found, found.front))}"]))
+    lines = list(format_table(table(found, found.front)))
+    put("front-example", "\n".join([*lines, "", f"> {' '.join(findings(found, found.front))}"]))
     replace_file(PICTURE, png(draw(found, found.front)))
 
 

@@ -14,7 +14,7 @@ from fusion_bench.gate.report import (
     wishes,
 )
 from fusion_bench.gate.self_test.page import HEADINGS, headline, rows
-from fusion_bench.report.tables import Column, Row, Table, Tone
+from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.terminal import print_table
 from fusion_bench.util.formatting import escape_control_chars
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["render", "render_self_test"]
 
-TONES: dict[str, Tone] = {"pass": "better", "regressed": "worse", "inconclusive": "doubtful"}
+TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
 #: Columns that go where the width does not suffice; gate.md has them all.
 OPTIONAL = {"before", "after", "lower bound", "p (Holm)", "changed", "false pass"}
 
@@ -45,7 +45,7 @@ def render(result: GateVerdict, console: Console) -> None:
 
 def _table(result: GateVerdict) -> Table:
     columns = [
-        Column(heading, left=i < 2, optional=heading in OPTIONAL)
+        Column(heading, is_text=i < 2, is_optional=heading in OPTIONAL)
         for i, heading in enumerate(headings())
     ]
     rows = tuple(

@@ -112,7 +112,8 @@ def _files(
     qrels: Path, runs: list[Path], measures: list[str], binary_relevance: int, *, json: bool
 ) -> None:
     from fusion_bench.evaluation.compare_systems import compare_files
-    from fusion_bench.report.terminal import render
+    from fusion_bench.report.evaluation import build_page
+    from fusion_bench.report.terminal import print_page
 
     if len(runs) < 2:
         raise typer.BadParameter("two run files are needed at least", param_hint="FILE")
@@ -120,7 +121,7 @@ def _files(
     if json:
         typer.echo(report.model_dump_json())
         return
-    render(report, make_console())
+    print_page(build_page(report), make_console())
 
 
 def _plain(contrast: Contrast) -> dict[str, object]:

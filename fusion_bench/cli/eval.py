@@ -60,8 +60,9 @@ def eval_command(
     Prints one table per dataset and writes report.json, report.md and plots.
     """
     from fusion_bench.evaluation.run_experiment import run
-    from fusion_bench.report.terminal import render
-    from fusion_bench.report.write import write
+    from fusion_bench.report.evaluation import build_page
+    from fusion_bench.report.terminal import print_page
+    from fusion_bench.report.write import write_report
 
     with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
@@ -74,9 +75,9 @@ def eval_command(
             **how,
         )
         how["progress"]("writing the report", 1, 1)
-        written = write(report, folder, plots=plots)
+        written = write_report(report, folder, plots=plots)
     if json:
         typer.echo(report.model_dump_json())
         return
-    render(report, make_console())
+    print_page(build_page(report), make_console())
     echo_written(written)

@@ -119,7 +119,8 @@ def tune(
     where its record in the output folder ends.
     """
     from fusion_bench.experiment.experiment import read_experiment
-    from fusion_bench.report.tuning.terminal import render
+    from fusion_bench.report.terminal import print_page
+    from fusion_bench.report.tuning import build_page
 
     if cluster is not None:
         _refuse_two_ways(workers, storage)
@@ -146,7 +147,7 @@ def tune(
         if json:
             typer.echo(report.model_dump_json())
         else:
-            render(report, make_console())
+            print_page(build_page(report), make_console())
             typer.echo("Written: " + ", ".join(str(path) for path in written))
         if interrupted:
             raise typer.Exit(INTERRUPTED)
@@ -166,7 +167,7 @@ def _walk(
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.run_experiment import provenance
     from fusion_bench.io import find_dataset
-    from fusion_bench.report.tuning.write import write
+    from fusion_bench.report.write import write_tuning
     from fusion_bench.tune.export_experiment import tuned_experiment
     from fusion_bench.tune.run import TuningRun
     from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
@@ -195,7 +196,7 @@ def _walk(
             report = walk(source.path.stem, provenance(experiment, source))
         progress("writing the report", 1, 1)
         tuned = tuned_experiment(experiment, report, name)
-        return report, write(report, folder, tuned=tuned, plots=plots)
+        return report, write_tuning(report, folder, tuned=tuned, plots=plots)
 
 
 def _refuse_two_ways(workers: int, storage: str | None) -> None:

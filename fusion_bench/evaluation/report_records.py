@@ -8,6 +8,7 @@ Format history:
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -215,6 +216,22 @@ class Collection(Record):
         """The measure that decides."""
         return self.measures[0]
 
+    @property
+    def ranked_systems(self) -> tuple[SystemResult, ...]:
+        """The systems by primary mean, best first; equals in the experiment's order."""
+
+        def sort_key(row: SystemResult) -> float:
+            mean = row.measures[self.primary].mean
+            return -math.inf if mean is None or math.isnan(mean) else mean
+
+        systems = (row for row in self.systems if row.kind == "system")
+        return tuple(sorted(systems, key=sort_key, reverse=True))
+
+    @property
+    def reference_rows(self) -> tuple[SystemResult, ...]:
+        """Floor and ceiling rows."""
+        return tuple(row for row in self.systems if row.kind != "system")
+
     def system(self, name: str) -> SystemResult:
         """The row of that name."""
         return next(row for row in self.systems if row.name == name)
@@ -261,6 +278,11 @@ class Report(Record):
     settings: dict[str, Any]
     provenance: Provenance
     collections: tuple[Collection, ...]
+
+    @property
+    def alpha(self) -> float:
+        """Level of intervals and tests."""
+        return float(self.settings.get("alpha", 0.05))
 
 
 def read_report(path: Path) -> Report:

@@ -14,7 +14,7 @@ from fusion_bench.gate.result import (
     QueryCheck,
     QueryRegression,
 )
-from fusion_bench.report.markdown import escape
+from fusion_bench.report.markdown import escape_markdown as escape
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
 __all__ = [

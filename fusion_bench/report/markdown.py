@@ -1,169 +1,120 @@
-"""A report as GitHub Markdown: names are shown literally, whatever characters they are made of."""
+"""A page as GitHub Markdown: names are shown literally, whatever characters they are made of."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
-from fusion_bench.evaluation.report_records import Collection, Report
-from fusion_bench.report import tables
-from fusion_bench.report.by_type import by_type
-from fusion_bench.report.findings import sentences
-from fusion_bench.report.tables import Table
-from fusion_bench.util.formatting import escape_control_chars, pluralize
+from fusion_bench.report.page import Figure, Finding, Page, Part, Section, Table, Tone, YamlBlock
+from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["Picture", "escape", "render"]
+__all__ = ["escape_markdown", "format_table", "render_page"]
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
 #: At the start of a paragraph these would make it a list.
 LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
 #: At the edges of a text spaces would be dropped, undo emphasis or make it code.
 EDGES = re.compile(r"^ +| +$")
+#: Before the first cell of a row, and before a finding.
+MARKS: dict[Tone, str] = {"passed": "✅ ", "failed": "❌ ", "inconclusive": "❔ "}
+EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture beside the report.
-
-    Attributes:
-        collection: Index of the collection it belongs to.
-        title: For those who cannot see it.
-        file: Its name, relative to the report.
-    """
-
-    collection: int
-    title: str
-    file: str
-
-
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is, in a line or in a table cell."""
     escaped = SPECIAL.sub(r"\\\1", escape_control_chars(text))
     return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
 
 
-def _paragraph(text: str) -> str:
+def _escape_paragraph(text: str) -> str:
     """Text that Markdown shows as it is where a paragraph begins."""
-    return LEADING.sub(r"\1\\", escape(text))
+    return LEADING.sub(r"\1\\", escape_markdown(text))
 
 
-def render(report: Report, pictures: Sequence[Picture] = ()) -> str:
-    """The whole report.
-
-    Args:
-        report: What to show.
-        pictures: Pictures that stand beside it.
-    """
-    lines = [*_head(report)]
-    for i, collection in enumerate(report.collections):
-        own = [picture for picture in pictures if picture.collection == i]
-        lines += _collection(report, collection, own)
-    return "\n".join(lines) + "\n"
+def render_page(page: Page) -> str:
+    """The whole page; figures are linked by their file names."""
+    mark = "" if page.headline is None else MARKS.get(page.headline.tone, "")
+    lines = [f"# {mark}{_escape_paragraph(page.title)}", ""]
+    if page.headline is not None:
+        lines += [f"**{escape_markdown(page.headline.text)}**", ""]
+    for section in page.sections:
+        lines += _section_lines(section)
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _head(report: Report) -> Iterator[str]:
-    settings, origin = report.settings, report.provenance
-    yield from (f"# {_paragraph(report.name)}", "")
-    if settings.get("description"):
-        yield from (_paragraph(" ".join(str(settings["description"]).split())), "")
-    versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    facts = {
-        "made": origin.created,
-        "from": f"{origin.source} (SHA-256 {origin.source_sha256})",
-        "with": versions,
-        "RAG_FUSION_V2_ENABLED": "on" if origin.v2_enabled else "off: v2 ran as v1",
-        **{
-            key: "by default" if value is None else str(value)
-            for key, value in settings.items()
-            if key in {"ties", "alpha", "interval", "resamples", "seed"}
-        },
-    }
-    yield from _facts(facts)
+def _section_lines(section: Section) -> Iterator[str]:
+    if section.is_folded:
+        yield from ("<details>", f"<summary>{escape_markdown(section.title)}</summary>", "")
+    elif section.title:
+        yield from (f"## {_escape_paragraph(section.title)}", "")
+    if section.text:
+        yield from (_escape_paragraph(section.text), "")
+    yield from _finding_lines(section.findings)
+    yield from _fact_lines(section.facts)
+    for part in section.parts:
+        yield from _part_lines(part)
+    if section.is_folded:
+        yield from ("</details>", "")
 
 
-def _facts(facts: dict[str, str]) -> Iterator[str]:
-    yield from ("| | |", "|:--|:--|")
-    yield from (f"| {escape(key)} | {escape(value)} |" for key, value in facts.items())
-    yield ""
-
-
-def _collection(
-    report: Report, collection: Collection, pictures: Sequence[Picture]
-) -> Iterator[str]:
-    yield from (f"## {_paragraph(f'{collection.name} {collection.version}')}", "")
-    found = sentences(report, collection)
-    yield from (f"- {_paragraph(s.text)}" for s in found if s.kind == "finding")
-    warnings = [f"> - {_paragraph(s.text)}" for s in found if s.kind == "warning"]
-    yield ""
+def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """A list, then an alert with the warnings."""
+    warnings = [finding for finding in findings if finding.tone == "warning"]
+    others = [finding for finding in findings if finding.tone != "warning"]
+    for finding in others:
+        yield f"- {MARKS.get(finding.tone, '')}{_escape_paragraph(finding.text)}"
+        yield from (f"  - {_escape_paragraph(line)}" for line in finding.details)
+    if others:
+        yield ""
     if warnings:
-        yield from ("> [!WARNING]", *warnings, "")
-    yield from _facts(_collection_facts(collection))
-    yield from _table(tables.main(report, collection))
-    for picture in pictures:
-        yield from (f"![{escape(picture.title)}]({picture.file})", "")
-    typed = by_type(report, collection)
-    if typed is not None:
-        yield from _table(typed)
-    if (priced := tables.prices(collection)) is not None:
-        yield from _table(priced)
-    yield from _table(tables.checks(report, collection))
-    for name in collection.measures[1:]:
-        yield from _table(tables.other(report, collection, [name]))
-    yield from _details(report, collection)
+        yield from ("> [!WARNING]", *(f"> - {_escape_paragraph(w.text)}" for w in warnings), "")
 
 
-def _collection_facts(collection: Collection) -> dict[str, str]:
-    groups = len(set(collection.groups))
-    return {
-        "queries": f"{len(collection.queries):,} in {pluralize(groups, 'group')}, "
-        f"{collection.no_relevant:,} of them without a relevant document",
-        "split": collection.split or "none: all judged queries",
-        "query type": collection.query_type or "all",
-        "best single source chosen on": collection.tuning_split or "the evaluated queries",
-        "judgments": f"{collection.judgments}, relevant from grade {collection.binary_relevance}",
-        "fingerprint of the parts read": (
-            f"{collection.fingerprint} ({', '.join(collection.digests)})"
-        ),
-    }
+def _fact_lines(facts: Mapping[str, str]) -> Iterator[str]:
+    if facts:
+        yield from ("| | |", "|:--|:--|")
+        yield from (_line([escape_markdown(name), escape_markdown(facts[name])]) for name in facts)
+        yield ""
 
 
-def _table(table: Table) -> Iterator[str]:
-    """A table with its title and notes; the bounds stand apart from what was asked for."""
-    yield from (f"### {_paragraph(table.title)}", "")
-    yield _line([escape(column.header) for column in table.columns])
-    yield _line([":--" if column.left else "--:" for column in table.columns])
-    apart = False
+def _part_lines(part: Part) -> Iterator[str]:
+    match part:
+        case Table():
+            yield from (f"### {_escape_paragraph(part.title)}", "")
+            yield from format_table(part)
+            yield ""
+            for note in part.notes:
+                yield from (_escape_paragraph(note), "")
+        case Figure():
+            if part.caption:
+                yield from (f"### {_escape_paragraph(part.title)}", "")
+                yield from (_escape_paragraph(part.caption), "")
+            yield from (f"![{escape_markdown(part.title)}]({part.file})", "")
+        case YamlBlock():
+            yield from (f"{_escape_paragraph(part.title)}:", "", *_yaml_lines(part.data))
+
+
+def format_table(table: Table) -> Iterator[str]:
+    """The lines of a table, without its title and notes; reference rows stand apart."""
+    yield _line([escape_markdown(column.header) for column in table.columns])
+    yield _line([":--" if column.is_text else "--:" for column in table.columns])
+    is_apart = False
     for row in table.rows:
-        if row.tone == "bound" and not apart:
-            apart = True
-            yield _line(["*for scale*", *("" for _ in table.columns[1:])])
-        mark = {"baseline": "**", "bound": "*"}.get(row.tone, "")
-        yield _line([f"{mark}{escape(cell)}{mark}" if cell else "" for cell in row.cells])
-    yield ""
-    for note in table.notes:
-        yield from (_paragraph(note), "")
+        if row.tone == "reference" and not is_apart:
+            is_apart = True
+            yield _line(["*Reference points*", *("" for _ in table.columns[1:])])
+        emphasis = EMPHASIS.get(row.tone, "")
+        cells = [f"{emphasis}{escape_markdown(c)}{emphasis}" if c else "" for c in row.cells]
+        yield _line([f"{MARKS.get(row.tone, '')}{cells[0]}", *cells[1:]])
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _details(report: Report, collection: Collection) -> Iterator[str]:
-    """What it takes to repeat the run: every option resolved, every input named."""
-    yield from ("<details>", "<summary>Configuration and inputs</summary>", "")
-    yield from _table(tables.inputs(collection))
-    yield from ("Resolved systems:", "")
-    systems = {row.name: row.config for row in collection.systems if row.config is not None}
-    yield from _yaml({"systems": systems})
-    yield from ("Settings:", "", *_yaml(report.settings))
-    yield from ("SHA-256 of each part:", "", *_yaml(collection.digests))
-    yield from ("</details>", "")
-
-
-def _yaml(data: object) -> Iterator[str]:
+def _yaml_lines(data: object) -> Iterator[str]:
     """A YAML block whose fence is longer than any run of backticks in it."""
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).rstrip()
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)

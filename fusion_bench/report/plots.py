@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.report.tables import ranked
 from fusion_bench.util.formatting import escape_control_chars, format_number
 
 __all__ = ["bars", "differences", "new_figure", "plain", "png", "styled"]
@@ -116,7 +115,7 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
         collection: What was found.
         candidates: Which systems; by default the best few by mean.
     """
-    names = [row.name for row in ranked(collection) if row.name != collection.baseline]
+    names = [row.name for row in collection.ranked_systems if row.name != collection.baseline]
     chosen = list(names[:PANELS] if candidates is None else candidates)
     columns = min(3, max(1, len(chosen)))
     lines = max(1, math.ceil(len(chosen) / columns))
@@ -189,7 +188,7 @@ def _caption(collection: Collection, measure: str) -> str:
 
 def _as_in_tables(collection: Collection) -> list[SystemResult]:
     """In the order of the tables, the last first, as y grows upwards."""
-    return list(ranked(collection))[::-1]
+    return list(collection.ranked_systems)[::-1]
 
 
 def _mark(collection: Collection, measure: str, row: SystemResult) -> str:

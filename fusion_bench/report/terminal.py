@@ -1,9 +1,10 @@
-"""A report on a terminal; or through a pipe, where every table is as wide as it takes."""
+"""A page on a terminal, or through a pipe, where every table is as wide as it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from rich import box
 from rich.console import Console
@@ -11,88 +12,86 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fusion_bench.evaluation.report_records import Collection, Report
-from fusion_bench.report import tables
-from fusion_bench.report.by_type import by_type
-from fusion_bench.report.findings import sentences
-from fusion_bench.report.tables import Table
-from fusion_bench.util.formatting import escape_control_chars, pluralize
+from fusion_bench.report.page import Finding, Page, Section, Table, Tone, join_tables
+from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["print_table", "render"]
+__all__ = ["DROPPED_COLUMNS", "print_page", "print_table"]
 
-STYLES = {
+STYLES: dict[Tone, str] = {
     "plain": "",
     "baseline": "bold",
+    "reference": "dim",
     "better": "green",
     "worse": "red",
-    "doubtful": "yellow",
-    "bound": "dim",
+    "warning": "yellow",
+    "passed": "green",
+    "failed": "red",
+    "inconclusive": "yellow",
 }
+#: Tones of findings that are marked with an exclamation mark.
+ALERTS = {"warning", "failed", "inconclusive"}
+#: Added to the notes of a table that lost columns.
+DROPPED_COLUMNS = "Some columns need a wider terminal; the Markdown report has them all."
 #: Wider than any table: a pipe has no edge.
-ENDLESS = 100_000
+UNLIMITED_WIDTH = 100_000
 #: For output that is not Unicode.
-PLAIN = str.maketrans({"…": "..", "†": "*", "−": "-", "–": "-", "×": "x", "·": "-"})
+ASCII_SUBSTITUTES = str.maketrans({"…": "..", "†": "*", "−": "-", "–": "-", "×": "x", "·": "-"})
 
 
-def render(report: Report, console: Console) -> None:
-    """Print a report.
+def print_page(page: Page, console: Console) -> None:
+    """Print a page.
 
     Args:
-        report: What to print.
-        console: Where to. On a terminal, columns that do not fit are left to the Markdown report,
-            which is said; long names wrap. Nothing is ever cut off.
+        page: What to print.
+        console: Where to. A terminal drops optional columns that do not fit, and says so; long
+            names wrap. Nothing is ever cut off.
     """
-    settings = [
-        f"{key} {report.settings[key]}"
-        for key in ("ties", "seed", "alpha")
-        if key in report.settings
-    ]
-    if not report.provenance.v2_enabled:
-        settings.append("RAG_FUSION_V2_ENABLED off")
-    origin = f"{report.provenance.source}, {report.provenance.created}"
-    _say(console, escape_control_chars(report.name), style="bold")
-    _say(console, "; ".join(filter(None, (origin, ", ".join(settings)))), style="dim")
-    if report.settings.get("description"):
-        _say(console, " ".join(str(report.settings["description"]).split()))
-    for collection in report.collections:
+    _print_text(console, page.title, style="bold")
+    for section in page.sections:
+        if not section.is_folded:
+            _print_section(section, console)
+    if page.headline is not None:
         console.print()
-        _collection(report, collection, console)
+        _print_text(console, page.headline.text, style=f"bold {STYLES[page.headline.tone]}")
 
 
-def _collection(report: Report, collection: Collection, console: Console) -> None:
-    of = "" if collection.split is None else f", split {escape_control_chars(collection.split)}"
-    if collection.query_type is not None:
-        of += f", type {escape_control_chars(collection.query_type)}"
-    name = f"{escape_control_chars(collection.name)} {escape_control_chars(collection.version)}"
-    _say(console, f"{name}{of}: {pluralize(len(collection.queries), 'query')}", style="bold")
-    for sentence in sentences(report, collection):
-        warns = sentence.kind == "warning"
-        _say(console, f"{'!' if warns else '-'} {sentence.text}", style="yellow" if warns else "")
-    for table in _tables(report, collection, console):
+def _print_section(section: Section, console: Console) -> None:
+    if section.title:
+        console.print()
+        _print_text(console, section.title, style="bold")
+    _print_text(console, section.summary, style="dim")
+    _print_text(console, section.text)
+    for finding in section.findings:
+        _print_finding(finding, console)
+    for table in _arrange_tables(section.tables, console):
         console.print()
         print_table(table, console)
 
 
-def _tables(report: Report, collection: Collection, console: Console) -> Iterator[Table]:
-    yield tables.main(report, collection)
-    typed = by_type(report, collection)
-    if typed is not None:
-        yield typed
-    if (priced := tables.prices(collection)) is not None:
-        yield priced
-    yield tables.checks(report, collection)
-    rest = collection.measures[1:]
-    while rest:  # beside each other, as many as fit; a pipe gets one after the other, complete
-        count = len(rest) if console.is_terminal else 1
-        while count > 1 and not _fits(tables.other(report, collection, rest[:count]), console):
-            count -= 1
-        yield tables.other(report, collection, rest[:count])
-        rest = rest[count:]
+def _print_finding(finding: Finding, console: Console) -> None:
+    bullet = "!" if finding.tone in ALERTS else "-"
+    _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
+    for line in finding.details:
+        _print_text(console, f"    {line}")
 
 
-def _say(console: Console, text: str, *, style: str = "") -> None:
+def _arrange_tables(tables: Sequence[Table], console: Console) -> Iterator[Table]:
+    """Joinable neighbors beside each other, as many as fit; a pipe gets each by itself."""
+    for is_joinable, group in groupby(tables, key=lambda table: table.is_joinable):
+        rest = list(group)
+        while rest:
+            count = len(rest) if is_joinable and console.is_terminal else 1
+            while count > 1 and not _fits(join_tables(rest[:count]), console):
+                count -= 1
+            yield join_tables(rest[:count])
+            rest = rest[count:]
+
+
+def _print_text(console: Console, text: str, *, style: str = "") -> None:
     """A line; wrapped on a terminal, with following lines indented under a bullet."""
-    line = Text(_encodable(text, console), style=style)
+    if not text:
+        return
+    line = Text(_escape_text(text, console), style=style)
     if not console.is_terminal:
         console.print(line, soft_wrap=True)
         return
@@ -101,73 +100,67 @@ def _say(console: Console, text: str, *, style: str = "") -> None:
         console.print(Text("  " if i else "").append_text(part), soft_wrap=True)
 
 
-def _encodable(text: str, console: Console) -> str:
-    """What the output can hold; nothing in a report may steer the terminal."""
+def _escape_text(text: str, console: Console) -> str:
+    """What the output can encode, without characters that control a terminal."""
     text = escape_control_chars(text)
     if console.encoding.lower().startswith("utf"):
         return text
-    return text.translate(PLAIN).encode(console.encoding, "replace").decode(console.encoding)
+    text = text.translate(ASCII_SUBSTITUTES)
+    return text.encode(console.encoding, "replace").decode(console.encoding)
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Title, table and notes; on a terminal without optional columns that do not fit."""
+    """Print title, table and notes; on a terminal without optional columns that do not fit."""
     if console.is_terminal:
-        table = _fitted(table, console)
-    _say(console, table.title, style="bold")
-    made = _rich(table, console)
+        table = _fit_table(table, console)
+    _print_text(console, table.title, style="bold")
+    rich_table = _rich_table(table, console)
     if not console.is_terminal:
-        options = console.options.update(width=_measured(made, console).maximum)
-        for line in console.render_lines(made, options, pad=False):
+        options = console.options.update(width=_measure(rich_table, console).maximum)
+        for line in console.render_lines(rich_table, options, pad=False):
             text = "".join(segment.text for segment in line).rstrip()
             console.print(Text(text), soft_wrap=True)
-    elif _measured(made, console).minimum > console.width:
-        console.print(_rich(table, console, wrap=True))
+    elif _measure(rich_table, console).minimum > console.width:
+        console.print(_rich_table(table, console, wrap_numbers=True))
     else:
-        console.print(made)
+        console.print(rich_table)
     for note in table.notes:
-        _say(console, note, style="dim")
+        _print_text(console, note, style="dim")
 
 
-def _fitted(table: Table, console: Console) -> Table:
+def _fit_table(table: Table, console: Console) -> Table:
     """Without the optional columns where they do not fit, which a note says."""
-    optional = any(column.optional for column in table.columns)
-    if not optional or _measured(_rich(table, console), console).maximum <= console.width:
+    is_foldable = any(column.is_optional for column in table.columns)
+    if not is_foldable or _measure(_rich_table(table, console), console).maximum <= console.width:
         return table
-    note = "Some columns need a wider terminal; the Markdown report has them all."
-    return replace(_required(table), notes=(*table.notes, note))
-
-
-def _required(table: Table) -> Table:
-    """Without the optional columns."""
-    keep = [i for i, column in enumerate(table.columns) if not column.optional]
-    rows = (replace(row, cells=tuple(row.cells[i] for i in keep)) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[i] for i in keep), rows=tuple(rows))
+    return replace(table.without_optional_columns(), notes=(*table.notes, DROPPED_COLUMNS))
 
 
 def _fits(table: Table, console: Console) -> bool:
-    """Whether the columns that must be there stand side by side."""
-    return _measured(_rich(_required(table), console), console).maximum <= console.width
+    """Whether the required columns stand side by side."""
+    required = _rich_table(table.without_optional_columns(), console)
+    return _measure(required, console).maximum <= console.width
 
 
-def _measured(table: RichTable, console: Console) -> Measurement:
-    return Measurement.get(console, console.options.update(max_width=ENDLESS), table)
+def _measure(table: RichTable, console: Console) -> Measurement:
+    return Measurement.get(console, console.options.update(max_width=UNLIMITED_WIDTH), table)
 
 
-def _rich(table: Table, console: Console, *, wrap: bool = False) -> RichTable:
-    """As a rich table; only text wraps unless ``wrap`` lets numbers wrap too."""
-    made = RichTable(
+def _rich_table(table: Table, console: Console, *, wrap_numbers: bool = False) -> RichTable:
+    """As a rich table; numbers only wrap where ``wrap_numbers`` lets them."""
+    rich_table = RichTable(
         box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
     )
     for column in table.columns:
-        made.add_column(
-            Text(_encodable(column.header, console)),
-            justify="left" if column.left else "right",
+        rich_table.add_column(
+            Text(_escape_text(column.header, console)),
+            justify="left" if column.is_text else "right",
             overflow="fold",
-            no_wrap=not (column.left or wrap),
+            no_wrap=not (column.is_text or wrap_numbers),
         )
     for before, row in zip((None, *table.rows), table.rows, strict=False):
-        if before is not None and row.tone == "bound" != before.tone:
-            made.add_section()
-        cells = (Text(_encodable(cell, console), style=STYLES[row.tone]) for cell in row.cells)
-        made.add_row(*cells)
-    return made
+        if before is not None and row.tone == "reference" != before.tone:
+            rich_table.add_section()
+        style = STYLES[row.tone]
+        rich_table.add_row(*(Text(_escape_text(cell, console), style=style) for cell in row.cells))
+    return rich_table

@@ -1,46 +1,87 @@
-"""A report as a folder: the record, the page and its pictures, each file whole or not at all."""
+"""A report as a folder: the record, the page and its figures, each file whole or not at all."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+
+import yaml
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records import Report
-from fusion_bench.report import markdown
-from fusion_bench.report.markdown import Picture
-from fusion_bench.report.tables import level
+from fusion_bench.report import evaluation, tuning
+from fusion_bench.report.markdown import render_page
+from fusion_bench.report.page import Figure, Page
+from fusion_bench.report.tuning import pareto_table as fronts
+from fusion_bench.report.tuning.tuning_records import Front, TuningReport
 from fusion_bench.util.atomic_files import replace_file
 
-__all__ = ["write"]
+__all__ = ["write_report", "write_tuning"]
 
 #: Longer parts of a file name are cut.
-LONGEST = 60
+MAX_NAME_LENGTH = 60
 
 
-def write(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
-    """Write ``report.json``, ``report.md`` and the pictures.
-
-    Everything is made before anything is written, and each file is written beside its place and
-    then moved there, so a failure leaves no file half-written.
+def write_report(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
+    """Write ``report.json``, ``report.md`` and the figures of an evaluation.
 
     Args:
         report: What to write.
-        folder: Where to; made if need be.
-        plots: Whether to draw pictures, which loads matplotlib.
+        folder: Where to; created if missing.
+        plots: Whether to draw figures, which imports Matplotlib.
 
     Returns:
-        What was written, ``report.json`` first.
+        The files, ``report.json`` first.
 
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    pictures = _pictures(report) if plots else {}
-    contents = {
-        "report.json": f"{report.model_dump_json()}\n".encode(),
-        "report.md": markdown.render(report, tuple(pictures)).encode(),
-        **{picture.file: data for picture, data in pictures.items()},
+    page = evaluation.build_page(report, _evaluation_figures(report) if plots else ())
+    record = f"{report.model_dump_json()}\n"
+    return _write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
+
+
+def write_tuning(
+    report: TuningReport, folder: Path, *, tuned: str, plots: bool = True
+) -> list[Path]:
+    """Write ``tuning.json``, ``tuning.md``, ``tuned.yaml``, ``front.yaml`` and the figures.
+
+    Args:
+        report: What to write.
+        folder: Where to; created if missing.
+        tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
+        plots: Whether to draw figures, which imports Matplotlib.
+
+    Returns:
+        The files, ``tuning.json`` first.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    figures: tuple[Figure, ...] = ()
+    if plots:
+        from fusion_bench.report.tuning.figures import tuning_figures
+
+        figures = tuple(tuning_figures(report))
+    page = tuning.build_page(report, figures)
+    texts = {
+        "tuning.json": f"{report.model_dump_json()}\n",
+        "tuning.md": render_page(page),
+        "tuned.yaml": tuned,
+        **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
     }
+    return _write_files(folder, texts, page)
+
+
+def _write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path]:
+    """Make everything before anything is written, so that a failure leaves no half of it."""
+    contents = {name: text.encode() for name, text in texts.items()}
+    if page.figures:
+        from fusion_bench.report.plots import png
+
+        contents |= {figure.file: png(figure.draw()) for figure in page.figures}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [replace_file(folder / name, data) for name, data in contents.items()]
@@ -48,33 +89,47 @@ def write(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
 
 
-def _pictures(report: Report) -> dict[Picture, bytes]:
+def _evaluation_figures(report: Report) -> list[list[Figure]]:
+    """For each collection its figures, under file names that differ on any file system."""
     from fusion_bench.report import plots
 
-    made: dict[Picture, bytes] = {}
-
-    def keep(index: int, title: str, what: str, data: bytes) -> None:
-        collection = report.collections[index]
-        stem = f"{_safe(collection.name)}-{_safe(what)}"
-        taken = {picture.file.lower() for picture in made}
-        names = (f"{stem}{f'-{n}' if n else ''}.png" for n in range(len(taken) + 1))
-        file = next(name for name in names if name.lower() not in taken)
-        made[Picture(index, title, file)] = data
-
-    for i, collection in enumerate(report.collections):
+    names: set[str] = set()
+    figures: list[list[Figure]] = []
+    for collection in report.collections:
+        figures.append([])
         for measure in collection.measures:
-            figure = plots.bars(collection, measure, alpha=level(report))
-            title = f"{measure} on {collection.name}, by system"
-            keep(i, title, measure, plots.png(figure))
+            draw = partial(plots.bars, collection, measure, alpha=report.alpha)
+            file = _unique_file(f"{_safe_name(collection.name)}-{_safe_name(measure)}", names)
+            figures[-1].append(Figure(file, f"{measure} on {collection.name}, by system", "", draw))
         if collection.comparisons:
-            figure = plots.differences(collection)
-            title = f"{collection.primary} on {collection.name}, differences per query"
-            keep(i, title, f"{collection.primary}-differences", plots.png(figure))
-    return made
+            measure = collection.primary
+            stem = f"{_safe_name(collection.name)}-{_safe_name(f'{measure}-differences')}"
+            title = f"{measure} on {collection.name}, differences per query"
+            draw = partial(plots.differences, collection)
+            figures[-1].append(Figure(_unique_file(stem, names), title, "", draw))
+    return figures
 
 
-def _safe(text: str) -> str:
+def _unique_file(stem: str, names: set[str]) -> str:
+    """``stem.png``, or the first free ``stem-1.png``; case does not tell two names apart."""
+    candidates = (f"{stem}{f'-{n}' if n else ''}.png" for n in range(len(names) + 1))
+    file = next(name for name in candidates if name.lower() not in names)
+    names.add(file.lower())
+    return file
+
+
+def _safe_name(text: str) -> str:
     """A part of a file name: letters, digits and few marks, so no path and no hidden file."""
     kept = re.sub(r"[^A-Za-z0-9@._-]+", "-", text)
     kept = re.sub(r"-*@-*", "@", kept).strip("-.")
-    return kept[:LONGEST].strip("-.") or "unnamed"
+    return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
+
+
+def _front_experiment(tuned: str, front: Front) -> str:
+    """The tuned experiment with the efficient systems in place of the tuned one."""
+    data = yaml.safe_load(tuned)
+    base = data["baseline"]
+    efficient = {f"{base}, {fronts.named(front, p)}": p.config for p in front.efficient}
+    data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
+    data["systems"] = {base: data["systems"][base]} | efficient
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -11,6 +11,7 @@ import math
 __all__ = [
     "UNADJUSTED",
     "escape_control_chars",
+    "format_coverage",
     "format_interval",
     "format_number",
     "format_p_value",
@@ -67,6 +68,11 @@ def format_interval(low: float | None, high: float | None, *, signed: bool = Fal
     if not (is_known(low) and is_known(high)):
         return "n/a"
     return f"[{format_number(low, signed=signed)}, {format_number(high, signed=signed)}]"
+
+
+def format_coverage(alpha: float) -> str:
+    """The coverage of an interval at level ``alpha``: ``95 %``."""
+    return f"{100 - 100 * alpha:.6g} %"
 
 
 def format_p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matplotlib.figure import Figure as DrawnFigure
+
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
@@ -15,6 +17,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
+from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
 
 PRIMARY = "nDCG@10"
 SECOND = "RR@10"
@@ -217,3 +220,37 @@ def many(count: int) -> Collection:
         rows.append(fused(f"system {i}", 0.3 + 0.01 * i, 0.2 + 0.01 * i))
         found.append(compared(f"system {i}", 0.01 * i - 0.2, verdicts[i % len(verdicts)]))
     return collection(*rows, floor(0.4, 0.3), ceiling(1.0, 1.0), comparisons=found)
+
+
+def example_page(name: str = "x") -> Page:
+    """A page with every kind of part; ``name`` stands wherever a text of a user may stand."""
+    table = Table(
+        f"Table {name}",
+        (Column(name, is_text=True), Column("value")),
+        (
+            Row((name, "0.1000"), "baseline"),
+            Row((name, "0.2000"), "better"),
+            Row((name, "0.3000"), "failed"),
+            Row((name, "0.4000"), "reference"),
+        ),
+        (f"A note on {name}.",),
+    )
+    findings = (
+        Finding(f"A finding about {name}."),
+        Finding(f"A failure of {name}.", "failed", details=(f"Its detail, {name}.",)),
+        Finding(f"A warning about {name}.", "warning"),
+    )
+    figures = (
+        Figure("a.png", f"Figure {name}", f"How to read {name}", DrawnFigure),
+        Figure("b.png", f"Other {name}", "", DrawnFigure),
+    )
+    section = Section(
+        title=f"Section {name}",
+        summary=f"Summary {name}",
+        text=f"A text on {name}",
+        facts={f"fact {name}": f"value {name}"},
+        findings=findings,
+        parts=(table, *figures, YamlBlock(f"Data {name}", {"key": "value"})),
+    )
+    folded = Section(title=f"Folded {name}", parts=(table,), is_folded=True)
+    return Page(name, (section, folded), Finding(f"passed: {name}", "passed"))

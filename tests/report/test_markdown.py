@@ -1,4 +1,4 @@
-"""The page: a Markdown parser must find in it what was put there."""
+"""Markdown: a parser must read back what the page holds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from fusion_bench.evaluation.report_records import Report
-from fusion_bench.report import tables
-from fusion_bench.report.findings import sentences
-from fusion_bench.report.markdown import Picture, escape, render
-from tests.report import cases
-from tests.report.cases import HOSTILE, SECOND
+from fusion_bench.report.markdown import escape_markdown, render_page
+from fusion_bench.report.page import Page, Section, YamlBlock
+from fusion_bench.util.formatting import escape_control_chars
+from tests.report.cases import HOSTILE, example_page
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -88,140 +86,70 @@ def kinds(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_escaped_text_is_shown_literally(name: str) -> None:
-    seen = tables.escape_control_chars(name)
-    table = f"| h |\n|:--|\n| **{escape(name)}** |\n"
+    seen = escape_control_chars(name)
+    table = f"| h |\n|:--|\n| **{escape_markdown(name)}** |\n"
     assert list(blocks(table)) == [("th", "h"), ("td", seen)]
     assert "<strong>" in PARSER.render(table)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_shown_literally(name: str) -> None:
-    """The same blocks as with harmless names, with nothing but the names replaced."""
+def test_every_text_of_a_page_is_shown_literally(name: str) -> None:
+    """The same blocks as with a harmless name, with nothing but the name replaced."""
     stub = "stub"
-
-    def page(word: str) -> str:
-        found = cases.full(word, baseline=f"{word}2", split=word)
-        found = found.model_copy(update={"name": word, "runs": (cases.run(word, unanswered=1),)})
-        report = cases.report(found, name=word)
-        return render(report, [Picture(0, word, "x.png")])
-
-    harmless, text = page(stub), page(name)
+    harmless, text = (render_page(example_page(word)) for word in (stub, name))
     assert kinds(text) == kinds(harmless)
     expected = [
-        (kind, seen.replace(stub, tables.escape_control_chars(name)))
-        for kind, seen in blocks(harmless)
+        (kind, seen.replace(stub, escape_control_chars(name))) for kind, seen in blocks(harmless)
     ]
-    found = list(blocks(text))
-    assert [kind for kind, _ in found] == [kind for kind, _ in expected]
-    assert found == expected
+    assert list(blocks(text)) == expected
 
 
-def test_description_is_one_paragraph() -> None:
-    report = cases.report(cases.full(), settings={"description": "# One,\n\n  two\n- three\n"})
-    assert list(blocks(render(report)))[1] == ("paragraph", "# One, two - three")
-    without = cases.report(cases.full(), settings={"description": ""})
-    assert list(blocks(render(without)))[1][0] == "th"
+def test_every_part_of_a_page_is_there() -> None:
+    page = example_page("x")
+    found = list(blocks(render_page(page)))
+    assert found[0] == ("h1", "✅ x")
+    for section in page.sections:
+        assert section.is_folded or ("h2", section.title) in found
+        assert all(("td", cell) in found for pair in section.facts.items() for cell in pair)
+        for finding in section.findings:
+            assert any(text.endswith(finding.text) for _, text in found)
+        for table in section.tables:
+            cells = [text for kind, text in found if kind == "td"]
+            assert ("h3", table.title) in found
+            assert all(("th", column.header) in found for column in table.columns)
+            assert all(
+                any(cell in seen for seen in cells) for row in table.rows for cell in row.cells
+            )
+            assert all(("paragraph", note) in found for note in table.notes)
 
 
-def test_the_page_says_what_the_tables_and_sentences_say() -> None:
-    collection = cases.full("good|one")
-    report = cases.report(collection, v2=False)
-    found = list(blocks(render(report)))
-    cells = [text for kind, text in found if kind == "td"]
-    for table in (
-        tables.main(report, collection),
-        tables.checks(report, collection),
-        tables.other(report, collection, [SECOND]),
-        tables.inputs(collection),
-    ):
-        assert ("h3", table.title) in found
-        for row in table.rows:
-            width = len(row.cells)
-            assert any(
-                cells[i : i + width] == list(row.cells) for i in range(len(cells) - width + 1)
-            ), row
-        headers = [column.header for column in table.columns]
-        assert all(("th", header) in found for header in headers)
-        assert all(("paragraph", note) in found for note in table.notes)
-    said = sentences(report, collection)
-    assert {sentence.kind for sentence in said} == {"finding", "warning"}
-    assert all(("paragraph", sentence.text) in found for sentence in said)
+def test_warnings_are_an_alert_and_details_are_folded() -> None:
+    text = render_page(example_page("x"))
+    assert "> [!WARNING]\n> - A warning about x." in text
+    assert "- ❌ A failure of x.\n  - Its detail, x.\n" in text
+    assert text.index("<details>") < text.index("<summary>Folded x</summary>")
+    assert text.endswith("</details>\n")
+    assert "WARNING" not in render_page(Page("x", (Section(title="y"),)))
 
 
-def test_warnings_are_an_alert_and_only_where_there_are_any() -> None:
-    report = cases.report(cases.full(), v2=False)
-    assert "> [!WARNING]\n> - RAG\\_FUSION\\_V2\\_ENABLED is off" in render(report)
-    assert "WARNING" not in render(cases.report(cases.full()))
+def test_rows_are_marked_by_their_tone() -> None:
+    rows = [line for line in render_page(example_page("x")).splitlines() if line[:2] == "| "]
+    assert "| **x** | **0.1000** |" in rows
+    assert "| ❌ x | 0.3000 |" in rows
+    assert rows.index("| *Reference points* |  |") + 1 == rows.index("| *x* | *0.4000* |")
 
 
-def test_rows_are_marked() -> None:
-    text = render(cases.report(cases.full()))
-    assert text.count("| *for scale* |") == 2  # the tables with bounds
-    assert re.search(r"^\| \*\*base\*\* \| \*\*0\.4000\*\* \|", text, re.MULTILINE)
-    main = text[text.index("decides") : text.index("### Can the table")]
-    order = [line.split("|")[1].strip() for line in main.splitlines() if line.startswith("| ")]
-    assert order == [
-        "system",
-        ":--",
-        "better one",
-        "**base**",
-        "worse one",
-        "*for scale*",
-        "*best single source*",
-        "*best source per query*",
-        "*perfect order*",
-    ]
-
-
-def facts(report: Report) -> dict[str, str]:
-    cells = [text for kind, text in blocks(render(report)) if kind == "td"]
-    return dict(pairwise(cells))
-
-
-def test_facts() -> None:
-    known = facts(cases.report(cases.full(), v2=False))
-    assert known["from"] == f"experiment.yaml (SHA-256 {'1' * 64})"
-    assert known["with"] == "numpy 2.0"
-    assert known["RAG_FUSION_V2_ENABLED"] == "off: v2 ran as v1"
-    assert (known["resamples"], known["seed"], known["alpha"]) == ("by default", "7", "0.05")
-    assert known["queries"] == "3 in 3 groups, 0 of them without a relevant document"
-    assert known["split"] == "none: all judged queries"
-    assert known["query type"] == "all"
-    assert known["best single source chosen on"] == "the evaluated queries"
-    assert known["judgments"] == "pooled, relevant from grade 1"
-    assert known["fingerprint of the parts read"] == "f" * 64 + " (qrels)"
-    part = cases.full(split="test", query_type="local", tuning_split="dev", judgments="complete")
-    known = facts(cases.report(part))
-    assert known["RAG_FUSION_V2_ENABLED"] == "on"
-    assert (known["split"], known["query type"]) == ("test", "local")
-    assert known["best single source chosen on"] == "dev"
-    assert known["judgments"].startswith("complete, ")
-
-
-def test_pictures_stand_in_their_own_collection() -> None:
-    report = cases.report(cases.full(), cases.full().model_copy(update={"name": "second"}))
-    pictures = [Picture(1, "b|*", "b.png"), Picture(0, "a", "a.png")]
-    text = render(report, pictures)
-    assert text.index("![a](a.png)") < text.index("## second") < text.index("![b\\|\\*](b.png)")
-    assert text.count("![") == 2
+def test_figures_with_a_caption_have_a_heading() -> None:
+    text = render_page(example_page("x"))
+    assert re.search(r"### Figure x\n\nHow to read x\n\n!\[Figure x\]\(a\.png\)", text)
+    assert "### Other x" not in text
+    assert "![Other x](b.png)" in text
 
 
 @pytest.mark.parametrize("name", [*NAMES, "`" * 3, "x" + "`" * 7 + "\n```\n</details>"])
-def test_details_can_be_read_back(name: str) -> None:
-    found = cases.full(name)
-    digests = {name: "0" * 64}
-    found = found.model_copy(update={"digests": digests})
-    report = cases.report(found, settings={"description": name, "nested": {"list": [1, None]}})
-    fences = [token for token in PARSER.parse(render(report)) if token.type == "fence"]
-    assert [token.info for token in fences] == ["yaml"] * 3
-    systems, settings, parts = (yaml.safe_load(token.content) for token in fences)
-    configs = {row.name: row.config for row in found.systems if row.config is not None}
-    assert systems == {"systems": configs}
-    assert settings == report.settings
-    assert parts == digests
-
-
-def test_fences_are_longer_than_what_they_hold() -> None:
-    text = render(cases.report(cases.full("`" * 5)))
-    assert f"\n{'`' * 6}yaml\n" in text
-    assert "\n```yaml\n" in render(cases.report(cases.full()))
+def test_yaml_can_be_read_back(name: str) -> None:
+    data = {name: [1, None, {"nested": name}]}
+    page = Page("x", (Section(parts=(YamlBlock("Data", data),)),))
+    [fence] = [token for token in PARSER.parse(render_page(page)) if token.type == "fence"]
+    assert fence.info == "yaml"
+    assert yaml.safe_load(fence.content) == data

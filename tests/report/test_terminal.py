@@ -1,4 +1,4 @@
-"""A report on a terminal, through a pipe, and where there is no Unicode."""
+"""A page on a terminal, through a pipe, and where there is no Unicode."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from fusion_bench.evaluation.report_records import Report
-from fusion_bench.report import tables
-from fusion_bench.report.terminal import render
+from fusion_bench.report.evaluation import build_page
+from fusion_bench.report.page import Column, Page, Row, Section, Table
+from fusion_bench.report.terminal import DROPPED_COLUMNS, print_page
 from tests.report import cases
-from tests.report.cases import HOSTILE, PRIMARY, SECOND
-
-NOTE = "Some columns need a wider terminal; the Markdown report has them all."
+from tests.report.cases import HOSTILE, PRIMARY, SECOND, example_page
 
 
 def printed(
-    report: Report, *, width: int | None = None, encoding: str = "utf-8", colour: bool = False
+    page: Page, *, width: int | None = None, encoding: str = "utf-8", is_colored: bool = False
 ) -> str:
     """What appears on a terminal of that width; without a width, in a pipe."""
     raw = io.BytesIO()
@@ -28,11 +26,11 @@ def printed(
         file=file,
         width=width or 80,
         force_terminal=width is not None,
-        color_system="truecolor" if colour else None,
+        color_system="truecolor" if is_colored else None,
         legacy_windows=False,
         _environ={},
     )
-    render(report, console)
+    print_page(page, console)
     file.flush()
     return raw.getvalue().decode(encoding)
 
@@ -41,37 +39,35 @@ def without_codes(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def squeezed(text: str) -> str:
+def without_blanks(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
 LONG = "a system with quite a long name, " * 8 + "end"
-REPORTS = {
-    "usual": cases.report(cases.full()),
-    "settings": cases.report(cases.full(split="test", query_type="local"), v2=False),
-    "hostile": cases.report(cases.full(HOSTILE), name=HOSTILE),
-    "long": cases.report(cases.full(LONG)),
-    "unbroken": cases.report(cases.full("q" * 150)),
-    "wide": cases.report(cases.full("中文" * 20), name="中" * 120),
-    "many": cases.report(cases.many(45), cases.many(1)),
-    "empty": cases.report(),
+PAGES = {
+    "example": example_page(),
+    "usual": build_page(cases.report(cases.full())),
+    "hostile": build_page(cases.report(cases.full(HOSTILE), name=HOSTILE)),
+    "long": build_page(cases.report(cases.full(LONG))),
+    "unbroken": build_page(cases.report(cases.full("q" * 150))),
+    "wide": build_page(cases.report(cases.full("中文" * 20), name="中" * 120)),
+    "many": build_page(cases.report(cases.many(45), cases.many(1))),
+    "empty": build_page(cases.report()),
 }
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_pipe_gets_everything(name: str) -> None:
-    report = REPORTS[name]
-    text = printed(report)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_pipe_gets_every_table_and_finding(name: str) -> None:
+    text = printed(PAGES[name])
     assert "\x1b" not in text
-    assert NOTE not in text
+    assert DROPPED_COLUMNS not in text
     assert all(line == line.rstrip() for line in text.split("\n"))
     lines = text.splitlines()
-    for collection in report.collections:
-        for table in (
-            tables.main(report, collection),
-            tables.checks(report, collection),
-            *(tables.other(report, collection, [m]) for m in collection.measures[1:]),
-        ):
+    for section in PAGES[name].sections:
+        if section.is_folded:
+            continue
+        assert all(any(finding.text in line for line in lines) for finding in section.findings)
+        for table in section.tables:
             assert table.title in lines
             assert all(note in lines for note in table.notes)
             for row in table.rows:  # each in a line of its own, with all its cells in order
@@ -80,141 +76,108 @@ def test_a_pipe_gets_everything(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_terminal_is_kept_to(name: str, width: int) -> None:
-    report = REPORTS[name]
-    text = without_codes(printed(report, width=width, colour=True))
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    text = without_codes(printed(PAGES[name], width=width, is_colored=True))
     assert max(cell_len(line) for line in text.split("\n")) <= width
-    for collection in report.collections:
-        means = [row.cells[1] for row in tables.main(report, collection).rows]
-        assert all(mean in text for mean in means)
+    for section in PAGES[name].sections:
+        means = [row.cells[1] for table in section.tables[:1] for row in table.rows]
+        assert section.is_folded or all(mean in text for mean in means)
     assert "…" not in text  # the sign of what was cut off
 
 
 @pytest.mark.parametrize("width", [40, 100])
 def test_long_names_wrap(width: int) -> None:
-    report = REPORTS["unbroken"]
-    pipe, text = printed(report), printed(report, width=width)
-    # … once in every table, however many these are
-    assert text.count("q") - text.count("quer") >= 150 * 4
-    assert (pipe.count("q") - pipe.count("quer")) % 150 == pipe.count("unique")
-    assert "q" * 150 in pipe
-    wide = squeezed(printed(REPORTS["wide"], width=width))
-    assert "中" * 120 in wide
+    assert "q" * 150 in printed(PAGES["unbroken"])
+    assert "q" * 150 in without_blanks(printed(PAGES["unbroken"], width=width))
+    assert "中" * 120 in without_blanks(printed(PAGES["wide"], width=width))
 
 
-def test_what_does_not_fit_is_said() -> None:
-    report = REPORTS["usual"]
-    narrow, wide = printed(report, width=100), printed(report, width=200)
-    assert NOTE in narrow
-    assert NOTE not in wide
-    main = slice(wide.index("decides"), wide.index("Can the table"))
-    assert "[0.7000, 0.9000]" in wide[main]
-    main = slice(narrow.index("decides"), narrow.index("Can the table"))
-    assert "[0.7000, 0.9000]" not in narrow[main]
-    assert "[+0.3000, +0.5000]" in narrow[main]  # the interval that decides stays
+def test_optional_columns_are_dropped_where_they_do_not_fit() -> None:
+    narrow, wide = printed(PAGES["usual"], width=100), printed(PAGES["usual"], width=200)
+    assert DROPPED_COLUMNS in narrow
+    assert DROPPED_COLUMNS not in wide
+    assert "0.8000  [0.7000, 0.9000]" in wide[: wide.index("Validity")]
+    primary = narrow[: narrow.index("Validity")]
+    assert "[0.7000, 0.9000]" not in primary
+    assert "[+0.3000, +0.5000]" in primary, "the interval of the difference is required"
 
 
-def test_measures_stand_beside_each_other_where_they_fit() -> None:
-    collection = cases.full()
-    result = collection.systems[0].measures[SECOND]
-    names = ["P@1", "P@3", "P@5", "P@7", "P@9"]
-    systems = [
-        row.model_copy(update={"measures": {**row.measures, **dict.fromkeys(names, result)}})
-        for row in collection.systems
+def test_joinable_tables_are_side_by_side_where_they_fit() -> None:
+    names = [f"P@{k}" for k in range(1, 7)]
+    tables = [
+        Table(
+            name,
+            (Column("system", is_text=True), Column(name), Column("interval", is_optional=True)),
+            (Row(("a system", "0.1234", "[0.1111, 0.2222]")),),
+            ("A note.",),
+            is_joinable=True,
+        )
+        for name in names
     ]
-    more = collection.model_copy(update={"systems": systems, "measures": (PRIMARY, SECOND, *names)})
-    report = cases.report(more)
-    lines = printed(report, width=100).splitlines()
-    titles = [line.rstrip() for line in lines if re.match(r"(RR|P)@\d+(, |\s*$)", line)]
-    assert ", ".join(titles) == ", ".join([SECOND, *names])
-    assert 1 < len(titles) < 6
-    assert [line for line in printed(report).splitlines() if line in {SECOND, *names}] == [
-        SECOND,
-        *names,
-    ]
+    page = Page("x", (Section(parts=tuple(tables)),))
+    lines = printed(page, width=40).splitlines()
+    titles = [line.rstrip() for line in lines if re.match(r"P@\d(, |\s*$)", line)]
+    assert ", ".join(titles) == ", ".join(names)
+    assert 1 < len(titles) < len(names)
+    assert [line for line in printed(page).splitlines() if line in names] == names
 
 
-def test_head() -> None:
-    lines = printed(REPORTS["settings"]).splitlines()
-    assert lines[:4] == [
-        "experiment",
-        "experiment.yaml, 2025-01-02T03:04:05+00:00; ties trec, seed 7, alpha 0.05, "
-        "RAG_FUSION_V2_ENABLED off",
-        "",
-        "tiny 1, split test, type local: 3 queries",
-    ]
-    bare = REPORTS["usual"].model_copy(update={"settings": {}})
-    assert printed(bare).splitlines()[1] == "experiment.yaml, 2025-01-02T03:04:05+00:00"
+def test_folded_sections_facts_and_figures_are_left_out() -> None:
+    text = printed(example_page("x"))
+    assert text.startswith("x\n\nSection x\nSummary x\nA text on x\n- A finding about x.\n")
+    assert "! A failure of x.\n    Its detail, x.\n! A warning about x.\n" in text
+    assert text.endswith("\npassed: x\n"), "the headline is the last line"
+    assert all(word not in text for word in ("Folded", "fact x", "Figure", "a.png", "key:"))
 
 
-def test_sentences_are_bullets_and_wrap_under_themselves() -> None:
-    report = REPORTS["settings"]
-    piped = printed(report).splitlines()
-    assert any(line.startswith("- better one is shown to be better") for line in piped)
-    assert any(line.startswith("! RAG_FUSION_V2_ENABLED is off") for line in piped)
-    lines = printed(report, width=60).splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("! RAG_FUSION"))
+def test_findings_wrap_under_their_bullet() -> None:
+    lines = printed(example_page("name " * 30), width=60).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("- A finding"))
     assert lines[first + 1].startswith("  ")
 
 
-def test_colours_only_on_a_terminal() -> None:
-    report = REPORTS["settings"]
-    coloured = printed(report, width=100, colour=True)
-    assert "\x1b[32m" in coloured  # better
-    assert "\x1b[31m" in coloured  # worse
-    assert "\x1b[33m! RAG_FUSION" in coloured
-    assert without_codes(coloured) == printed(report, width=100)
+def test_tones_are_colors_on_a_terminal() -> None:
+    colored = printed(example_page(), width=100, is_colored=True)
+    assert "\x1b[32m" in colored  # better
+    assert "\x1b[31m! A failure" in colored
+    assert "\x1b[33m! A warning" in colored
+    assert without_codes(colored) == printed(example_page(), width=100)
 
 
 @pytest.mark.parametrize("width", [None, 120])
 def test_names_are_literal(width: int | None) -> None:
-    text = printed(REPORTS["hostile"], width=width)
-    assert text.startswith(f"{HOSTILE}\n")
-    # the sentence, the three tables
-    assert text.count(HOSTILE) >= 5
-    assert ":smile:" in printed(cases.report(cases.full(":smile:")), width=width)
+    for name in (HOSTILE, ":smile:"):
+        assert printed(example_page(name), width=width).count(name) >= 10
 
 
 @pytest.mark.parametrize("width", [None, 100])
-def test_nothing_steers_the_terminal(width: int | None) -> None:
+def test_no_name_controls_the_terminal(width: int | None) -> None:
     evil = "\x1b]0;owned\x07\r\n\x9b31m"
-    found = cases.full(evil, baseline=f"b{evil}", split=evil, query_type=evil, version=evil)
-    collection = found.model_copy(
-        update={
-            "measures": (PRIMARY, evil),
-            "systems": tuple(
-                row.model_copy(update={"measures": {**row.measures, evil: row.measures[SECOND]}})
-                for row in found.systems
-            ),
-        }
+    full = cases.full(evil, baseline=f"b{evil}", split=evil, query_type=evil, version=evil)
+    systems = tuple(
+        row.model_copy(update={"measures": {**row.measures, evil: row.measures[SECOND]}})
+        for row in full.systems
     )
+    collection = full.model_copy(update={"measures": (PRIMARY, evil), "systems": systems})
     report = cases.report(collection, name=evil, created=evil, settings={"ties": evil})
-    text = printed(report, width=width)
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
-    assert "\\x1b]0;owned\\x07\\r\\n\\x9b31m" in squeezed(text)
+    for page in (build_page(report), example_page(evil)):
+        text = printed(page, width=width)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+        assert "\\x1b]0;owned\\x07\\r\\n\\x9b31m" in without_blanks(text)
 
 
 @pytest.mark.parametrize("width", [None, 100])
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1", "koi8-r"])
 def test_output_that_is_not_unicode(encoding: str, width: int | None) -> None:
     rows = (cases.system("bäse — 中", 0.5, 0.4, ties=cases.tied(1)), cases.floor(0.1, 0.2))
-    report = cases.report(
-        cases.collection(*rows, baseline="bäse — 中"), cases.full(), name="naïve 中"
-    )
-    text = printed(report, width=width, encoding=encoding)
+    collection = cases.collection(*rows, baseline="bäse — 中")
+    report = cases.report(collection, cases.full(), name="naïve 中")
+    text = printed(build_page(report), width=width, encoding=encoding)
     assert "0.1000..0.2000..0.3000" in text
     assert "p*" in text
-    assert "* not adjusted" in text
     umlaut = "ï" if encoding in {"cp1252", "latin-1"} else "?"
     assert text.startswith(f"na{umlaut}ve ?\n")
     assert "----" in text
-
-
-def test_unicode_is_kept() -> None:
-    rows = (cases.system("bäse — 中", 0.5, ties=cases.tied(1)), cases.floor(0.1))
-    text = printed(cases.report(cases.collection(*rows, baseline="bäse — 中")))
-    assert "bäse — 中" in text
-    assert "0.1000…0.2000…0.3000" in text
-    assert "p†" in text
-    assert "───" in text
+    kept = printed(build_page(report))
+    assert all(word in kept for word in ("bäse — 中", "0.1000…0.2000…0.3000", "p†", "───"))

@@ -13,7 +13,7 @@ import pytest
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records import Collection, Report, read_report
-from fusion_bench.report.write import write
+from fusion_bench.report.write import write_report
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
 
@@ -25,7 +25,7 @@ def listed(folder: Path) -> list[str]:
 def test_everything_is_written(tmp_path: Path) -> None:
     report = cases.report(cases.full("é 中"))
     folder = tmp_path / "a/b"
-    files = write(report, folder)
+    files = write_report(report, folder)
     names = [
         "report.json",
         "report.md",
@@ -56,23 +56,23 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_writing_again_replaces(tmp_path: Path) -> None:
-    write(cases.report(one_picture()), tmp_path)
+    write_report(cases.report(one_picture()), tmp_path)
     before = contents(tmp_path)
-    write(cases.report(one_picture()), tmp_path)
+    write_report(cases.report(one_picture()), tmp_path)
     assert contents(tmp_path) == before
-    write(cases.report(one_picture(system="other")), tmp_path)
+    write_report(cases.report(one_picture(system="other")), tmp_path)
     after = contents(tmp_path)
     assert set(after) == set(before)
     assert all(after[name] != data for name, data in before.items())
 
 
 def test_one_system_has_no_differences(tmp_path: Path) -> None:
-    files = write(cases.report(one_picture()), tmp_path)
+    files = write_report(cases.report(one_picture()), tmp_path)
     assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{PRIMARY}.png"]
 
 
 def test_without_pictures(tmp_path: Path) -> None:
-    files = write(cases.report(cases.full()), tmp_path, plots=False)
+    files = write_report(cases.report(cases.full()), tmp_path, plots=False)
     assert [path.name for path in files] == ["report.json", "report.md"]
     assert listed(tmp_path) == ["report.json", "report.md"]
     assert "![" not in files[1].read_text(encoding="utf-8")
@@ -82,9 +82,9 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
         "from fusion_bench.evaluation.report_records import Report; "
-        "from fusion_bench.report.write import write; "
+        "from fusion_bench.report.write import write_report; "
         "report = Report.model_validate_json(sys.stdin.read()); "
-        "write(report, Path(sys.argv[1]), plots=sys.argv[2] == 'True'); "
+        "write_report(report, Path(sys.argv[1]), plots=sys.argv[2] == 'True'); "
         "print('matplotlib' in sys.modules)"
     )
     text = cases.report(cases.full()).model_dump_json()
@@ -105,8 +105,8 @@ def test_nothing_is_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     new = cases.report(one_picture(system="new"))
-    write(cases.report(one_picture(system="old")), tmp_path)
-    write(new, tmp_path / "other")
+    write_report(cases.report(one_picture(system="old")), tmp_path)
+    write_report(new, tmp_path / "other")
     before, after = contents(tmp_path), contents(tmp_path / "other")
     replace, calls = os.replace, []
 
@@ -120,7 +120,7 @@ def test_nothing_is_half_written(
 
     monkeypatch.setattr("os.replace", failing)
     with pytest.raises(FusionBenchError, match=r"the report cannot be written: .*No space left"):
-        write(new, tmp_path)
+        write_report(new, tmp_path)
     monkeypatch.undo()
     assert len(calls) == fails_at
     names = ["report.json", "report.md", f"tiny-{PRIMARY}.png"]
@@ -137,9 +137,9 @@ def test_nothing_is_written_when_rendering_fails(
     def failing(*_: object) -> str:
         raise RuntimeError("rendering")
 
-    monkeypatch.setattr("fusion_bench.report.markdown.render", failing)
+    monkeypatch.setattr("fusion_bench.report.write.render_page", failing)
     with pytest.raises(RuntimeError, match="rendering"):
-        write(cases.report(cases.full()), tmp_path / "out", plots=False)
+        write_report(cases.report(cases.full()), tmp_path / "out", plots=False)
     assert listed(tmp_path) == []
 
 
@@ -149,7 +149,7 @@ def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("os.fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write(cases.report(cases.full()), tmp_path, plots=False)
+        write_report(cases.report(cases.full()), tmp_path, plots=False)
     assert listed(tmp_path) == []
 
 
@@ -157,7 +157,7 @@ def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_folder_that_is_a_file(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     with pytest.raises(FusionBenchError, match="the report cannot be written") as error:
-        write(cases.report(cases.full()), tmp_path / place, plots=False)
+        write_report(cases.report(cases.full()), tmp_path / place, plots=False)
     assert str(error.value).startswith(f"{tmp_path / place}: ")
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
@@ -165,7 +165,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, place: str) -> None:
 def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "report.json").mkdir()
     with pytest.raises(FusionBenchError, match="the report cannot be written"):
-        write(cases.report(cases.full()), tmp_path, plots=False)
+        write_report(cases.report(cases.full()), tmp_path, plots=False)
     assert listed(tmp_path) == ["report.json"]
 
 
@@ -188,7 +188,7 @@ def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
 )
 def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> None:
     folder = tmp_path / "a/b/c"
-    files = write(cases.report(one_picture(name)), folder)
+    files = write_report(cases.report(one_picture(name)), folder)
     assert files[-1] == folder / f"{stem}-{PRIMARY}.png"
     assert listed(tmp_path) == [
         "a",
@@ -201,7 +201,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> No
 
 def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     same = [one_picture(name) for name in ("x/y", "x y", "X?Y", "x-y-1")]
-    files = write(cases.report(*same), tmp_path)
+    files = write_report(cases.report(*same), tmp_path)
     names = [path.name for path in files[2:]]
     assert names == [
         f"x-y-{PRIMARY}.png",
@@ -217,7 +217,7 @@ def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
 
 def test_the_file_is_strict_json(tmp_path: Path) -> None:
     report = cases.report(cases.full(), settings={"x": float("nan"), "y": [float("inf")]})
-    path = write(report, tmp_path, plots=False)[0]
+    path = write_report(report, tmp_path, plots=False)[0]
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)

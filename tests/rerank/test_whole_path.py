@@ -16,7 +16,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_records import read_report
 from fusion_bench.io import load_dataset
-from fusion_bench.report.tables import prices
+from fusion_bench.report.evaluation.cost_table import cost_table
 from tests.parity.data import parity_data
 from tests.rerank.maxsim import maxsim
 from tests.rerank.server import Loopback, serving
@@ -144,7 +144,7 @@ def test_from_texts_to_a_report(
     out = capsys.readouterr().out
     assert "Quality against cost and latency" in out
     report = read_report(Path("r/report.json"))
-    table = prices(report.collections[0])
+    table = cost_table(report.collections[0])
     assert table is not None
     assert {row.cells[0] for row in table.rows} == {"replaced", "mixed"}
     assert {row.cells[1] for row in table.rows} == {"tei/minilm-maxsim@abc"}

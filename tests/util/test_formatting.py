@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from fusion_bench.errors import did_you_mean
-from fusion_bench.util.formatting import escape_control_chars, is_encodable, pluralize
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_coverage,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    is_encodable,
+    pluralize,
+)
+
+NAN = math.nan
 
 
 def test_names_are_shown_without_control_characters() -> None:
@@ -34,3 +49,115 @@ def test_names_that_are_about_as_near_are_both_suggested() -> None:
     assert did_you_mean("rrf2", methods) == "; did you mean 'rrf' or 'rrf_v2'?"
     assert did_you_mean("rrf_2", methods) == "; did you mean 'rrf_v2'?"
     assert did_you_mean("borda", methods) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "text"),
+    [
+        (None, False, "n/a"),
+        (NAN, True, "n/a"),
+        (0.0, False, "0.0000"),
+        (-0.0, True, "0.0000"),
+        (0.5, False, "0.5000"),
+        (0.5, True, "+0.5000"),
+        (-0.5, True, "-0.5000"),
+        (0.12345, False, "0.1235"),
+        (0.00004, False, "0.00004"),
+        (-0.0000412, True, "-0.00004"),
+        (0.0000000123, False, "0.00000001"),
+        (1e-12, True, "+0.000000000001"),
+        (1e-14, True, "0.0000"),
+        (1.0, False, "1.0000"),
+        (12.5, False, "12.5000"),
+    ],
+)
+def test_numbers(value: float | None, signed: bool, text: str) -> None:
+    assert format_number(value, signed=signed) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "signed", "text"),
+    [
+        (0.1, 0.2, False, "[0.1000, 0.2000]"),
+        (-0.1, 0.2, True, "[-0.1000, +0.2000]"),
+        (0.00001, 0.2, True, "[+0.00001, +0.2000]"),
+        (None, 0.2, False, "n/a"),
+        (0.1, None, False, "n/a"),
+        (NAN, 0.2, False, "n/a"),
+        (0.1, NAN, False, "n/a"),
+    ],
+)
+def test_intervals(low: float | None, high: float | None, signed: bool, text: str) -> None:
+    assert format_interval(low, high, signed=signed) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "alpha", "text"),
+    [
+        (None, 0.05, "n/a"),
+        (NAN, 0.05, "n/a"),
+        (1.0, 0.05, "1"),
+        (0.99951, 0.05, ">.999"),
+        (0.9994, 0.05, ".999"),
+        (0.5, 0.05, ".500"),
+        (0.0123, 0.05, ".012"),
+        (0.001, 0.05, ".001"),
+        (0.00099, 0.05, "<.001"),
+        (1e-30, 0.05, "<.001"),
+        (0.0, 0.05, "<.001"),
+        # never across the level …
+        (0.05, 0.05, ".050"),
+        (0.0496, 0.05, ".0496"),
+        (0.04999, 0.05, ".04999"),
+        (0.0504, 0.05, ".050"),
+        (0.0096, 0.01, ".0096"),
+        # … nor to 0
+        (0.0007, 0.0005, ".001"),
+        (0.0004, 0.0005, ".0004"),
+        (0.00049, 0.0005, ".00049"),
+        (0.00002, 0.0005, ".00002"),
+        (0.0, 0.0005, "0"),  # as it is
+    ],
+)
+def test_p_values(p: float | None, alpha: float, text: str) -> None:
+    assert format_p_value(p, alpha=alpha) == text
+    unadjusted = text if text == "n/a" else f"{text}†"
+    assert format_p_value(p, alpha=alpha, adjusted=False) == unadjusted
+
+
+@pytest.mark.parametrize("alpha", [0.0005, 0.001, 0.01, 0.05, 0.1, 0.2345])
+def test_no_p_is_shown_as_0_or_on_the_other_side_of_the_level(alpha: float) -> None:
+    ps = [i / 20_001 for i in range(1, 20_001)]
+    ps += [alpha, math.nextafter(alpha, 0), math.nextafter(alpha, 1), alpha * 0.99, alpha * 1.01]
+    for p in ps:
+        text = format_p_value(p, alpha=alpha)
+        if text == "<.001":
+            assert p < 0.001 <= alpha
+        elif text == ">.999":
+            assert p >= 0.9995
+        else:
+            value = float(text)
+            assert value > 0
+            assert (value < alpha) == (p < alpha), (p, text)
+            assert abs(value - p) <= 0.0005
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "n/a"),
+        (NAN, "n/a"),
+        (0.0, "0.0 %"),
+        (0.0001, "<0.1 %"),
+        (0.0006, "0.1 %"),
+        (0.1234, "12.3 %"),
+        (1.0, "100.0 %"),
+    ],
+)
+def test_shares(value: float | None, text: str) -> None:
+    assert format_percent(value) == text
+
+
+@pytest.mark.parametrize(("alpha", "text"), [(0.05, "95 %"), (0.1, "90 %"), (0.001, "99.9 %")])
+def test_coverage(alpha: float, text: str) -> None:
+    assert format_coverage(alpha) == text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
-from fusion_bench.report.markdown import escape
+from fusion_bench.report.markdown import escape_markdown as escape
 from fusion_bench.util.formatting import format_number
 
 __all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]

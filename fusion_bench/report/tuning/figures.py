@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Drawing
 
-from fusion_bench.report.plots import png
-from fusion_bench.report.tables import escape_control_chars, format_interval, format_number
-from fusion_bench.report.tables import format_percent as percent
+from fusion_bench.report.page import Figure
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning import pareto_plot as front_plot
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.contours import contours
-from fusion_bench.report.tuning.markdown import Picture
 from fusion_bench.report.tuning.tables import apart, lost_without
 from fusion_bench.report.tuning.tuning_records import Front, ThresholdReport, TuningReport
+from fusion_bench.util.formatting import escape_control_chars, format_interval, format_number
+from fusion_bench.util.formatting import format_percent as percent
 
-__all__ = ["drawn"]
+__all__ = ["tuning_figures"]
 
 #: The search had settled if its last gain came before this share of the trials.
 SETTLED = 0.5
@@ -28,15 +28,17 @@ CUT_OFF = (
 )
 
 
-def drawn(tuning: TuningReport) -> dict[Picture, bytes]:
-    """Every picture that has something to show, the most important first."""
-    return {
-        Picture(f"{name}.png", title, meaning): png(figure)
-        for name, title, meaning, figure in _figures(tuning)
-    }
+def tuning_figures(tuning: TuningReport) -> Iterator[Figure]:
+    """Every figure that has something to show, the most important first."""
+    for name, title, caption, drawing in _figures(tuning):
+        yield Figure(f"{name}.png", title, caption, partial(_drawing, drawing))
 
 
-def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Figure]]:
+def _drawing(drawing: Drawing) -> Drawing:
+    return drawing
+
+
+def _figures(tuning: TuningReport) -> Iterator[tuple[str, str, str, Drawing]]:
     yield "held-out", "Held-out differences", _held_out(tuning), outcome_plots.held_out(tuning)
     yield "history", "Optimisation history", _history(tuning), plots.history(tuning)
     if tuning.importances:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.findings import Sentence
-from fusion_bench.report.tables import (
+from fusion_bench.report.page import Finding
+from fusion_bench.report.tuning import pareto_table as fronts
+from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
+from fusion_bench.report.tuning.tables import setting
+from fusion_bench.report.tuning.tuning_records import Gain, ParameterInfo, TuningReport
+from fusion_bench.util.formatting import (
     escape_control_chars,
     format_interval,
     format_number,
     format_p_value,
 )
-from fusion_bench.report.tables import format_percent as percent
-from fusion_bench.report.tuning import pareto_table as fronts
-from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
-from fusion_bench.report.tuning.tables import setting
-from fusion_bench.report.tuning.tuning_records import Gain, ParameterInfo, TuningReport
+from fusion_bench.util.formatting import format_percent as percent
 
-__all__ = ["sentences"]
+__all__ = ["tuning_findings"]
 
 #: A plateau at least this wide: the numbers hardly matter; below the other: a narrow peak.
 WIDE, NARROW = 0.25, 0.01
@@ -28,7 +28,7 @@ WIDE, NARROW = 0.25, 0.01
 EDGE = 0.02
 
 
-def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
+def tuning_findings(tuning: TuningReport) -> tuple[Finding, ...]:
     """What to know: the verdict first, then what speaks for and against it, then warnings."""
     found = [
         *_verdict(tuning),
@@ -49,8 +49,8 @@ def sentences(tuning: TuningReport) -> tuple[Sentence, ...]:
         *_losing_types(tuning),
     ]
     return (
-        *(Sentence("finding", text) for text in found),
-        *(Sentence("warning", text) for text in warnings),
+        *(Finding(text) for text in found),
+        *(Finding(text, "warning") for text in warnings),
     )
 
 

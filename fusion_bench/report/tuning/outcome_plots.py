@@ -25,7 +25,6 @@ from fusion_bench.report.plots import (
     plain,
     styled,
 )
-from fusion_bench.report.tables import format_number
 from fusion_bench.report.tuning.plot_style import MARKS, in_range
 from fusion_bench.report.tuning.tables import setting
 from fusion_bench.report.tuning.tuning_records import (
@@ -34,6 +33,7 @@ from fusion_bench.report.tuning.tuning_records import (
     TuningReport,
     Value,
 )
+from fusion_bench.util.formatting import format_number
 
 __all__ = ["calibration", "fold_spread", "held_out"]
 

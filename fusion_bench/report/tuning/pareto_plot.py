@@ -24,9 +24,9 @@ from fusion_bench.report.plots import (
     plain,
     styled,
 )
-from fusion_bench.report.tables import is_known
 from fusion_bench.report.tuning.plot_style import MARKS
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint, TuningReport
+from fusion_bench.util.formatting import is_known
 
 __all__ = ["draw"]
 

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.tables import (
-    Column,
-    Row,
-    Table,
-    escape_control_chars,
-    format_interval,
-    format_number,
-    is_known,
-)
-from fusion_bench.report.tables import format_percent as percent
+from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.report.tuning.tuning_records import (
     Difference,
     Front,
@@ -21,6 +12,13 @@ from fusion_bench.report.tuning.tuning_records import (
     RerankerEffort,
     TuningReport,
 )
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_interval,
+    format_number,
+    is_known,
+)
+from fusion_bench.util.formatting import format_percent as percent
 
 __all__ = ["best", "cheap", "effort", "findings", "named", "sources", "table"]
 
@@ -62,14 +60,14 @@ def table(tuning: TuningReport, front: Front) -> Table:
         cells += [_amount(point.slow)] if slow else []
         cells += [format_number(point.value), format_number(point.held_out)]
         cells += [_difference(point.over_default), _difference(point.over_best), _marks(point)]
-        rows.append(Row(tuple(cells), "plain" if point.efficient else "doubtful"))
-    columns = [Column("reranker", left=True)] if several else []
-    columns += [Column("rerank depth"), Column("candidates a query", optional=True)]
+        rows.append(Row(tuple(cells), "plain" if point.efficient else "warning"))
+    columns = [Column("reranker", is_text=True)] if several else []
+    columns += [Column("rerank depth"), Column("candidates a query", is_optional=True)]
     columns += [Column("cost of 1,000 queries")] if priced else []
     columns += [Column("seconds a query")] if timed else []
-    columns += [Column("p95 seconds", optional=True)] if slow else []
+    columns += [Column("p95 seconds", is_optional=True)] if slow else []
     columns += [Column(f"{tuning.measure}, tuning"), Column("held-out")]
-    columns += [Column("held out: - default"), Column("held out: - best"), Column("", left=True)]
+    columns += [Column("held out: - default"), Column("held out: - best"), Column("", is_text=True)]
     return Table("Quality against effort", tuple(columns), tuple(rows), tuple(_notes(front)))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.tables import format_interval, format_number
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import FrontPoint, TuningReport
+from fusion_bench.util.formatting import format_interval, format_number
 
 __all__ = ["advice", "biggest_lever", "lever", "nothing_found", "unjudged_decide"]
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fusion_bench.config.parameters import DIGITS
-from fusion_bench.report.tables import (
-    Column,
-    Row,
-    Table,
-    Tone,
-    escape_control_chars,
-    format_interval,
-    format_number,
-    format_p_value,
-)
-from fusion_bench.report.tables import format_percent as percent
+from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning import pareto_table as fronts
 from fusion_bench.report.tuning.tuning_records import (
     Gain,
@@ -25,6 +15,13 @@ from fusion_bench.report.tuning.tuning_records import (
     Typed,
     Value,
 )
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_interval,
+    format_number,
+    format_p_value,
+)
+from fusion_bench.util.formatting import format_percent as percent
 
 __all__ = [
     "all_tables",
@@ -39,7 +36,7 @@ __all__ = [
     "typed",
 ]
 
-TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "doubtful"}
+TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "warning"}
 
 
 def all_tables(tuning: TuningReport) -> Iterator[Table]:
@@ -84,8 +81,8 @@ def _gain_cells(tuning: TuningReport, gain: Gain) -> tuple[str, ...]:
 
 def _gain_columns(tuning: TuningReport, first: str) -> tuple[Column, ...]:
     return (
-        Column(first, left=True),
-        Column("queries", optional=True),
+        Column(first, is_text=True),
+        Column("queries", is_optional=True),
         Column("default"),
         Column("tuned"),
         Column("difference"),
@@ -127,8 +124,13 @@ def gains(tuning: TuningReport) -> Table:
 def numbers(tuning: TuningReport) -> Table:
     """What each parameter was, is now, and would be without each fold."""
     weight = {one.path: one.share for one in tuning.importances}
-    columns = [Column("parameter", left=True), Column("range"), Column("default"), Column("tuned")]
-    columns += [Column(f"fold {k}", optional=True) for k in range(1, len(tuning.folds) + 1)]
+    columns = [
+        Column("parameter", is_text=True),
+        Column("range"),
+        Column("default"),
+        Column("tuned"),
+    ]
+    columns += [Column(f"fold {k}", is_optional=True) for k in range(1, len(tuning.folds) + 1)]
     if tuning.folds:
         columns.append(Column("fold spread"))
     if weight:
@@ -247,8 +249,8 @@ def typed(tuning: TuningReport, found: Typed) -> Table:
 def confusion(found: ThresholdReport) -> Table:
     """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
     columns = (
-        Column("thresholds", left=True),
-        Column("verdict", left=True),
+        Column("thresholds", is_text=True),
+        Column("verdict", is_text=True),
         Column(f"relevant in the top {found.top}"),
         Column("none"),
         Column("share relevant"),

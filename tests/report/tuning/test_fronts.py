@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from fusion_bench.report.tables import Table
-from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.page import Table
+from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.pareto_plot import draw
 from fusion_bench.report.tuning.pareto_table import best, cheap, findings, sources, table
 from fusion_bench.report.tuning.tuning_records import Difference, Front, RerankerEffort
@@ -86,7 +86,7 @@ def test_sentences_say_what_less_effort_loses() -> None:
     assert "Depth 10 loses 0.0030 held out (-0.0030 [-0.0130, +0.0070])" in said
     assert "(depth 60) and takes 16.7 % of its latency and cost" in said
     assert "with depth 50, the front reaches with depth 10, 20.0 % of its latency and cost" in said
-    assert any(said in one.text for one in sentences(record(front=front())))
+    assert any(said in one.text for one in tuning_findings(record(front=front())))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_each_number_says_where_it_is_from_and_what_the_other_source_says() -> N
 
 def test_a_front_that_was_cut_short_says_so_and_not_that_the_search_was() -> None:
     whole = record(front=front(interrupted=True), interrupted=True)
-    warnings = [one.text for one in sentences(whole) if one.kind == "warning"]
+    warnings = [one.text for one in tuning_findings(whole) if one.tone == "warning"]
     assert sum("interrupted" in text for text in warnings) == 1
     assert any(text.startswith("The search for quality against effort") for text in warnings)
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from fusion_bench.report.tuning import outcome_plots, plots
 from fusion_bench.report.tuning.contours import PRIOR, WIDTH_OF_MEAN, contours, surface
-from fusion_bench.report.tuning.figures import drawn
-from fusion_bench.report.tuning.write import write
+from fusion_bench.report.tuning.figures import tuning_figures
+from fusion_bench.report.write import write_tuning as write
 from tests.report.tuning.cases import front, gain, record, thresholds, trials
 
 
@@ -91,10 +91,10 @@ def test_beside_importance_stands_what_a_number_alone_is_worth() -> None:
         "fusion.k",
         "fusion.weights.dense",
     ]
-    meaning = next(p.meaning for p in drawn(whole) if p.title == "Parameter importance")
+    meaning = next(p.caption for p in tuning_figures(whole) if p.title == "Parameter importance")
     assert "the most with fusion.k (0.0190 nDCG@10)" in meaning
     assert "can stay at its default" not in next(
-        p.meaning for p in drawn(record()) if p.title == "Parameter importance"
+        p.caption for p in tuning_figures(record()) if p.title == "Parameter importance"
     ), "importance alone does not tell that"
 
 
@@ -124,7 +124,7 @@ def test_the_names_of_choices_do_not_run_into_each_other() -> None:
     assert [label.get_text() for label in labels] == ["none", "linear"]
     assert {label.get_rotation() for label in labels} == {30.0}
     for title in ("Slices", "Optimisation history"):
-        meaning = next(p.meaning for p in drawn(record()) if p.title == title)
+        meaning = next(p.caption for p in tuning_figures(record()) if p.title == title)
         assert "The lower part of the axis is cut off" in meaning
 
 
@@ -149,8 +149,8 @@ def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> Non
 
 
 def test_every_picture_comes_with_words() -> None:
-    found = drawn(record(front=front(), thresholds=thresholds()))
-    assert [picture.file for picture in found] == [
+    found = list(tuning_figures(record(front=front(), thresholds=thresholds())))
+    assert [figure.file for figure in found] == [
         "held-out.png",
         "history.png",
         "importance.png",
@@ -160,8 +160,8 @@ def test_every_picture_comes_with_words() -> None:
         "calibration.png",
         "front.png",
     ]
-    assert all(len(picture.meaning) > 40 for picture in found)
-    assert all(data.startswith(b"\x89PNG") for data in found.values())
+    assert all(len(figure.caption) > 40 for figure in found)
+    assert all(figure.draw().axes for figure in found)
 
 
 BARE = {"folds": (), "nested": None, "importances": (), "parameters": ()}
@@ -186,5 +186,7 @@ def test_history_says_whether_the_search_had_settled(count: int, expected: str) 
     tried = trials()[:count]
     best = max((t for t in tried if t.value is not None), key=lambda t: t.value or 0.0)
     choice = record().choice.model_copy(update={"trial": best.number})
-    meanings = {p.file: p.meaning for p in drawn(record(**BARE, trials=tried, choice=choice))}
+    meanings = {
+        p.file: p.caption for p in tuning_figures(record(**BARE, trials=tried, choice=choice))
+    }
     assert expected in meanings["history.png"]

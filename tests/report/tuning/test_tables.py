@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.report.tables import Table
+from fusion_bench.report.page import Table
 from fusion_bench.report.tuning.tables import (
     all_tables,
     by_type,

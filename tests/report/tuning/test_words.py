@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning.findings import sentences
+from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.tuning_records import (
     Choice,
     Difference,
@@ -22,11 +22,13 @@ DOWN = gain(-0.01, -0.03, 0.01)
 
 
 def said(tuning: TuningReport, kind: str = "finding") -> str:
-    return "\n".join(s.text for s in sentences(tuning) if s.kind == kind)
+    return "\n".join(
+        s.text for s in tuning_findings(tuning) if (s.tone == "warning") == (kind == "warning")
+    )
 
 
 def verdict_of(**changed: Any) -> str:  # noqa: ANN401
-    return sentences(record(**changed))[0].text
+    return tuning_findings(record(**changed))[0].text
 
 
 def test_ship_names_the_held_out_gain() -> None:
@@ -179,7 +181,9 @@ def test_a_weight_at_1_is_at_no_end_where_only_the_ratio_counts() -> None:
 
 
 def advised(**changed: Any) -> str:  # noqa: ANN401
-    found = [s.text for s in sentences(record(**changed)) if s.text.startswith("What to do now: ")]
+    found = [
+        s.text for s in tuning_findings(record(**changed)) if s.text.startswith("What to do now: ")
+    ]
     assert len(found) == 1
     return found[0]
 

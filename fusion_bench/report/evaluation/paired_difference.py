@@ -1,0 +1,45 @@
+"""Paired differences that a report does not store, estimated as its own comparisons were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+
+__all__ = ["paired_difference"]
+
+
+def paired_difference(
+    report: Report,
+    collection: Collection,
+    first: Sequence[float | None],
+    second: Sequence[float | None],
+    *,
+    mask: NDArray[np.bool_] | None = None,
+) -> MeanEstimate | None:
+    """Mean of first - second with its interval; None where no query has both values.
+
+    Args:
+        report: Whose level, kind of interval and seed are used.
+        collection: Whose groups are used.
+        first: Shape (Q,), values by query.
+        second: Likewise.
+        mask: Shape (Q,), queries to use; None = all.
+    """
+    values = [np.array(side, dtype=np.float64) for side in (first, second)]
+    difference = values[0] - values[1]
+    is_used = np.isfinite(difference) if mask is None else np.isfinite(difference) & mask
+    if not is_used.any():
+        return None
+    return estimate_mean(
+        difference[is_used],
+        factorize(collection.groups)[0][is_used],
+        alpha=report.alpha,
+        interval=report.settings.get("interval", "t"),
+        seed=int(report.settings.get("seed", 0)),
+    )

@@ -1,0 +1,90 @@
+"""The table of query types: where a difference comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
+from fusion_bench.report.evaluation.paired_difference import paired_difference
+from fusion_bench.report.page import Column, Row, Table
+from fusion_bench.util.formatting import format_coverage, format_interval, format_number
+
+__all__ = ["query_type_table"]
+
+#: So many of the best systems are shown for each type.
+MAX_SYSTEMS = 4
+#: Differences up to this are ties, as in the comparison itself.
+NOISE = 1e-12
+
+
+def query_type_table(report: Report, collection: Collection) -> Table | None:
+    """The baseline and the best systems on each type; None with fewer than two types."""
+    types = sorted(set(collection.types), key=lambda name: (name is None, name or ""))
+    names = [row.name for row in collection.ranked_systems]
+    candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
+    if len(types) < 2 or not candidates:
+        return None
+    columns = (
+        Column("type", is_text=True),
+        Column("queries"),
+        Column("system", is_text=True),
+        Column(collection.primary),
+        Column("difference"),
+        Column(f"{format_coverage(report.alpha)} interval"),
+        Column("w/t/l", is_optional=True),
+    )
+    rows: list[Row] = []
+    for query_type in types:
+        mask = np.array([name == query_type for name in collection.types])
+        rows += _type_rows(report, collection, query_type, mask, candidates)
+    note = (
+        f"The baseline and the best {len(candidates)} systems by {collection.primary} over all "
+        "queries. Intervals are not adjusted for the number of types; no verdict rests on them."
+    )
+    return Table(f"{collection.primary} by query type", columns, tuple(rows), (note,))
+
+
+def _type_rows(
+    report: Report,
+    collection: Collection,
+    query_type: str | None,
+    mask: NDArray[np.bool_],
+    candidates: Sequence[str],
+) -> list[Row]:
+    base = collection.system(collection.baseline)
+    title = "(no type)" if query_type is None else query_type
+    mean = _masked_mean(collection, base, mask)
+    rows = [Row((title, f"{mask.sum():,}", base.name, mean, "", "", ""), "baseline")]
+    for name in candidates:
+        system = collection.system(name)
+        difference = _difference_cells(report, collection, (system, base), mask)
+        rows.append(Row(("", "", name, _masked_mean(collection, system, mask), *difference)))
+    return rows
+
+
+def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> str:
+    values = np.array(row.measures[collection.primary].values, dtype=np.float64)[mask]
+    finite = values[np.isfinite(values)]
+    return format_number(float(finite.mean()) if len(finite) else None)
+
+
+def _difference_cells(
+    report: Report,
+    collection: Collection,
+    pair: tuple[SystemResult, SystemResult],
+    mask: NDArray[np.bool_],
+) -> tuple[str, str, str]:
+    """Difference, interval, wins/ties/losses."""
+    values = [row.measures[collection.primary].values for row in pair]
+    result = paired_difference(report, collection, *values, mask=mask)
+    if result is None:
+        return ("n/a", "n/a", "")
+    first, second = (np.array(side, dtype=np.float64)[mask] for side in values)
+    difference = (first - second)[np.isfinite(first - second)]
+    wins, losses = (difference > NOISE).sum(), (difference < -NOISE).sum()
+    counts = f"{wins:,}/{len(difference) - wins - losses:,}/{losses:,}"
+    interval = format_interval(result.low, result.high, signed=True)
+    return (format_number(result.mean, signed=True), interval, counts)

@@ -1,0 +1,221 @@
+"""One page for whatever is reported: built once, then rendered by the terminal and by Markdown.
+
+A :class:`Page` has a title and sections. A :class:`Section` has facts, findings and parts (tables,
+figures, YAML), in reading order. Builders fill in plain text and formatted numbers; renderers
+escape every text, so builders never do::
+
+    checks = Table(
+        "Checks",
+        (Column("check", is_text=True), Column("difference"), Column("p", is_optional=True)),
+        (Row(("mine / nDCG@10", "-0.0200", ".003"), "failed"),),
+        notes=("p adjusted by Holm's method.",),
+    )
+    section = Section(findings=(Finding("2 of 30 queries lost their answer.", "failed"),),
+                      parts=(checks,))
+    page = Page("Gate: mine", (section,), headline=Finding("regressed: 1 check", "failed"))
+    terminal.print_page(page, console)
+    text = markdown.render_page(page)
+
+What each renderer leaves out:
+
+- The terminal leaves out facts, figures and folded sections (:attr:`Section.summary` stands for the
+  facts). Where a table is too wide it drops its optional columns, and says so. It puts joinable
+  tables beside each other, and prints the headline last.
+- Markdown shows everything. Warnings become an alert, folded sections ``<details>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+__all__ = [
+    "Column",
+    "Figure",
+    "Finding",
+    "Page",
+    "Part",
+    "Row",
+    "Section",
+    "Table",
+    "Tone",
+    "YamlBlock",
+    "join_tables",
+]
+
+#: What a row or a finding is. ``reference`` rows stand apart, below the others.
+Tone: TypeAlias = Literal[
+    "plain",
+    "baseline",
+    "reference",
+    "better",
+    "worse",
+    "warning",
+    "passed",
+    "failed",
+    "inconclusive",
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        header: Its heading.
+        is_text: Text is aligned left and wraps; numbers are aligned right.
+        is_optional: A narrow terminal drops it.
+    """
+
+    header: str
+    is_text: bool = False
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: one cell a column."""
+
+    cells: tuple[str, ...]
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: Its heading.
+        columns: The columns.
+        rows: The rows.
+        notes: What a reader must know to read it.
+        is_joinable: Neighbors that are joinable share their first column and notes: a terminal may
+            put them beside each other.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    is_joinable: bool = False
+
+    def without_optional_columns(self) -> Table:
+        """The same table with its required columns only."""
+        kept = [i for i, column in enumerate(self.columns) if not column.is_optional]
+        rows = (replace(row, cells=tuple(row.cells[i] for i in kept)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in kept), rows=tuple(rows))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, or a few that belong together.
+
+    Attributes:
+        text: The sentence.
+        tone: ``warning`` for what speaks against the numbers.
+        key: What it is about, for programs: ``"decision"``.
+        details: Lines below it.
+    """
+
+    text: str
+    tone: Tone = "plain"
+    key: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure beside the page.
+
+    Attributes:
+        file: Its name, relative to the page.
+        title: What it shows.
+        caption: How to read it, and what it says.
+        draw: Draws it; imports Matplotlib.
+    """
+
+    file: str
+    title: str
+    caption: str
+    draw: Callable[[], Drawing] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class YamlBlock:
+    """Data shown as YAML, under a title."""
+
+    title: str
+    data: object
+
+
+Part: TypeAlias = Table | Figure | YamlBlock
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section.
+
+    Attributes:
+        title: Its heading; empty = none.
+        summary: One line in place of the facts where these are left out.
+        text: A paragraph.
+        facts: Name → value.
+        findings: What it says: findings first, warnings last.
+        parts: Tables, figures and data, in reading order.
+        is_folded: Only for readers who ask for it.
+    """
+
+    title: str = ""
+    summary: str = ""
+    text: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    parts: tuple[Part, ...] = ()
+    is_folded: bool = False
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Its tables."""
+        return tuple(part for part in self.parts if isinstance(part, Table))
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page.
+
+    Attributes:
+        title: Its heading.
+        sections: Its sections.
+        headline: The outcome in one line; None where no single line tells it.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    headline: Finding | None = None
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures, in order."""
+        return tuple(self._parts(Figure))
+
+    def _parts(self, kind: type[Figure]) -> Iterator[Figure]:
+        for section in self.sections:
+            yield from (part for part in section.parts if isinstance(part, kind))
+
+
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Joinable tables beside each other: the first column once, then all others."""
+    first, *others = tables
+    columns = list(first.columns)
+    rows = [list(row.cells) for row in first.rows]
+    for table in others:
+        columns += table.columns[1:]
+        for cells, row in zip(rows, table.rows, strict=True):
+            cells += row.cells[1:]
+    joined = (replace(row, cells=tuple(cells)) for row, cells in zip(first.rows, rows, strict=True))
+    title = ", ".join(table.title for table in tables)
+    return replace(first, title=title, columns=tuple(columns), rows=tuple(joined))

@@ -1,0 +1,51 @@
+"""The page of a tuning run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusion_bench.report.page import Figure, Page, Section, YamlBlock
+from fusion_bench.report.tuning.findings import tuning_findings
+from fusion_bench.report.tuning.tables import all_tables
+from fusion_bench.report.tuning.tuning_records import TuningReport
+
+__all__ = ["build_page"]
+
+
+def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
+    """The page of a tuning run: the verdict, what it rests on, tables and figures.
+
+    Args:
+        report: What to show.
+        figures: The figures beside the page; empty = none.
+    """
+    results = Section(
+        summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
+        f"split: {report.split}",
+        facts=_facts(report),
+        findings=tuning_findings(report),
+        parts=(*all_tables(report), *figures),
+    )
+    systems = Section(
+        title="The systems",
+        parts=(
+            YamlBlock("Default", report.default),
+            YamlBlock(f"Tuned (trial {report.choice.trial})", report.choice.config),
+        ),
+        is_folded=True,
+    )
+    return Page(f"{report.name}: tuning {report.system}", (results, systems))
+
+
+def _facts(report: TuningReport) -> dict[str, str]:
+    seed = "" if report.split_seed is None else f", split seed {report.split_seed!r}"
+    versions = report.provenance.versions.items()
+    return {
+        "dataset": report.dataset,
+        "fingerprint": report.fingerprint,
+        "split": f"{report.split}{seed}",
+        "trials run": f"{len(report.trials):,}",
+        **{key: str(value) for key, value in report.settings.items() if value is not None},
+        "created": report.provenance.created,
+        "versions": ", ".join(f"{name} {version}" for name, version in versions),
+    }

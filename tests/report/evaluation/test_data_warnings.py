@@ -1,0 +1,188 @@
+"""Which warnings a collection gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fusion_bench.evaluation.report_records import Collection, RunInfo, SystemResult
+from fusion_bench.report.evaluation.data_warnings import data_warnings, list_names
+from fusion_bench.report.evaluation.findings import collection_findings
+from tests.report import cases
+from tests.report.cases import PRIMARY, collection, compared, run, system, tied
+
+BASE = system("base", 0.5, 0.4)
+
+
+def warnings(found: Collection, *, v2: bool = True) -> dict[str, str]:
+    result = list(data_warnings(cases.report(found, v2=v2), found))
+    assert all(finding.tone == "warning" for finding in result)
+    return {finding.key: finding.text for finding in result}
+
+
+def test_no_warning_without_a_cause() -> None:
+    assert warnings(collection(BASE, runs=(run(),))) == {}
+
+
+def test_findings_come_before_warnings() -> None:
+    found = cases.full()
+    tones = [f.tone for f in collection_findings(cases.report(found, v2=False), found)]
+    assert tones.index("warning") == len(tones) - 1
+
+
+def test_a_caveat_and_a_disabled_version_2_are_warnings() -> None:
+    found = collection(BASE)
+    report = cases.report(found, v2=False, settings={"caveat": "Only a sample."})
+    keys = [warning.key for warning in data_warnings(report, found)]
+    assert keys == ["caveat", "v2 disabled"]
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (run(unanswered=1234), {"unanswered": "1,234 judged queries"}),
+        (run("r", rerank=True, unanswered=1, zero_scores=5), {"unanswered": "1 judged query;"}),
+        (run(zero_scores=1500), {"zero scores": "1,500 rows"}),
+        (run(zero_scores=1500, drop=True), {}),
+        (
+            run("r", rerank=True, degraded=3, notes=["rerank list 'r' is squeezed"]),
+            {"degraded": "3 queries", "scores": "Rerank list 'r' is squeezed."},
+        ),
+        (run().model_copy(update={"known_documents": False}), {"unmatched documents": "judged"}),
+    ],
+)
+def test_input_lists(info: RunInfo, expected: dict[str, str]) -> None:
+    result = warnings(collection(BASE, runs=(info,)))
+    assert list(result) == list(expected)
+    assert all(text in result[key] for key, text in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("count", "strangers", "expected"),
+    [
+        (1, (("Q5", "q05"),), True),
+        (400, (("Q5", "q05"), ("x", None)), True),
+        (400, (("x", None),), False),  # a larger list is no mistake
+    ],
+)
+def test_queries_that_are_not_judged(
+    count: int, strangers: tuple[tuple[str, str | None], ...], expected: bool
+) -> None:
+    info = run().model_copy(update={"unjudged_queries": count, "strangers": strangers})
+    result = warnings(collection(BASE, runs=(info,)))
+    assert ("unmatched queries" in result) is expected
+
+
+@pytest.mark.parametrize(
+    ("shares", "judgments", "highest"),
+    [
+        ([0.2], "pooled", None),
+        ([None], "pooled", None),
+        ([0.9], "complete", None),
+        ([0.21], "pooled", "s0 (at most 21.0 %)"),
+        ([0.21, 0.1, 0.5], "sparse", "s0 and s2 (at most 50.0 %)"),
+    ],
+)
+def test_unjudged(shares: Sequence[float | None], judgments: str, highest: str | None) -> None:
+    rows = [system(f"s{i}", 0.5, unjudged=share) for i, share in enumerate(shares)]
+    result = warnings(collection(*rows, baseline="s0", judgments=judgments))
+    assert ("unjudged" in result) is (highest is not None)
+    assert highest is None or highest in result["unjudged"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(1, "a"), (2, "a and b"), (3, "a, b and c"), (5, "a, b, c and 2 more")]
+)
+def test_names_are_listed_up_to_three(count: int, text: str) -> None:
+    assert list_names("abcde"[:count]) == text
+
+
+def test_measures_deeper_than_top_k() -> None:
+    def cut(row: SystemResult, top_k: int | None) -> SystemResult:
+        measures = dict.fromkeys((PRIMARY, "R@100", "AP"), row.measures[PRIMARY])
+        config = {**(row.config or {}), "top_k": top_k}
+        return row.model_copy(update={"config": config, "measures": measures})
+
+    rows = [
+        cut(BASE, None),
+        cut(system("ten", 0.9, 0.8), 10),
+        cut(system("hundred", 0.1, 0.1), 100),
+    ]
+    found = collection(*rows, measures=(PRIMARY, "R@100", "AP"))
+    texts = [w.text for w in data_warnings(cases.report(found), found)]
+    assert len(texts) == 2
+    assert all(name in texts[0] for name in ("ten", "10 documents", "R@100 and AP"))
+    assert all(name in texts[1] for name in ("hundred", "100 documents", ": AP"))
+    assert "top_k" not in warnings(collection(BASE, cut(system("x", 0.9, 0.8), 10)))
+
+
+def judged_alone(
+    high: Sequence[float], verdict: str = "better", **changes: object
+) -> dict[str, str]:
+    """Warnings about a shown difference of 0.4 where judged documents alone give these values."""
+    rows = [
+        system("base", 0.1, 0.1, 0.1, judged_only=[0.0, 0.0, 0.0]),
+        system("high", 0.5, 0.5, 0.5, judged_only=high),
+    ]
+    found = [compared("high", 0.4, verdict, low=0.3, high=0.5)]
+    return warnings(collection(*rows, comparisons=found, **changes))
+
+
+def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
+    text = judged_alone([0.02, 0.03, 0.01])["unjudged gain"]
+    assert "+0.0200 [-0.0048, +0.0448] instead of +0.4000" in text
+    wide = judged_alone([0.9, -0.1, 0.1])
+    assert "unjudged gain" in wide, "0.3 is more than half, but its interval includes 0"
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "changes"),
+    [
+        ([0.3, 0.31, 0.29], "better", {}),
+        ([0.02, 0.03, 0.01], "no difference shown", {}),
+        ([0.02, 0.03, 0.01], "better", {"judgments": "complete"}),
+        ([0.02, 0.03, 0.01], "better", {"knows_not_relevant": False}),
+    ],
+)
+def test_no_warning_where_judged_documents_tell_the_same_or_nothing(
+    values: Sequence[float], verdict: str, changes: dict[str, object]
+) -> None:
+    assert judged_alone(values, verdict, **changes) == {}
+
+
+def test_a_difference_of_0_is_no_unjudged_gain() -> None:
+    rows = [system(name, 0.1, judged_only=[0.0]) for name in ("base", "high")]
+    found = collection(*rows, comparisons=[compared("high", 0.0, "better")])
+    assert warnings(found) == {}
+
+
+def test_of_several_unjudged_gains_the_largest_part_is_named() -> None:
+    rows = [system("base", 0.1, 0.1, judged_only=[0.0, 0.0])]
+    rows += [system(f"s{i}", 0.5, 0.5, judged_only=[i / 100, i / 100]) for i in (3, 1, 2)]
+    found = [compared(f"s{i}", 0.4, "better", low=0.3, high=0.5) for i in (3, 1, 2)]
+    text = warnings(collection(*rows, comparisons=found))["unjudged gain"]
+    assert "s1 differs" in text
+    assert "2 other systems" in text
+
+
+def test_a_sign_that_differs_over_judged_documents() -> None:
+    rows = [BASE, system("high", 0.9, 0.8)]
+    found = collection(*rows, comparisons=[compared("high", 0.4, "no verdict")])
+    assert list(warnings(found)) == ["sign differs"]
+
+
+@pytest.mark.parametrize(
+    ("affected", "names"), [([1], None), ([2], "s0 "), ([0, 3, 2], "s1 and s2 "), ([None], None)]
+)
+def test_ties(affected: Sequence[int | None], names: str | None) -> None:
+    values = (0.5,) * 20  # 5 % are one query
+    rows = [
+        system(f"s{i}", *values, ties=None if count is None else tied(count))
+        for i, count in enumerate(affected)
+    ]
+    result = warnings(collection(*rows, baseline="s0"))
+    assert ("ties" in result) is (names is not None)
+    if names is not None:
+        most = max(count or 0 for count in affected)
+        assert f"for {names}(at most {most} of 20)" in result["ties"]

@@ -1,0 +1,190 @@
+"""Tables of an evaluation, cell by cell."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult, TieResult
+from fusion_bench.report.evaluation.cost_table import cost_table
+from fusion_bench.report.evaluation.tables import (
+    input_table,
+    measure_tables,
+    primary_table,
+    validity_table,
+)
+from fusion_bench.report.page import Table
+from tests.report import cases
+
+REFERENCES = ["best single source", "best source per query", "perfect order"]
+
+
+def primary(collection: Collection) -> Table:
+    return primary_table(cases.report(collection), collection)
+
+
+def validity(collection: Collection) -> Table:
+    return validity_table(cases.report(collection), collection)
+
+
+def secondary(collection: Collection) -> Table:
+    [table] = measure_tables(cases.report(collection), collection)
+    return table
+
+
+def headers(table: Table) -> list[str]:
+    return [column.header for column in table.columns]
+
+
+def test_primary_table() -> None:
+    table = primary(cases.full())
+    assert table.title == "Primary measure: nDCG@10"
+    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2]
+    better, base, worse, *references = table.rows
+    difference = ("+0.4000", "[+0.3000, +0.5000]", "<.001", "2/1/0", "better")
+    assert better.cells == ("better one", "0.8000", "[0.7000, 0.9000]", *difference)
+    assert base.cells == ("base", "0.4000", "[0.3000, 0.5000]", "", "", "", "", "baseline")
+    assert (worse.cells[0], worse.cells[5], worse.cells[7]) == ("worse one", ".010", "worse")
+    tones = ["better", "baseline", "worse", *3 * ["reference"]]
+    assert [row.tone for row in table.rows] == tones
+    assert [row.cells[0] for row in references] == REFERENCES
+    assert [row.cells[-1] for row in references] == ["floor", "ceiling", "ceiling"]
+    assert len(table.notes) == 1 + len(references)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.001])
+def test_intervals_are_named_by_their_coverage(alpha: float) -> None:
+    collection = cases.full()
+    report = cases.report(collection, settings={"alpha": alpha})
+    assert f"{100 - 100 * alpha:g} % interval" in headers(primary_table(report, collection))
+    assert report.model_copy(update={"settings": {}}).alpha == 0.05
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone"),
+    [
+        ("better", "better"),
+        ("worse", "worse"),
+        ("no verdict", "warning"),
+        ("no difference shown", "plain"),
+        ("identical", "plain"),
+    ],
+)
+def test_tone_follows_the_verdict(verdict: str, tone: str) -> None:
+    rows = (cases.system("base", 0.1, 0.2), cases.system("x", 0.3, 0.4))
+    row = primary(cases.collection(*rows, comparisons=[cases.compared("x", 0.2, verdict)])).rows[0]
+    assert (row.cells[0], row.cells[-1], row.tone) == ("x", verdict, tone)
+
+
+def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
+    rows = [
+        cases.system("none", None, None),
+        cases.system("base", 0.2, 0.2),
+        cases.system("twin", 0.2, 0.2),
+        cases.system("top", 0.9, 0.9),
+        cases.system("nan", 0.1, math.nan),
+    ]
+    collection = cases.collection(cases.ceiling(1.0, 1.0), *rows, cases.floor(0.1, 0.1))
+    order = ["top", "base", "twin", "none", "nan"]
+    references = ["perfect order", "best single source"]
+    assert [row.cells[0] for row in primary(collection).rows] == order + references
+    assert [row.cells[0] for row in secondary(collection).rows] == order + references
+    assert [row.cells[0] for row in validity(collection).rows] == order
+    means = [row.cells[1] for row in primary(collection).rows[:5]]
+    assert means == ["0.9000", "0.2000", "0.2000", "n/a", "n/a"]
+
+
+def test_missing_numbers_are_not_available() -> None:
+    rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
+    comparison = cases.compared("x", low=None, high=None, detectable=None, judged=None)
+    collection = cases.collection(*rows, comparisons=[comparison])
+    assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
+    assert validity(collection).rows[1].cells == ("x", "n/a", "n/a", "n/a")
+    assert validity(collection).rows[0].cells == ("base", "", "n/a", "")
+
+
+def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
+    rows = (cases.system("base", 0.1), cases.system("x", 0.2))
+    comparison = cases.compared("x", p=0.04).model_copy(update={"p_holm": None})
+    table = primary(cases.collection(*rows, comparisons=[comparison]))
+    assert table.rows[0].cells[5] == ".040†"
+
+
+def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table:
+    rows = (
+        cases.system("base", 0.1, 0.2, ties=cases.tied(0), unjudged=0.1),
+        cases.system("x", 0.3, 0.4, ties=cases.tied(2), unjudged=0.0001),
+        cases.system("y", 0.2, 0.4, unjudged=0.0),
+        cases.floor(0.1, 0.1),
+    )
+    return validity(cases.collection(*rows, comparisons=comparisons, knows_not_relevant=knows))
+
+
+def test_validity_table() -> None:
+    comparisons = [
+        cases.compared("x", 0.2, "no verdict", detectable=0.03, judged=-0.01),
+        cases.compared("y", 0.2, detectable=0.00001, judged=0.02),
+    ]
+    table = checked(comparisons)
+    assert [row.cells for row in table.rows] == [
+        ("x", "0.0300", "2", "0.1000…0.2000…0.3000", "<0.1 %", "-0.0100 sign differs"),
+        ("y", "0.00001", "", "", "0.0 %", "+0.0200"),
+        ("base", "", "0", "", "10.0 %", ""),
+    ]
+    assert [row.tone for row in table.rows] == ["warning", "plain", "baseline"]
+    assert table.notes != checked(comparisons, knows=False).notes
+
+
+def test_tie_columns_only_where_there_are_ties() -> None:
+    collection = cases.full()
+    assert headers(validity(collection)) == ["system", "min. detectable", "unjudged", "judged only"]
+    assert "tied" not in headers(secondary(collection))
+    ties = TieResult(affected=1, minimum=0.1, maximum=0.2, expected=None)
+    tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
+    assert validity(tied).rows[0].cells[3] == "0.1000…n/a…0.2000"
+    assert [row.cells[7:9] for row in secondary(tied).rows] == [
+        ("1", "0.1000…n/a…0.2000"),
+        ("", ""),
+    ]
+
+
+def test_secondary_measures_have_no_verdict_and_unadjusted_p() -> None:
+    table = secondary(cases.full())
+    assert table.is_joinable
+    assert headers(table)[5] == "p†"
+    assert table.rows[0].cells[5:] == ("<.001†", "2/1/0")
+    assert [row.tone for row in table.rows] == ["plain", "baseline", "plain", *3 * ["reference"]]
+    required = headers(table.without_optional_columns())
+    assert required == ["system", "RR@10", "difference", "p†"]
+
+
+def test_input_table() -> None:
+    runs = (cases.run("a", unanswered=3, zero_scores=4), cases.run("r", rerank=True))
+    table = input_table(cases.collection(cases.system("base", 0.1), runs=runs))
+    options = "ties: trec, drop_zero_scores: False"
+    assert [row.cells for row in table.rows] == [
+        ("a", "run", "keyword", options, "3", "1,234", "2", "4"),
+        ("r", "rerank (unit)", "", options, "0", "1,234", "2", "0"),
+    ]
+
+
+def test_cost_table_has_the_systems_whose_list_has_a_ledger() -> None:
+    ledger = {
+        "cost": 0.5,
+        "tokens": 2000,
+        "calls": 9,
+        "retries": 1,
+        "queries_answered": 4,
+        "query_ms": {"p50": 61.2, "p95": None},
+    }
+    config = {"runs": ["a"], "blend": {"method": "replace", "reranker": "r"}}
+    reranked = cases.system("re", 0.5, blend="replace").model_copy(update={"config": config})
+    rows = (cases.system("base", 0.4), cases.system("plain", 0.5, blend="replace"), reranked)
+    runs = (cases.run("r", rerank=True, ledger=ledger, degraded=2),)
+    table = cost_table(cases.collection(*rows, comparisons=[cases.compared("re")], runs=runs))
+    assert table is not None
+    amounts = ("61", "n/a", "125.0000", "500,000", "9", "1", "2")
+    assert [row.cells for row in table.rows] == [("re", "cohere/m", "0.5000", "+0.1000", *amounts)]
+    assert len(table.columns) == len(table.rows[0].cells)
+    assert cost_table(cases.full()) is None
