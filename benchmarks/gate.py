@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Check, CheckStatistics, run_checks
+from fusion_bench.gate.check_statistics import Check, run_checks
+from fusion_bench.gate.result import CheckResult
 
 RESULTS = Path(__file__).parent / "gate.json"
 QUERIES, MEASURES, COLLECTIONS, RESAMPLES = 10_000, 5, 3, 10_000
@@ -40,7 +41,7 @@ def contests(queries: int, measures: int, collections: int) -> list[Check]:
     return found
 
 
-def ours(checks: list[Check], resamples: int) -> tuple[CheckStatistics, ...]:
+def ours(checks: list[Check], resamples: int) -> tuple[CheckResult, ...]:
     """Every verdict with its powers."""
     return run_checks(checks, resamples=resamples, seed=7)
 
@@ -101,7 +102,7 @@ def bench(
 
 def _contestants(checks: list[Check], resamples: int) -> dict[str, Callable[[], list[float]]]:
     return {
-        "ours": lambda: [evidence.p for evidence in ours(checks, resamples)],
+        "ours": lambda: [result.p or 0.0 for result in ours(checks, resamples)],
         "scipy": lambda: theirs(checks[:1], resamples),
     }
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.gate.report import (
     bound,
-    check_name,
     check_row,
     headings,
     losses,
@@ -58,7 +57,7 @@ def _table(result: GateVerdict) -> Table:
 def _lines(result: GateVerdict) -> Iterator[str]:
     for check in result.checks:
         if check.status != "pass":
-            yield f"{check_name(check)}: {sentence(check)}"
+            yield f"{check.name}: {sentence(check)}"
     yield from wishes(result)
     yield from (f"{row.collection}: {bound(row)}" for row in result.query_checks)
     for lost in result.regressions:

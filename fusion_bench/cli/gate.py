@@ -199,13 +199,12 @@ def _self_test(
     from fusion_bench.cli._gate_output import render_self_test
     from fusion_bench.gate.self_test.page import page, picture, plain
     from fusion_bench.gate.self_test.run import run_self_test
-    from fusion_bench.gate.self_test.simulate import check_name
     from fusion_bench.util.atomic_files import write_atomic
 
     with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         found, systems, checks = run_self_test(parsed, source, against=against, runs=runs, **how)
-        max_drops = {check_name(check): check.max_drop for check in checks}
+        max_drops = {check.name: check.max_drop for check in checks}
         files = {
             "self-test.json": plain(found, systems).encode(),
             "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
@@ -37,13 +37,18 @@ class Guard(StrictModel):
 
     Attributes:
         measure: Its name.
-        lose: d: a query that loses more than this counts.
-        at_most: p: the share of queries, 0 to 1, that may.
+        max_loss: A query that loses more than this violates the guard.
+        max_share: The share of queries, 0 to 1, that may violate it.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "lose": "this key is called 'max_loss' now",
+        "at_most": "this key is called 'max_share' now",
+    }
+
     measure: str
-    lose: Annotated[float, Field(ge=0)]
-    at_most: Share = 0.0
+    max_loss: Annotated[float, Field(ge=0)]
+    max_share: Share = 0.0
 
 
 class Golden(StrictModel):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
+from fusion_bench.gate.result import CheckResult, check_name
+from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
 
-__all__ = ["Check", "CheckStatistics", "run_checks"]
+__all__ = ["Check", "run_checks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Check:
     groups: IntArray
 
     @property
+    def name(self) -> str:
+        """``collection / slice / measure``."""
+        return check_name(self.collection, self.slice, self.measure)
+
+    @property
     def error(self) -> str | None:
         """Why it cannot be weighed; None where it can."""
         if not len(self.baseline):
@@ -59,71 +64,20 @@ class Check:
         return np.where(np.abs(difference) <= NOISE, 0.0, difference)
 
 
-@dataclass(frozen=True)
-class CheckStatistics:
-    """What one check found.
-
-    Attributes:
-        collection: The dataset.
-        slice: The query type; None = all queries.
-        measure: Its name.
-        max_drop: m.
-        verdict: What the rule says; ``inconclusive`` where there is a fault.
-        fault: Why it could not be checked; None where it could. No policy lets a fault pass.
-        queries: Q.
-        groups: G; Q where no groups are declared.
-        changed: Queries whose value differs.
-        losses: Those that are worse.
-        baseline_mean: Of the baseline; NaN with a fault, as every number below.
-        candidate_mean: Of the candidate.
-        difference: Mean of candidate − baseline.
-        low: One-sided 95 % lower bound of that; NaN with one group.
-        p: One-sided, unadjusted.
-        p_holm: Adjusted over all checks.
-        detectable: Smallest drop that this rule would have called ``regressed`` with power .8;
-            None where nothing tells the spread.
-        false_pass: Chance of a ``pass`` at a true drop of exactly m; None likewise.
-    """
-
-    collection: str
-    slice: str | None
-    measure: str
-    max_drop: float
-    status: CheckStatus
-    error: str | None
-    queries: int
-    groups: int
-    changed: int
-    losses: int
-    baseline_mean: float
-    candidate_mean: float
-    difference: float
-    lower_bound: float
-    p: float
-    p_holm: float
-    min_detectable_drop: float | None
-    false_pass_rate: float | None
-
-    @property
-    def few_changed(self) -> bool:
-        """Whether the verdict holds on these queries only."""
-        return self.error is None and self.changed < MIN_CHANGED
-
-
 def run_checks(
-    contests: Sequence[Check],
+    checks: Sequence[Check],
     *,
     alpha: float = ALPHA,
     resamples: int | None = None,
     seed: int = 0,
-) -> tuple[CheckStatistics, ...]:
+) -> tuple[CheckResult, ...]:
     """Weigh every check; all of them are one family of Holm's correction.
 
     A check that cannot be made takes its place in the family (with p = 1), so that a fault never
     makes another check stricter or milder.
 
     Args:
-        contests: The checks.
+        checks: The checks.
         alpha: Level of the test and of the lower bound.
         resamples: Of the randomisation test; max(10,000, 200 × checks) by default.
         seed: Of the signs, and of the resamples behind the powers.
@@ -131,95 +85,87 @@ def run_checks(
     Returns:
         One record a check, in their order.
     """
-    p = np.ones(len(contests))
-    resamples = resamples or default_resamples(len(contests))
-    found: dict[int, RulePower] = {}
-    for members in _group_by_queries(contests):
-        rows = np.stack([contests[i].difference for i in members])
-        groups = contests[members[0]].groups
+    p = np.ones(len(checks))
+    resamples = resamples or default_resamples(len(checks))
+    power: dict[int, RulePower] = {}
+    for members in _group_by_queries(checks):
+        rows = np.stack([checks[i].difference for i in members])
+        groups = checks[members[0]].groups
         p[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
-        found |= zip(
-            members,
-            compute_power(
-                rows,
-                groups,
-                [contests[i].max_drop for i in members],
-                level=alpha / len(contests),
-                alpha=alpha,
-                seed=seed + 1,
-            ),
-            strict=True,
+        member_power = compute_power(
+            rows,
+            groups,
+            [checks[i].max_drop for i in members],
+            level=alpha / len(checks),
+            alpha=alpha,
+            seed=seed + 1,
         )
+        power |= zip(members, member_power, strict=True)
     adjusted = adjust_holm(p)
     return tuple(
-        _error_result(contest)
-        if contest.error is not None
-        else _check_result(contest, float(p[i]), float(adjusted[i]), found[i], alpha)
-        for i, contest in enumerate(contests)
+        _error_result(check, check.error)
+        if check.error is not None
+        else _check_result(check, float(p[i]), float(adjusted[i]), power[i], alpha)
+        for i, check in enumerate(checks)
     )
 
 
-def _group_by_queries(contests: Sequence[Check]) -> list[list[int]]:
-    """Checks that share their queries, so that they can share their signs."""
-    found: dict[tuple[str, str | None], list[int]] = {}
-    for i, contest in enumerate(contests):
-        if contest.error is None:
-            found.setdefault((contest.collection, contest.slice), []).append(i)
-    return list(found.values())
+def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
+    """Indices of the checks that share their queries, and so can share their random signs."""
+    members: dict[tuple[str, str | None], list[int]] = {}
+    for i, check in enumerate(checks):
+        if check.error is None:
+            members.setdefault((check.collection, check.slice), []).append(i)
+    return list(members.values())
 
 
-def _error_result(contest: Check) -> CheckStatistics:
-    """What a check that could not be made found."""
-    nan = math.nan
-    return CheckStatistics(
-        collection=contest.collection,
-        slice=contest.slice,
-        measure=contest.measure,
-        max_drop=contest.max_drop,
+def _error_result(check: Check, error: str) -> CheckResult:
+    return CheckResult(
+        collection=check.collection,
+        slice=check.slice,
+        measure=check.measure,
+        max_drop=check.max_drop,
         status="inconclusive",
-        error=contest.error,
-        queries=len(contest.baseline),
-        groups=len(np.unique(contest.groups)),
-        changed=0,
-        losses=0,
-        baseline_mean=nan,
-        candidate_mean=nan,
-        difference=nan,
-        lower_bound=nan,
-        p=nan,
-        p_holm=nan,
-        min_detectable_drop=None,
-        false_pass_rate=None,
+        error=error,
+        queries=len(check.baseline),
+        groups=len(np.unique(check.groups)),
     )
 
 
 def _check_result(
-    contest: Check, p: float, p_holm: float, found: RulePower, alpha: float
-) -> CheckStatistics:
-    difference = contest.difference
+    check: Check, p: float, p_holm: float, power: RulePower, alpha: float
+) -> CheckResult:
+    difference = check.difference
     changed = int((difference != 0).sum())
-    bound = estimate_mean(difference, contest.groups, alpha=2 * alpha)  # its lower end is one-sided
-    status = decide_status(
-        mean=bound.mean,
-        lower_bound=bound.low,
-        p_holm=p_holm,
-        changed=changed,
-        max_drop=contest.max_drop,
-        alpha=alpha,
-    )
-    return replace(
-        _error_result(contest),
-        status=status,
+    # The lower end of the two-sided interval at 2α is the one-sided bound at α.
+    mean = estimate_mean(difference, check.groups, alpha=2 * alpha)
+    return CheckResult(
+        collection=check.collection,
+        slice=check.slice,
+        measure=check.measure,
+        max_drop=check.max_drop,
+        status=decide_status(
+            mean=mean.mean,
+            lower_bound=mean.low,
+            p_holm=p_holm,
+            changed=changed,
+            max_drop=check.max_drop,
+            alpha=alpha,
+        ),
+        error=None,
+        queries=mean.queries,
+        groups=mean.groups,
         changed=changed,
         losses=int((difference < 0).sum()),
-        baseline_mean=exact_mean(contest.baseline),
-        candidate_mean=exact_mean(contest.candidate),
-        difference=bound.mean,
-        lower_bound=bound.low,
+        baseline_mean=exact_mean(check.baseline),
+        candidate_mean=exact_mean(check.candidate),
+        difference=mean.mean,
+        lower_bound=mean.low,
         p=p,
         p_holm=p_holm,
-        min_detectable_drop=found.min_detectable_drop,
-        false_pass_rate=found.false_pass_rate,
+        min_detectable_drop=power.min_detectable_drop,
+        false_pass_rate=power.false_pass_rate,
+        few_changed=changed < MIN_CHANGED,
     )

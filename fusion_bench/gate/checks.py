@@ -1,8 +1,9 @@
-"""What a policy asks of every collection: checks, guards and golden queries."""
+"""The checks, guards and golden queries of a policy, on every collection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE
 
 __all__ = [
+    "ValuesByCollection",
     "build_checks",
     "check_golden_queries",
     "check_golden_query",
@@ -26,55 +28,59 @@ __all__ = [
     "run_guards",
 ]
 
-Rankings = Sequence[tuple[IntArray, Ranking]]
+Rankings: TypeAlias = Sequence[tuple[IntArray, Ranking]]
+#: Collection → measure → (Q,) values.
+ValuesByCollection: TypeAlias = dict[str, dict[str, FloatArray]]
 
 
 def build_checks(
     policy: GatePolicy,
-    arms: Sequence[LoadedCollection],
-    before: Mapping[str, Mapping[str, FloatArray]],
-    after: Mapping[str, Mapping[str, FloatArray]],
+    collections: Sequence[LoadedCollection],
+    before: ValuesByCollection,
+    after: ValuesByCollection,
 ) -> Iterator[Check]:
     """Every check of a policy: measure × collection × slice.
 
     Args:
         policy: What is checked.
-        arms: The collections.
-        before: The baseline's values by collection and measure, each (Q,).
-        after: The candidate's.
+        collections: The loaded collections.
+        before: The baseline's values.
+        after: The candidate's values.
     """
-    for arm in arms:
-        types = np.array([str(name) for name in arm.task.runs.types], dtype=object)
+    for loaded in collections:
+        types = np.array([str(name) for name in loaded.task.runs.types], dtype=object)
         for name, tolerance in policy.checks.items():
-            resolved = arm.measures[name].name
-            for part in policy.slices_of(name):
-                keep = np.full(len(types), True) if part is None else types == part
+            measure = loaded.measures[name].name
+            for query_type in policy.slices_of(name):
+                keep = np.full(len(types), True) if query_type is None else types == query_type
                 yield Check(
-                    collection=arm.name,
-                    slice=part,
-                    measure=resolved,
+                    collection=loaded.name,
+                    slice=query_type,
+                    measure=measure,
                     max_drop=tolerance.max_drop,
-                    baseline=before[arm.name][resolved][keep],
-                    candidate=after[arm.name][resolved][keep],
-                    groups=arm.task.groups[keep],
+                    baseline=before[loaded.name][measure][keep],
+                    candidate=after[loaded.name][measure][keep],
+                    groups=loaded.task.groups[keep],
                 )
 
 
 def run_guards(
     policy: GatePolicy,
-    arms: Sequence[LoadedCollection],
-    before: Mapping[str, Mapping[str, FloatArray]],
-    after: Mapping[str, Mapping[str, FloatArray]],
+    collections: Sequence[LoadedCollection],
+    before: ValuesByCollection,
+    after: ValuesByCollection,
 ) -> Iterator[GuardResult]:
-    """Every guard on every collection; arguments as for :func:`contests`."""
+    """Every guard on every collection; arguments as for :func:`build_checks`."""
     for guard in policy.guards:
-        for arm in arms:
-            name = arm.measures[guard.measure].name
-            yield check_guard(guard, arm.name, before[arm.name][name], after[arm.name][name])
+        for loaded in collections:
+            measure = loaded.measures[guard.measure].name
+            yield check_guard(
+                guard, loaded.name, before[loaded.name][measure], after[loaded.name][measure]
+            )
 
 
 def check_golden_queries(
-    policy: GatePolicy, source: Source, arms: Sequence[LoadedCollection], candidate: System
+    policy: GatePolicy, source: Source, collections: Sequence[LoadedCollection], candidate: System
 ) -> Iterator[GoldenResult]:
     """Every golden query.
 
@@ -83,20 +89,21 @@ def check_golden_queries(
     """
     if not policy.golden:
         return
-    found = {
-        arm.name: list(rankings(candidate, arm.task.runs, arm.task.dataset.spaces)) for arm in arms
+    rankings_by_collection = {
+        loaded.name: list(rankings(candidate, loaded.task.runs, loaded.task.dataset.spaces))
+        for loaded in collections
     }
-    for i, wanted in enumerate(policy.golden):
-        if wanted.dataset is not None and wanted.dataset not in found:
+    for i, golden in enumerate(policy.golden):
+        if golden.dataset is not None and golden.dataset not in rankings_by_collection:
             where = source.where(("gate", "golden", i, "dataset"))
-            raise UnknownNameError("dataset", wanted.dataset, found, where=where)
-        yield check_golden_query(wanted, found)
+            raise UnknownNameError("dataset", golden.dataset, rankings_by_collection, where=where)
+        yield check_golden_query(golden, rankings_by_collection)
 
 
 def check_guard(
     guard: Guard, collection: str, baseline: FloatArray, candidate: FloatArray
 ) -> GuardResult:
-    """How many queries lose more than the guard allows.
+    """Count the queries that lose more than the guard allows.
 
     Args:
         guard: The bound.
@@ -105,52 +112,52 @@ def check_guard(
         candidate: Shape (Q,).
     """
     if not len(baseline):
-        fault: str | None = "no query to guard"
+        error: str | None = "no query to guard"
     else:
         finite = np.isfinite(baseline) & np.isfinite(candidate)
-        fault = None if finite.all() else f"{int((~finite).sum())} values are not finite"
-    losers = int((candidate - baseline < -guard.lose - NOISE).sum())
-    share = losers / max(len(baseline), 1)
+        error = None if finite.all() else f"{int((~finite).sum())} values are not finite"
+    violations = int((candidate - baseline < -guard.max_loss - NOISE).sum())
+    share = violations / max(len(baseline), 1)
     return GuardResult(
         collection=collection,
         measure=guard.measure,
-        lose=guard.lose,
-        at_most=guard.at_most,
-        violations=losers,
+        max_loss=guard.max_loss,
+        max_share=guard.max_share,
+        violations=violations,
         share=share,
-        error=fault,
-        holds=fault is None and share <= guard.at_most,
+        error=error,
+        holds=error is None and share <= guard.max_share,
     )
 
 
-def check_golden_query(golden: Golden, found: Mapping[str, Rankings]) -> GoldenResult:
-    """Whether a golden query keeps its document.
+def check_golden_query(golden: Golden, rankings: Mapping[str, Rankings]) -> GoldenResult:
+    """Check whether a golden query keeps its document in the top ranks.
 
     Args:
-        golden: The query, the document and the last place that will do.
-        found: Rankings of the candidate by collection.
+        golden: The query, the document and the last allowed rank.
+        rankings: The candidate's rankings by collection.
     """
-    names = [golden.dataset] if golden.dataset is not None else list(found)
-    places = [find_rank(found[name], golden.query, golden.document) for name in names]
-    place = places[0] if len(names) == 1 else None
-    fault = None
-    if len(names) != 1:
-        fault = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
-    elif place is None:
-        fault = "no such query among the evaluated ones"
+    names = [golden.dataset] if golden.dataset is not None else list(rankings)
+    rank, error = None, None
+    if len(names) > 1:
+        error = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
+    else:
+        rank = find_rank(rankings[names[0]], golden.query, golden.document)
+        if rank is None:
+            error = "no such query among the evaluated ones"
     return GoldenResult(
         collection=names[0] if len(names) == 1 else "",
         query=golden.query,
         document=golden.document,
         top=golden.top,
-        rank=place or None,
-        error=fault,
-        holds=fault is None and place is not None and 1 <= place <= golden.top,
+        rank=rank or None,
+        error=error,
+        holds=rank is not None and 1 <= rank <= golden.top,
     )
 
 
 def find_rank(rankings: Rankings, query: str, document: str) -> int | None:
-    """Position of a document in the final list; 0 = not in it, None = no such query."""
+    """Rank of a document in the final list; 0 = not in it, None = no such query."""
     for _, ranking in rankings:
         runs = ranking.runs
         if query not in runs.queries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.report import bound, check_name, golden_words, guard_words, sentence
+from fusion_bench.gate.report import bound, golden_words, guard_words, sentence
 from fusion_bench.gate.result import CheckResult, GateVerdict
 from fusion_bench.util.formatting import escape_control_chars
 
@@ -26,7 +26,7 @@ def render_junit(result: GateVerdict) -> str:
         _add_check(suite, check, blocks=result.on_inconclusive == "fail")
     for guard in result.guards:
         broken = None if guard.holds or guard.error is not None else guard_words(guard)
-        name = f"guard {guard.measure} −{guard.lose:g}"
+        name = f"guard {guard.measure} −{guard.max_loss:g}"
         _add_case(
             suite, guard.collection, name, error=guard.error, failure=broken, out=bound(guard)
         )
@@ -52,7 +52,7 @@ def _add_check(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
     _add_case(
         suite,
         check.collection,
-        check_name(check),
+        check.name,
         error=words if check.error is not None else None,
         failure=words if check.status == "regressed" or (unclear and blocks) else None,
         skipped=words if unclear and not blocks else None,

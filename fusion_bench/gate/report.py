@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fusion_bench.gate.power_check import power_warning, required_queries
+from fusion_bench.gate.power_check import power_warning, required_queries_text
 from fusion_bench.gate.result import (
     CheckResult,
     DocumentChange,
@@ -19,7 +19,6 @@ from fusion_bench.util.formatting import escape_control_chars, format_number, pl
 
 __all__ = [
     "bound",
-    "check_name",
     "check_row",
     "golden_words",
     "guard_words",
@@ -54,7 +53,7 @@ def headings() -> tuple[str, ...]:
 def check_row(check: CheckResult) -> tuple[str, ...]:
     """Cells of one check, in the order of :func:`headings`."""
     return (
-        check_name(check),
+        check.name,
         check.status + _reach(check),
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),
@@ -72,12 +71,6 @@ def _reach(check: CheckResult) -> str:
     if check.error is None and not check.changed:
         return " (no query changed)"
     return " (on these queries only)" if check.few_changed else ""
-
-
-def check_name(check: CheckResult) -> str:
-    """``collection / slice / measure``; all queries go without a slice."""
-    parts = (check.collection, check.slice, check.measure)
-    return " / ".join(part for part in parts if part is not None)
 
 
 def sentence(check: CheckResult) -> str:
@@ -98,7 +91,7 @@ def sentence(check: CheckResult) -> str:
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         words += (
             f"; too noisy to tell: only a drop of {format_number(check.min_detectable_drop)} would "
-            f"have been called regressed with power .8; {required_queries(check)}"
+            f"have been called regressed with power .8; {required_queries_text(check)}"
         )
     return words
 
@@ -107,14 +100,14 @@ def wishes(result: GateVerdict) -> Iterator[str]:
     """Checks that passed although they cannot guard their tolerance."""
     for check in result.checks:
         if check.status == "pass" and (words := power_warning(check)) is not None:
-            yield f"! {check_name(check)}: {words}"
+            yield f"! {check.name}: {words}"
 
 
 def guard_words(guard: GuardResult) -> str:
     """What a guard counted, and what it allows."""
     return (
         f"{pluralize(guard.violations, 'query')} ({100 * guard.share:.2f} %) losing more than "
-        f"{guard.lose:g} in {guard.measure}; at most {100 * guard.at_most:g} % may"
+        f"{guard.max_loss:g} in {guard.measure}; at most {100 * guard.max_share:g} % may"
     )
 
 
@@ -167,7 +160,7 @@ def text(result: GateVerdict) -> str:
     """The decision without any markup: the headline, and whatever did not pass."""
     lines = [f"fusion-bench gate, {result.experiment}: {result.headline}"]
     lines += [
-        f"{check_name(check)}: {check.status}: {sentence(check)}"
+        f"{check.name}: {check.status}: {sentence(check)}"
         for check in result.checks
         if check.status != "pass"
     ]
@@ -197,7 +190,7 @@ def markdown(result: GateVerdict) -> str:
             headings(), [(MARKS[check.status], *check_row(check)) for check in result.checks]
         )
         lines += [
-            f"- {escape(check_name(check))}: {escape(sentence(check))}"
+            f"- {escape(check.name)}: {escape(sentence(check))}"
             for check in result.checks
             if check.status != "pass"
         ]

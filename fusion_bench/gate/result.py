@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from fusion_bench.experiment.gate_settings import OnInconclusive
+from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
 
@@ -24,6 +25,7 @@ __all__ = [
     "GuardResult",
     "QueryCheck",
     "QueryRegression",
+    "check_name",
 ]
 
 
@@ -35,17 +37,36 @@ def _known(value: object) -> object:
 Maybe: TypeAlias = Annotated[float | None, BeforeValidator(_known)]
 
 
-class GateRecord(BaseModel):
-    """Frozen; a key it does not know means another format."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+def check_name(collection: str, slice_name: str | None, measure: str) -> str:
+    """``collection / slice / measure``; without a slice for all queries."""
+    parts = (collection, slice_name, measure)
+    return " / ".join(part for part in parts if part is not None)
 
 
 class CheckResult(GateRecord):
-    """One check; see ``evidence.Evidence``.
+    """The statistics and the status of one check: a measure on a slice of a collection.
 
     Attributes:
-        few: Fewer than 10 queries changed: the verdict holds on these queries only.
+        collection: The dataset.
+        slice: The query type; None = all queries.
+        measure: Its name.
+        max_drop: Tolerance m.
+        status: What the rule decides; ``inconclusive`` with an error.
+        error: Why it could not be checked; None where it could. No policy lets an error pass.
+        queries: Q.
+        groups: G; Q where no groups are declared.
+        changed: Queries whose value differs.
+        losses: Queries whose value is lower.
+        baseline_mean: Mean of the baseline; None with an error, as every number below.
+        candidate_mean: Mean of the candidate.
+        difference: Mean of candidate − baseline.
+        lower_bound: One-sided 95 % lower bound of the difference; None with one group.
+        p: One-sided, unadjusted.
+        p_holm: Adjusted over all checks.
+        min_detectable_drop: Smallest true drop that the rule calls ``regressed`` with 80 % power;
+            None where no spread is known.
+        false_pass_rate: Probability of ``pass`` at a true drop of exactly m; None likewise.
+        few_changed: Fewer than 10 queries changed: the status holds for these queries only.
     """
 
     collection: str
@@ -56,33 +77,38 @@ class CheckResult(GateRecord):
     error: str | None
     queries: int
     groups: int
-    changed: int
-    losses: int
-    baseline_mean: Maybe
-    candidate_mean: Maybe
-    difference: Maybe
-    lower_bound: Maybe
-    p: Maybe
-    p_holm: Maybe
-    min_detectable_drop: Maybe
-    false_pass_rate: Maybe
-    few_changed: bool
+    changed: int = 0
+    losses: int = 0
+    baseline_mean: Maybe = None
+    candidate_mean: Maybe = None
+    difference: Maybe = None
+    lower_bound: Maybe = None
+    p: Maybe = None
+    p_holm: Maybe = None
+    min_detectable_drop: Maybe = None
+    false_pass_rate: Maybe = None
+    few_changed: bool = False
+
+    @property
+    def name(self) -> str:
+        """``collection / slice / measure``."""
+        return check_name(self.collection, self.slice, self.measure)
 
 
 class GuardResult(GateRecord):
     """One guard on one collection.
 
     Attributes:
-        losers: Queries that lose more than ``lose``.
+        losers: Queries that lose more than ``max_loss``.
         share: Of all queries.
         fault: Why it could not be checked.
-        holds: Whether the share is at most ``at_most``.
+        holds: Whether the share is at most ``max_share``.
     """
 
     collection: str
     measure: str
-    lose: float
-    at_most: float
+    max_loss: float
+    max_share: float
     violations: int
     share: float
     error: str | None

@@ -69,8 +69,13 @@ def test_slices_go_for_all_measures_or_for_one() -> None:
             r"gate\.inconclusive: .*'fail', 'warn' or 'pass'",
         ),
         (
-            "gate: {checks: {RR: {max_drop: 0}}, guards: [{measure: RR, lose: 0.1, at_most: 2}]}",
-            "at_most",
+            "gate: {checks: {RR: {max_drop: 0}}, "
+            "guards: [{measure: RR, max_loss: 0.1, max_share: 2}]}",
+            "max_share",
+        ),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, guards: [{measure: RR, lose: 0.1}]}",
+            r"guards\.0\.lose: this key is called 'max_loss' now",
         ),
     ],
 )

@@ -69,6 +69,7 @@ def test_holm_goes_over_all_checks_and_faults_keep_their_place() -> None:
         for family in ([bad], [bad, noise], [bad, noise, contest(np.array([nan]), name="c")])
     )
     assert alone.p == alone.p_holm == two.p == three.p
+    assert alone.p is not None
     assert two.p_holm == pytest.approx(2 * alone.p)
     assert three.p_holm == pytest.approx(3 * alone.p)
     assert alone.status == "regressed"
@@ -86,11 +87,11 @@ def test_what_is_no_number_is_a_fault(bad: float) -> None:
     [found] = run_checks([contest(np.array([0.1, bad, 0.2]))])
     assert found.error == "1 of 3 values of the candidate are not finite"
     assert found.status == "inconclusive"
-    assert np.isnan([found.difference, found.lower_bound, found.p_holm]).all()
+    assert (found.difference, found.lower_bound, found.p_holm) == (None, None, None)
 
 
 def test_one_group_never_passes_by_its_bound() -> None:
     [found] = run_checks([contest(np.full(20, 0.3), [0] * 20)])
-    assert np.isnan(found.lower_bound)
+    assert found.lower_bound is None
     assert found.status == "inconclusive"
     assert found.min_detectable_drop is None

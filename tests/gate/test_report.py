@@ -51,8 +51,8 @@ def guard(*, holds: bool, error: str | None = None) -> GuardResult:
     return GuardResult(
         collection="mine",
         measure="nDCG@10",
-        lose=0.5,
-        at_most=0.01,
+        max_loss=0.5,
+        max_share=0.01,
         violations=3,
         share=0.03,
         error=error,
@@ -167,7 +167,7 @@ def test_the_headline_counts_everything() -> None:
         (
             check(status="inconclusive"),
             "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
-            "power .8; about 3,600 queries would be needed",
+            "power .8; 100 queries, and about 3,600 are needed",
         ),
         (check(status="regressed"), "40 of 100 queries changed, 10 worse)"),
     ],
@@ -178,15 +178,14 @@ def test_a_check_in_words(given: CheckResult, words: str) -> None:
 
 def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     words = (
-        "! mine / nDCG@10: with 100 queries only drops of 0.0300 or more are seen 4 times in 5; "
-        "max_drop 0.005 is a wish: about 3,600 queries would be needed"
+        "! mine / nDCG@10: minimum detectable drop (80 % power) 0.0300, larger than max_drop 0.005"
     )
     render(FULL, make_console())
     assert words in capsys.readouterr().out
     assert words in text(FULL)
-    assert markdown(FULL).count("is a wish") == 1
+    assert markdown(FULL).count("minimum detectable drop") == 1
     sure = result(checks=(check(min_detectable_drop=0.0074), check(status="regressed")))
-    assert "is a wish" not in text(sure) + markdown(sure)
+    assert "minimum detectable" not in text(sure) + markdown(sure)
 
 
 def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> None:

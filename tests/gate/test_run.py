@@ -146,7 +146,8 @@ def test_a_value_that_is_no_number_is_never_a_pass(
 def test_guards_count_the_queries_that_lose(root: Path) -> None:
     renew_baseline(root)
     guards = (
-        "[{measure: RR@10, lose: 0.7, at_most: 0.2}, {measure: RR@10, lose: 0.7, at_most: 0.3}]"
+        "[{measure: RR@10, max_loss: 0.7, max_share: 0.2}, "
+        "{measure: RR@10, max_loss: 0.7, max_share: 0.3}]"
     )
     edit(root, EXPERIMENT, "  slices: [local]\n", f"  guards: {guards}\n")
     edit(root, EXPERIMENT, "{max_drop: 0.01}\n    nDCG", "{max_drop: 1}\n    nDCG")

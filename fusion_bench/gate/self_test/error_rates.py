@@ -21,7 +21,6 @@ from fusion_bench.gate.power import RulePower
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,
-    check_name,
     decide_runs,
     draw_label_swaps,
     group_check,
@@ -116,10 +115,8 @@ def measure_error_rates(
         seed: Of everything random.
         progress: Called as the work goes on.
     """
-    skipped = {
-        check_name(c): reason for c in contests if (reason := untestable_reason(c)) is not None
-    }
-    fit = [contest for contest in contests if check_name(contest) not in skipped]
+    skipped = {c.name: reason for c in contests if (reason := untestable_reason(c)) is not None}
+    fit = [contest for contest in contests if contest.name not in skipped]
     tries = [group_check(contest, alpha / len(contests), alpha, seed) for contest in fit]
     skipped |= {
         t.name: f"{pluralize(len(t.sums), 'group')}: too few for the test ever to reject"

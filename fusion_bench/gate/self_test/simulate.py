@@ -21,7 +21,6 @@ __all__ = [
     "RESAMPLES",
     "GroupedCheck",
     "adjust_runs",
-    "check_name",
     "decide_runs",
     "draw_label_swaps",
     "group_check",
@@ -57,18 +56,12 @@ class GroupedCheck:
     @property
     def name(self) -> str:
         """``collection / slice / measure``."""
-        return check_name(self.check)
+        return self.check.name
 
     @property
     def centered_sums(self) -> FloatArray:
         """(G,): sums of differences whose mean is 0."""
         return self.sums - self.sizes * float(self.sums.sum() / self.sizes.sum())
-
-
-def check_name(contest: Check) -> str:
-    """``collection / slice / measure``; all queries go without a slice."""
-    parts = (contest.collection, contest.slice, contest.measure)
-    return " / ".join(part for part in parts if part is not None)
 
 
 def untestable_reason(contest: Check) -> str | None:
