@@ -39,9 +39,9 @@ from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
 from fusion_bench.tune.pareto.pareto_report import front_points
 from fusion_bench.tune.pareto.pareto_search import (
     add_depth_dimension,
-    candidate_settings,
+    candidate_params,
+    params_at_depths,
     resolve_depth,
-    settings_at_depths,
 )
 from fusion_bench.tune.pareto.rerank_cost import reranker_costs
 from fusion_bench.tune.pareto.rerank_depths import depth_ladder, reranker_names
@@ -82,7 +82,7 @@ class Case:
 
     def at(self, settings: Sequence[Params], ladder: Sequence[int]) -> list[Params]:
         """These settings at these depths with every reranker."""
-        return list(settings_at_depths(self.part, settings, ladder, reranker_names(self.part)))
+        return list(params_at_depths(self.part, settings, ladder, reranker_names(self.part)))
 
 
 def eight(case: Case, archive: EvaluatedPoints, _budget: int) -> None:
@@ -108,9 +108,7 @@ def sampled(method: str, *, after: bool) -> Callable[[Case, EvaluatedPoints, int
     def way(case: Case, archive: EvaluatedPoints, budget: int) -> None:
         if after:
             archive.evaluate_params(
-                case.at(
-                    candidate_settings(case.part, case.study, case.study.best_trial), case.ladder
-                )
+                case.at(candidate_params(case.part, case.study, case.study.best_trial), case.ladder)
             )
             budget -= archive.evaluations
 
@@ -252,7 +250,7 @@ def main() -> None:
             study = run_search(base, judge.split.tune, tuning.search_settings())
             case = Case(judge, part, study, depth_ladder(part, None, [50]), seed)
             budget = 150 + len(
-                case.at(candidate_settings(part, study, study.best_trial), case.ladder)
+                case.at(candidate_params(part, study, study.best_trial), case.ladder)
             )
             for way, row in compared(case, budget):
                 found.setdefault(way, []).append(row)

@@ -114,14 +114,14 @@ class TuningRun:
         self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
     ) -> Front | None:
         """Quality against rerank effort."""
-        name = self.dataset.name
-        find = ParetoSearch(
+        text = f"{self.dataset.name}: quality against effort"
+        search = ParetoSearch(
             evaluation,
             self.dataset.provenance,
             self.folder / FRONT_LOG,
-            lambda done, total: self.progress(f"{name}: quality against effort", done, total),
+            lambda done, total: self.progress(text, done, total),
         )
-        return find(result, chosen)
+        return search.run(result, chosen)
 
     def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""

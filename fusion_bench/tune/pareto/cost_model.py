@@ -1,8 +1,8 @@
-"""What reranking took, by the record of the run that scored a list, for any number of candidates.
+"""Price and latency of reranking n candidates, from the ledger of the run that scored a list.
 
-A batch of b candidates does not take b times as long as one, and a search unit is billed whole: so
-n candidates are priced and timed by the calls that they need. Where the record cannot tell, the
-answer errs upwards: a call is never taken to be faster than the smallest that was measured.
+Candidates are priced and timed by the calls that they need: a call of b candidates does not take b
+times as long as one, and a search unit is billed whole. Between measurements the estimate errs
+upward: no call is taken to be faster than the smallest measured one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Z95 = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True)
 class PriceModel:
-    """The price of one query: whole search units, and a part that grows with the candidates.
+    """The price of one query: whole search units, and a price per candidate.
 
     Attributes:
         unit: Price of a search unit.
-        documents: That one unit covers, as far as the record shows.
+        documents: Documents that one unit covers, as far as the ledger shows.
         candidate: Price of a candidate, from tokens.
     """
 
@@ -44,7 +44,7 @@ class PriceModel:
 
 @dataclass(frozen=True)
 class LatencyModel:
-    """The latency of one query: calls side by side, the slowest of which is waited for.
+    """The latency of one query: concurrent calls, of which the slowest counts.
 
     Attributes:
         sizes: Documents of a call, ascending …
@@ -78,20 +78,20 @@ class LatencyModel:
         return rounds * p50 * math.exp(sigma * slowest)
 
     def _call_seconds(self, documents: float, known: tuple[float, ...]) -> float:
-        """Between measured sizes on a straight line, above them in proportion, below them flat."""
+        """Linear between measured sizes, proportional above them, constant below them."""
         grown = np.maximum.accumulate(known)
-        beyond = max(documents / self.sizes[-1], 1.0)
-        return float(np.interp(documents, self.sizes, grown)) * beyond
+        factor = max(documents / self.sizes[-1], 1.0)
+        return float(np.interp(documents, self.sizes, grown)) * factor
 
 
 def max_call_size(meta: ListMeta) -> float:
-    """Documents of a call at most, as far as the record shows."""
+    """Documents of a call at most, as far as the ledger shows."""
     batch = _read_number(_first_provider(meta), "batch") or math.inf
     return _read_number(meta.ledger, "largest_call") or min(batch, float(meta.depth))
 
 
 def price_model(meta: ListMeta) -> PriceModel | None:
-    """The price by the ledger; None where nobody said what the provider charges."""
+    """The price by the ledger; None where the provider's price is not known."""
     ledger, price = meta.ledger, _first_provider(meta).get("price")
     total, documents = _read_number(ledger, "cost"), _read_number(ledger, "documents")
     if not documents or not (total or isinstance(price, Mapping)):
@@ -116,7 +116,7 @@ def latency_model(meta: ListMeta) -> LatencyModel | None:
     ledger = meta.ledger
     calls, documents = _read_number(ledger, "calls"), _read_number(ledger, "documents")
     rows = ledger.get("by_documents") or []
-    if not rows and calls and documents:  # a record from before calls were told apart by size
+    if not rows and calls and documents:  # older ledgers do not separate calls by size
         rows = [{"documents": documents / calls, **(ledger.get("call_ms") or {})}]
     known = [row for row in rows if _read_number(row, "documents") and _read_number(row, "p50")]
     if not known:
@@ -140,5 +140,5 @@ def _first_provider(meta: ListMeta) -> Mapping[str, Any]:
 
 def _read_number(record: Mapping[str, Any], key: str) -> float:
     """A number of a record that may hold anything; 0 where there is none."""
-    found = record.get(key)
-    return float(found) if isinstance(found, int | float) and math.isfinite(found) else 0.0
+    value = record.get(key)
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0

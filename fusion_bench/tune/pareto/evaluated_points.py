@@ -1,4 +1,4 @@
-"""Everything that was evaluated for a front: what each setting is worth, and what it takes."""
+"""Everything that was evaluated for a front: the value and the cost of each parameter set."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from fusion_bench.tune.space.objective import TuningObjective
 
 __all__ = ["EvaluatedPoint", "EvaluatedPoints"]
 
-#: Settings evaluated, and written down, together.
+#: Parameter sets evaluated, and written down, together.
 BATCH = 16
 
 
 @dataclass(frozen=True)
 class EvaluatedPoint:
-    """One setting.
+    """One parameter set.
 
     Attributes:
-        params: Its numbers, its depth among them.
+        params: Its parameters, its depth among them.
         system: The system with them.
         value: Mean of the measure over the tuning queries.
-        taken: What it takes.
+        cost: Of its reranking.
     """
 
     params: Params
@@ -43,60 +43,58 @@ class EvaluatedPoint:
 
 
 class EvaluatedPoints:
-    """Settings on the tuning queries, each evaluated once.
+    """Parameter sets on the tuning queries, each evaluated once.
 
     Args:
         objective: On the tuning queries.
-        known: What each reranker takes.
-        log: Where values are written, and looked up when the work was cut short.
-        told: Called with how many are done.
+        costs: Of each reranker.
+        log: Where values are written, and looked up when the work was interrupted.
+        on_progress: Called with how many are done.
     """
 
     def __init__(
         self,
         objective: TuningObjective,
-        known: Mapping[str, RerankerCost],
+        costs: Mapping[str, RerankerCost],
         *,
         log: TrialLog | None = None,
         on_progress: Callable[[int], None] = lambda _done: None,
     ) -> None:
         self.points: list[EvaluatedPoint] = []
         self.evaluations = 0
-        self._objective, self._known, self._log, self._on_progress = (
-            objective,
-            known,
-            log,
-            on_progress,
-        )
+        self._objective, self._costs = objective, costs
+        self._log, self._on_progress = log, on_progress
 
-    def add_point(self, params: Params, value: float) -> None:
-        """Take note of a setting whose value is known."""
+    def add_point(self, params: Params, value: float) -> EvaluatedPoint:
+        """Add a parameter set whose value is known."""
         system = self._objective.build_system(params)
-        found = system_cost(system, self._objective.runs, self._known)
-        self.points.append(EvaluatedPoint(params, system, value, found))
+        cost = system_cost(system, self._objective.runs, self._costs)
+        self.points.append(EvaluatedPoint(params, system, value, cost))
+        return self.points[-1]
 
-    def evaluate_params(self, asked: Sequence[Params]) -> list[EvaluatedPoint | None]:
-        """The entry of each setting; None = it cannot be computed."""
-        found: list[EvaluatedPoint | None] = []
-        for start in range(0, len(asked), BATCH):
-            batch = asked[start : start + BATCH]
+    def evaluate_params(self, trials: Sequence[Params]) -> list[EvaluatedPoint | None]:
+        """The point of each parameter set; None = it cannot be computed."""
+        points: list[EvaluatedPoint | None] = []
+        for start in range(0, len(trials), BATCH):
+            batch = trials[start : start + BATCH]
             for params, value in zip(batch, self._mean_values(batch), strict=True):
-                if np.isfinite(value):
-                    self.add_point(params, value)
-                found.append(self.points[-1] if np.isfinite(value) else None)
+                points.append(self.add_point(params, value) if np.isfinite(value) else None)
             self._on_progress(self.evaluations)
-        return found
+        return points
 
     def _mean_values(self, batch: Sequence[Params]) -> list[float]:
-        known = [None if self._log is None else self._log.find_value(params) for params in batch]
-        new = [params for params, value in zip(batch, known, strict=True) if value is None]
+        logged = [None if self._log is None else self._log.find_value(params) for params in batch]
+        new = [params for params, value in zip(batch, logged, strict=True) if value is None]
         means = iter(self._objective.evaluate_params(new).mean(axis=1).tolist() if new else ())
-        values = [next(means) if value is None else value for value in known]
+        values = [next(means) if value is None else value for value in logged]
         if self._log is not None:
-            pairs = zip(batch, values, strict=True)
-            first = self.evaluations
             self._log.add_trials(
-                [Trial(first + i, dict(p), v, "sampler") for i, (p, v) in enumerate(pairs)]
+                [
+                    Trial(number, dict(params), value, "sampler")
+                    for number, (params, value) in enumerate(
+                        zip(batch, values, strict=True), self.evaluations
+                    )
+                ]
             )
         self.evaluations += len(batch)
         return values

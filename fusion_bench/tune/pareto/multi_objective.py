@@ -1,4 +1,4 @@
-"""A search that trades quality for effort: Optuna's multi-objective samplers, asked in batches."""
+"""A search of quality against effort by Optuna's multi-objective samplers, in batches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["search_tradeoffs"]
 
-#: NSGA-II's parents. A front has a dozen points or two, and there are few trials.
+#: Of NSGA-II: small, because there are few trials.
 POPULATION = 32
 
-#: Settings → (value, effort) of each; None = could not be computed.
+#: Parameter sets → (value, effort) of each; None = could not be computed.
 EvaluatePairs = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
 
 
@@ -29,11 +29,11 @@ def search_tradeoffs(
     batch: int,
     seed: int,
 ) -> None:
-    """Ask for settings of great value and little effort, and tell what each was worth.
+    """Search for parameter sets of great value and little effort.
 
     Args:
         parameters: The space.
-        evaluate: What keeps the results, too.
+        evaluate: Evaluates parameter sets and keeps the results.
         method: ``tpe`` (Ozaki et al. 2022, "Multiobjective tree-structured Parzen estimator", JAIR
             73) or ``nsga2`` (Deb et al. 2002, "A fast and elitist multiobjective genetic
             algorithm: NSGA-II").
@@ -51,8 +51,8 @@ def search_tradeoffs(
         )
         for start in range(0, trials, batch):
             asked = [study.ask() for _ in range(min(batch, trials - start))]
-            found = evaluate([suggest_params(trial, parameters) for trial in asked])
-            for trial, pair in zip(asked, found, strict=True):
+            pairs = evaluate([suggest_params(trial, parameters) for trial in asked])
+            for trial, pair in zip(asked, pairs, strict=True):
                 if pair is None:
                     study.tell(trial, state=TrialState.FAIL)
                 else:

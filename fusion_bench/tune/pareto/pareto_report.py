@@ -1,4 +1,4 @@
-"""From everything that was evaluated to the points that are shown, judged on held-out queries."""
+"""From everything that was evaluated to the points of the report, evaluated held out."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ __all__ = ["EffortAxis", "comparable_axes", "effort_on", "front_points"]
 EffortAxis: TypeAlias = Literal["candidates", "cost", "seconds"]
 
 
-def comparable_axes(known: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
-    """What points can be compared by: candidates of one reranker, what is known of all of them.
+def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
+    """The axes on which all rerankers can be compared.
 
-    A candidate of one reranker is not one of another, so with several of them candidates count
-    only where nothing better is known.
+    A candidate of one reranker is not one of another, so with several rerankers candidates count
+    only where neither latency nor price is known of all.
     """
-    found: list[EffortAxis] = []
-    if all(one.seconds is not None for one in known):
-        found.append("seconds")
-    if all(one.cost is not None for one in known):
-        found.append("cost")
-    if len(known) == 1 or not found:
-        found.insert(0, "candidates")
-    return tuple(found)
+    axes: list[EffortAxis] = []
+    if all(cost.seconds is not None for cost in costs):
+        axes.append("seconds")
+    if all(cost.cost is not None for cost in costs):
+        axes.append("cost")
+    if len(costs) == 1 or not axes:
+        axes.insert(0, "candidates")
+    return tuple(axes)
 
 
-def effort_on(taken: SystemCost, axis: EffortAxis) -> float:
-    """What a system takes on one axis."""
+def effort_on(cost: SystemCost, axis: EffortAxis) -> float:
+    """The cost of a system on one axis."""
     if axis == "candidates":
-        return taken.mean_candidates
-    return (taken.cost if axis == "cost" else taken.seconds) or 0.0
+        return cost.mean_candidates
+    return (cost.cost if axis == "cost" else cost.seconds) or 0.0
 
 
 def front_points(
     evaluation: HeldOutEvaluation,
-    entries: Sequence[EvaluatedPoint],
+    points: Sequence[EvaluatedPoint],
     axes: Sequence[EffortAxis],
     default: Trial,
     chosen: Trial,
@@ -59,78 +59,78 @@ def front_points(
 
     Args:
         evaluation: The objective, its split and the rules.
-        entries: What was evaluated.
+        points: What was evaluated.
         axes: What they are compared by.
         default: Always shown.
         chosen: Always shown.
     """
-    kept = _best_per_depth(entries, (default, chosen))
-    means = np.array([one.value for one in kept])
-    on = is_efficient(_effort_matrix(kept, axes), means)
-    values = evaluate_in_batches(evaluation.objective, [one.params for one in kept])
-    best = int(np.argmax(np.where(on, means, -np.inf)))
-    base = next(i for i, one in enumerate(kept) if one.params == default.params)
+    kept = _best_per_depth(points, (default, chosen))
+    means = np.array([point.value for point in kept])
+    efficient = is_efficient(_effort_matrix(kept, axes), means)
+    values = evaluate_in_batches(evaluation.objective, [point.params for point in kept])
+    best = values[int(np.argmax(np.where(efficient, means, -np.inf)))]
+    base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
     roles = {"default": default.params, "chosen": chosen.params}
-    points = [
+    records = [
         model.FrontPoint(
-            roles=tuple(role for role, params in roles.items() if one.params == params),
-            reranker=one.reranker_and_depth[0] or None,
-            depth=one.reranker_and_depth[1],
-            candidates=one.cost.mean_candidates,
-            cost=one.cost.cost,
-            seconds=one.cost.seconds,
-            slow=one.cost.slow,
-            value=one.value,
-            held_out=float(values[i][evaluation.split.held_out].mean()),
-            over_default=_held_out_difference(evaluation, values[i], values[base]),
-            over_best=_held_out_difference(evaluation, values[i], values[best]),
-            params=dict(one.params),
-            config=described(one.system),
-            efficient=bool(on[i]),
+            roles=tuple(role for role, params in roles.items() if point.params == params),
+            reranker=point.reranker_and_depth[0] or None,
+            depth=point.reranker_and_depth[1],
+            candidates=point.cost.mean_candidates,
+            cost=point.cost.cost,
+            seconds=point.cost.seconds,
+            slow=point.cost.slow,
+            value=point.value,
+            held_out=float(row[evaluation.split.held_out].mean()),
+            over_default=_held_out_difference(evaluation, row, base),
+            over_best=_held_out_difference(evaluation, row, best),
+            params=dict(point.params),
+            config=described(point.system),
+            efficient=bool(on_front),
         )
-        for i, one in enumerate(kept)
+        for point, row, on_front in zip(kept, values, efficient, strict=True)
     ]
-    order = sorted(range(len(kept)), key=lambda i: (effort_on(kept[i].cost, axes[-1]), means[i]))
-    return tuple(points[i] for i in order)
+    efforts = np.array([effort_on(point.cost, axes[-1]) for point in kept])
+    return tuple(records[i] for i in np.lexsort((means, efforts)).tolist())
 
 
 def _best_per_depth(
-    entries: Sequence[EvaluatedPoint], always: Sequence[Trial]
+    points: Sequence[EvaluatedPoint], always: Sequence[Trial]
 ) -> list[EvaluatedPoint]:
-    """One entry a depth and reranker, of equally good ones the first; and what is always shown."""
+    """One point a depth and reranker, of equally good ones the first; and what is always shown."""
     best: dict[tuple[str, int], EvaluatedPoint] = {}
-    for one in entries:
-        if one.reranker_and_depth not in best or one.value > best[one.reranker_and_depth].value:
-            best[one.reranker_and_depth] = one
+    for point in points:
+        key = point.reranker_and_depth
+        if key not in best or point.value > best[key].value:
+            best[key] = point
     kept = list(best.values())
     for trial in always:
-        if all(one.params != trial.params for one in kept):
-            kept.append(next(one for one in entries if one.params == trial.params))
+        if all(point.params != trial.params for point in kept):
+            kept.append(next(point for point in points if point.params == trial.params))
     return kept
 
 
-def _effort_matrix(entries: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis]) -> FloatArray:
+def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis]) -> FloatArray:
     """(P, A): candidates count for each reranker apart."""
-    names = sorted({name for one in entries for name in one.cost.counts})
-    columns = [[effort_on(one.cost, axis) for one in entries] for axis in axes]
+    names = sorted({name for point in points for name in point.cost.counts})
+    columns = [[effort_on(point.cost, axis) for point in points] for axis in axes]
     if "candidates" in axes:
-        columns = columns[1:] + [[one.cost.counts.get(n, 0.0) for one in entries] for n in names]
-    return np.array(columns).reshape(len(columns), len(entries)).T
+        counts = [[point.cost.counts.get(name, 0.0) for point in points] for name in names]
+        columns = columns[1:] + counts
+    return np.array(columns).reshape(len(columns), len(points)).T
 
 
 def _held_out_difference(
     evaluation: HeldOutEvaluation, values: FloatArray, other: FloatArray
 ) -> model.Difference:
-    """On the held-out queries, with what is float noise taken as 0."""
+    """On the held-out queries, with float noise taken as 0."""
     keep = evaluation.split.held_out
     difference = values[keep] - other[keep]
-    found = estimate_mean(
+    mean = estimate_mean(
         np.where(np.abs(difference) <= NOISE, 0.0, difference),
         evaluation.group_codes[keep],
         alpha=evaluation.alpha,
         interval=evaluation.interval,
         seed=evaluation.tuning.seed,
     )
-    return model.Difference(
-        mean=found.mean, low=none_if_nan(found.low), high=none_if_nan(found.high)
-    )
+    return model.Difference(mean=mean.mean, low=none_if_nan(mean.low), high=none_if_nan(mean.high))

@@ -1,7 +1,7 @@
-"""Quality against effort: what each rerank depth is worth, and which depths are worth their price.
+"""Quality against effort: the best parameters at each rerank depth, and which are efficient.
 
-Good settings are taken to every depth, and a multi-objective sampler looks for what only pays at
-small ones. All of it on the tuning queries; the held-out ones say how much of it to believe.
+Good parameter sets are taken to every depth; a multi-objective sampler searches for those that are
+good at small depths only. All of it on the tuning queries; the report adds held-out values.
 """
 
 from __future__ import annotations
@@ -38,39 +38,37 @@ from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 __all__ = [
     "ParetoSearch",
     "add_depth_dimension",
-    "candidate_settings",
+    "candidate_params",
+    "params_at_depths",
     "resolve_depth",
-    "settings_at_depths",
 ]
 
 #: So many of the best trials are taken to every depth …
 BEST = 4
-#: … and these, by their rank among all (in sixteenths): what is second rate at one depth may be
-#: the best at another.
+#: … and these, by their rank among all (in sixteenths): what is second at one depth may be the best
+#: at another.
 SPREAD = (1, 5, 9, 13)
-#: The sampler's own dimension: which depth of the ladder.
+#: The sampler's own dimension: the index into the ladder of depths.
 DEPTH = "front.depth"
-
-PointCallback = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class ParetoSearch:
-    """What is needed to look for a front.
+    """What is needed to search for a front.
 
     Attributes:
         evaluation: The objective, its split and the rules.
-        provenance: What is known of the making of the rerank lists, by name.
+        provenance: How the rerank lists were made, by name.
         log: Where the values are kept, so that nothing is evaluated twice; None = nowhere.
-        told: Called with how many settings are done, and how many there will be.
+        on_progress: Called with how many parameter sets are done, and how many there will be.
     """
 
     evaluation: HeldOutEvaluation
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     log: Path | None = None
-    on_progress: PointCallback = lambda _done, _total: None
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None
 
-    def __call__(self, result: SearchResult, chosen: Trial) -> model.Front | None:
+    def run(self, result: SearchResult, chosen: Trial) -> model.Front | None:
         """The front of a search.
 
         Args:
@@ -83,17 +81,17 @@ class ParetoSearch:
         rules, names = self.evaluation.tuning.front, reranker_names(self.evaluation.objective)
         if rules.method == "none" or not names:
             return None
-        known = reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
-        axes = comparable_axes(list(known.values()))
-        archive, interrupted = self._evaluate_points(result, chosen, known, axes)
+        costs = reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
+        axes = comparable_axes(list(costs.values()))
+        evaluated, interrupted = self._evaluate_points(result, chosen, costs, axes)
         return model.Front(
             method=rules.method,
-            evaluations=archive.evaluations,
+            evaluations=evaluated.evaluations,
             axes=axes,
             points=front_points(
-                self.evaluation, archive.points, axes, result.default_trial, chosen
+                self.evaluation, evaluated.points, axes, result.default_trial, chosen
             ),
-            efforts=tuple(one.source for one in known.values()),
+            efforts=tuple(cost.source for cost in costs.values()),
             interrupted=interrupted,
         )
 
@@ -101,64 +99,55 @@ class ParetoSearch:
         self,
         result: SearchResult,
         chosen: Trial,
-        known: Mapping[str, RerankerCost],
+        costs: Mapping[str, RerankerCost],
         axes: Sequence[EffortAxis],
     ) -> tuple[EvaluatedPoints, bool]:
-        """Everything that was evaluated, and whether somebody cut it short."""
+        """Everything that was evaluated, and whether it was interrupted."""
         tuning = self.evaluation.tuning
         objective = self.evaluation.objective.subset_queries(self.evaluation.split.tune)
-        also = [
-            max_rerank_depth(objective.build_system(one.params))
-            for one in (result.default_trial, chosen)
-        ]
+        always = {trial.number: trial for trial in (result.default_trial, chosen)}.values()
+        also = [max_rerank_depth(objective.build_system(trial.params)) for trial in always]
         ladder = depth_ladder(objective, tuning.front.depths, also)
-        settings = list(
-            settings_at_depths(
-                objective, candidate_settings(objective, result, chosen), ladder, tuple(known)
-            )
-        )
+        candidates = candidate_params(objective, result, chosen)
+        params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
-        log = (
-            None
-            if self.log is None
-            else TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
+        total = len(params) + more
+        log = None
+        if self.log is not None:
+            log = TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
+        evaluated = EvaluatedPoints(
+            objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
         )
-        total = len(settings) + more
-        archive = EvaluatedPoints(
-            objective, known, log=log, on_progress=lambda done: self.on_progress(done, total)
-        )
-        for trial in dict.fromkeys((result.default_trial.number, chosen.number)):
-            one = next(t for t in result.trials if t.number == trial)
-            archive.add_point(one.params, one.value)
+        for trial in always:
+            evaluated.add_point(trial.params, trial.value)
         try:
-            archive.evaluate_params(settings)
-            self._search_with_sampler(archive, objective, ladder, axes, more)
+            evaluated.evaluate_params(params)
+            self._search_with_sampler(evaluated, objective, ladder, axes[-1], more)
         except KeyboardInterrupt:
-            return archive, True
-        return archive, False
+            return evaluated, True
+        return evaluated, False
 
     def _search_with_sampler(
         self,
-        archive: EvaluatedPoints,
+        evaluated: EvaluatedPoints,
         objective: TuningObjective,
         ladder: Sequence[int],
-        axes: Sequence[EffortAxis],
+        axis: EffortAxis,
         trials: int,
     ) -> None:
-        """Search settings and depths together."""
+        """Search parameters and depths together."""
         tuning = self.evaluation.tuning
 
-        def evaluate(asked: Sequence[Params]) -> list[tuple[float, float] | None]:
-            found = archive.evaluate_params(
-                [resolve_depth(objective, params, ladder) for params in asked]
-            )
+        def evaluate_pairs(batch: Sequence[Params]) -> list[tuple[float, float] | None]:
+            resolved = [resolve_depth(objective, params, ladder) for params in batch]
             return [
-                None if one is None else (one.value, effort_on(one.cost, axes[-1])) for one in found
+                None if point is None else (point.value, effort_on(point.cost, axis))
+                for point in evaluated.evaluate_params(resolved)
             ]
 
         search_tradeoffs(
             add_depth_dimension(objective.parameters, ladder),
-            evaluate,
+            evaluate_pairs,
             method=tuning.front.method,
             trials=trials,
             batch=tuning.batch,
@@ -166,45 +155,46 @@ class ParetoSearch:
         )
 
 
-def candidate_settings(
+def candidate_params(
     objective: TuningObjective, result: SearchResult, chosen: Trial
 ) -> list[Params]:
-    """Settings worth a look at every depth: default, choice, the best, and some of the others."""
-    done = sorted((t for t in result.trials if not t.is_failed), key=lambda t: (-t.value, t.number))
-    good = [t for t in done if max_rerank_depth(objective.build_system(t.params))]
-    picked = [result.default_trial, chosen, *good[:BEST]]
-    picked += [good[len(good) * k // 16] for k in SPREAD if good]
-    return [one.params for one in {t.number: t for t in picked}.values()]
+    """Parameter sets to try at every depth: default, choice, the best, and some of the others."""
+    done = (trial for trial in result.trials if not trial.is_failed)
+    ordered = sorted(done, key=lambda trial: (-trial.value, trial.number))
+    reranked = [t for t in ordered if max_rerank_depth(objective.build_system(t.params))]
+    picked = [result.default_trial, chosen, *reranked[:BEST]]
+    picked += [reranked[len(reranked) * k // 16] for k in SPREAD if reranked]
+    return [trial.params for trial in {trial.number: trial for trial in picked}.values()]
 
 
-def settings_at_depths(
+def params_at_depths(
     objective: TuningObjective,
-    settings: Sequence[Params],
+    candidates: Sequence[Params],
     ladder: Sequence[int],
     names: Sequence[str],
 ) -> Iterator[Params]:
-    """Each setting at each depth with each reranker, no two alike."""
+    """Each parameter set at each depth with each reranker, no two alike."""
     seen: list[Params] = []
-    for params in settings:
-        changed = [with_reranker(objective, params, name) for name in names]
-        for own in (
-            changed if len(names) > 1 and objective.system.by_query_type is None else [params]
-        ):
+    for params in candidates:
+        variants = [params]
+        if len(names) > 1 and objective.system.by_query_type is None:
+            variants = [with_reranker(objective, params, name) for name in names]
+        for variant in variants:
             for depth in ladder:
-                found = at_depth(objective, own, depth)
-                if found is not None and found not in seen:
-                    seen.append(found)
-                    yield found
+                changed = at_depth(objective, variant, depth)
+                if changed is not None and changed not in seen:
+                    seen.append(changed)
+                    yield changed
 
 
 def add_depth_dimension(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
-    """The space with one depth for all, by its place on the ladder."""
-    rest = [one for one in parameters if not is_depth_path(one.path)]
-    return [*rest, integer(DEPTH, 0, len(ladder) - 1)]
+    """The space with one depth for all, as an index into the ladder."""
+    others = [parameter for parameter in parameters if not is_depth_path(parameter.path)]
+    return [*others, integer(DEPTH, 0, len(ladder) - 1)]
 
 
 def resolve_depth(objective: TuningObjective, params: Params, ladder: Sequence[int]) -> Params:
-    """What the sampler says, as a setting of the system."""
-    own = {path: value for path, value in params.items() if path != DEPTH}
+    """The sampler's proposal with the depth at its own path, as the objective takes it."""
+    others = {path: value for path, value in params.items() if path != DEPTH}
     depth = ladder[int(str(params[DEPTH]))]
-    return objective.normalize_weights(at_depth(objective, own, depth) or own)
+    return objective.normalize_weights(at_depth(objective, others, depth) or others)

@@ -1,6 +1,6 @@
-"""What a system takes: candidates reranked, their price and their time, query by query.
+"""The cost of a system: candidates reranked, their price and their latency, query by query.
 
-From the record of the run that scored the rerank list where there is one, else as declared.
+From the ledger of the run that scored the rerank list where there is one, else as declared.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from fusion_bench.tune.pareto.cost_model import (
 
 __all__ = ["RerankerCost", "SystemCost", "count_candidates", "reranker_costs", "system_cost"]
 
-#: Of one query, by the number of its candidates.
+#: Price or seconds of one query, by the number of its candidates.
 AmountPerQuery = Callable[[int], float]
-#: The share of queries that ``slow`` speaks of.
+#: The share of queries answered within ``slow``.
 SLOW_SHARE = 0.95
 
 
 @dataclass(frozen=True)
 class RerankerCost:
-    """What one reranker takes.
+    """The cost of one reranker.
 
     Attributes:
         cost: Of one query, in some currency; None = not known.
         seconds: Median latency of one query; None = not known.
         slow: The latency that 95 % of such queries stay within; None = not known.
-        source: Where that is known from.
+        source: Where these are known from.
     """
 
     cost: AmountPerQuery | None
@@ -54,11 +54,11 @@ class RerankerCost:
 
 @dataclass(frozen=True)
 class SystemCost:
-    """What a system takes, on the mean of some queries.
+    """The cost of a system, as a mean over some queries.
 
     Attributes:
         counts: Rerank list → mean candidates a query.
-        cost: Of 1,000 queries; None = some part of it is not known.
+        cost: Of 1,000 queries; None = not known of some part.
         seconds: A query, median latency; None likewise.
         slow: A query, 95th percentile; None likewise.
     """
@@ -70,19 +70,19 @@ class SystemCost:
 
     @property
     def mean_candidates(self) -> float:
-        """Mean candidates a query, whoever reranks them."""
+        """Mean candidates a query, of all rerankers."""
         return sum(self.counts.values())
 
 
 def reranker_costs(
     rerankers: Sequence[str], effort: EffortSettings, provenance: Mapping[str, ListMeta]
 ) -> dict[str, RerankerCost]:
-    """What each reranker takes.
+    """The cost of each reranker.
 
     Args:
         rerankers: Names of rerank lists.
         effort: What is declared.
-        provenance: What is known of the making of the lists.
+        provenance: How the lists were made.
     """
     return {
         name: _reranker_cost(name, effort.declared_for(name), provenance.get(name), effort.prefer)
@@ -92,7 +92,7 @@ def reranker_costs(
 
 def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     """By rerank list, shape (Q,): documents that it has to score for each query."""
-    found: dict[str, IntArray] = {}
+    by_reranker: dict[str, IntArray] = {}
     for index, plain, part in plain_parts(system, runs):
         blend = plain.blend
         if isinstance(blend, RerankBlend):
@@ -100,33 +100,33 @@ def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
             counts = np.minimum(sizes, blend.depth)
             if not blend.always_rerank:
                 counts = np.where(sizes <= blend.skip_limit, 0, counts)
-            own = found.setdefault(blend.reranker, np.zeros(len(runs.queries), dtype=np.int64))
-            own[index] = counts
-    return found
+            empty = np.zeros(len(runs.queries), dtype=np.int64)
+            by_reranker.setdefault(blend.reranker, empty)[index] = counts
+    return by_reranker
 
 
-def system_cost(system: System, runs: AlignedRuns, known: Mapping[str, RerankerCost]) -> SystemCost:
-    """What a system takes on the mean of all queries of ``runs``."""
+def system_cost(system: System, runs: AlignedRuns, costs: Mapping[str, RerankerCost]) -> SystemCost:
+    """The mean cost of a system over all queries of ``runs``."""
     counts = count_candidates(system, runs)
-    cost = _mean_total(counts, {name: known[name].cost for name in counts})
+    cost = _mean_total(counts, {name: costs[name].cost for name in counts})
     return SystemCost(
-        counts={name: float(own.mean()) for name, own in counts.items()},
+        counts={name: float(sizes.mean()) for name, sizes in counts.items()},
         cost=None if cost is None else 1000 * cost,
-        seconds=_mean_total(counts, {name: known[name].seconds for name in counts}),
-        slow=_mean_total(counts, {name: known[name].slow for name in counts}),
+        seconds=_mean_total(counts, {name: costs[name].seconds for name in counts}),
+        slow=_mean_total(counts, {name: costs[name].slow for name in counts}),
     )
 
 
 def _mean_total(
     counts: Mapping[str, IntArray], amounts: Mapping[str, AmountPerQuery | None]
 ) -> float | None:
-    """Mean over queries of what all rerankers take; None where one of them is not known."""
+    """The sum over rerankers, as a mean over queries; None where one of them is not known."""
     total = 0.0
-    for name, own in counts.items():
+    for name, candidates in counts.items():
         amount = amounts[name]
         if amount is None:
             return None
-        sizes, times = np.unique(own, return_counts=True)
+        sizes, times = np.unique(candidates, return_counts=True)
         each = np.array([amount(int(size)) for size in sizes])
         total += float((each * times).sum() / times.sum())
     return total
@@ -135,24 +135,24 @@ def _mean_total(
 def _reranker_cost(
     name: str, declared: DeclaredCost, meta: ListMeta | None, prefer: str
 ) -> RerankerCost:
-    bill = None if meta is None else price_model(meta)
-    clock = None if meta is None else latency_model(meta)
+    ledger_price = None if meta is None else price_model(meta)
+    latency = None if meta is None else latency_model(meta)
     price, seconds = declared.price, declared.seconds
-    own_price = price is not None and (bill is None or prefer == "declared")
-    own_time = seconds is not None and (clock is None or prefer == "declared")
-    cost = _per_candidate(price, 1e3) if own_price else bill
+    use_declared_price = price is not None and (ledger_price is None or prefer == "declared")
+    use_declared_time = seconds is not None and (latency is None or prefer == "declared")
+    cost = _per_candidate(price, 1e3) if use_declared_price else ledger_price
     return RerankerCost(
         cost=cost,
-        seconds=_per_candidate(seconds) if own_time else clock,
-        slow=None if own_time or clock is None else partial(clock, share=SLOW_SHARE),
+        seconds=_per_candidate(seconds) if use_declared_time else latency,
+        slow=None if use_declared_time or latency is None else partial(latency, share=SLOW_SHARE),
         source=model.RerankerEffort(
             reranker=name,
             provider=None if meta is None else meta.asked,
-            cost="declared" if own_price else None if bill is None else "ledger",
-            seconds="declared" if own_time else None if clock is None else "ledger",
+            cost="declared" if use_declared_price else None if ledger_price is None else "ledger",
+            seconds="declared" if use_declared_time else None if latency is None else "ledger",
             declared_price=price,
             declared_seconds=seconds,
-            **_ledger_facts(meta, bill, clock),
+            **_ledger_facts(meta, ledger_price, latency),
         ),
     )
 
@@ -163,10 +163,10 @@ def _per_candidate(amount: float | None, of: float = 1.0) -> AmountPerQuery | No
 
 
 def _ledger_facts(
-    meta: ListMeta | None, bill: PriceModel | None, clock: LatencyModel | None
+    meta: ListMeta | None, ledger_price: PriceModel | None, latency: LatencyModel | None
 ) -> dict[str, object]:
-    """What the ledger says, in few numbers."""
-    if meta is None or (bill is None and clock is None):
+    """The ledger's totals, and its price and latency at the list's own depth."""
+    if meta is None or (ledger_price is None and latency is None):
         return {}
     ledger = meta.ledger
     return {
@@ -174,7 +174,9 @@ def _ledger_facts(
         "calls": int(ledger.get("calls") or 0),
         "documents": int(ledger.get("documents") or 0),
         "largest_call": int(max_call_size(meta)),
-        "at_once": None if clock is None else clock.concurrency,
-        "recorded_price": None if bill is None else 1e3 * bill(meta.depth) / meta.depth,
-        "recorded_seconds": None if clock is None else clock(meta.depth),
+        "at_once": None if latency is None else latency.concurrency,
+        "recorded_price": None
+        if ledger_price is None
+        else 1e3 * ledger_price(meta.depth) / meta.depth,
+        "recorded_seconds": None if latency is None else latency(meta.depth),
     }

@@ -1,6 +1,6 @@
-"""A setting at another rerank depth, or with another reranker; and which depths are worth a look.
+"""Parameter sets at another rerank depth or with another reranker, and the depths to try.
 
-Settings stay parameters: what changes is put at its own path, in every query type's blend alike.
+What changes is set at its own path, in the blend of every query type alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "with_reranker",
 ]
 
-#: Rerank depths that are tried where the space says nothing of them; 0 = no reranker.
+#: Rerank depths tried where the space does not have them; 0 = no reranker.
 LADDER = (0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 40, 50, 60, 75, 100)
 #: Depths taken from a range.
 STEPS = 14
@@ -53,84 +53,84 @@ def depth_ladder(
 def reranker_names(objective: TuningObjective) -> tuple[str, ...]:
     """The rerank lists that the default or the space names."""
     chosen = {
-        str(value)
-        for one in objective.parameters
-        if _strip_conditions(one.path).endswith("blend.reranker")
-        for value in one.choices
+        str(name)
+        for parameter in objective.parameters
+        if _strip_conditions(parameter.path).endswith("blend.reranker")
+        for name in parameter.choices
     }
     return tuple(sorted(chosen | objective.system.rerankers))
 
 
 def is_depth_path(path: str) -> bool:
-    """Whether a rerank depth stands there."""
+    """Whether a path is that of a rerank depth."""
     return _strip_conditions(path).endswith("blend.depth")
 
 
 def max_rerank_depth(system: System) -> int:
     """The greatest rerank depth of any query; 0 = no reranker."""
-    every = (blend for _, blend in _blends_by_prefix(system))
-    return max((blend.depth for blend in every if isinstance(blend, RerankBlend)), default=0)
+    blends = (blend for _, blend in _blends_by_prefix(system))
+    return max((blend.depth for blend in blends if isinstance(blend, RerankBlend)), default=0)
 
 
 def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params | None:
-    """The same setting at another depth; 0 = without a reranker.
+    """The same parameter set at another depth; 0 = without a reranker.
 
     Returns:
         None where it has no reranker whose depth could be set.
     """
-    found = dict(params)
-    places = list(_rerank_prefixes(objective.build_system(params)))
-    for prefix in places:
+    changed = dict(params)
+    prefixes = list(_rerank_prefixes(objective.build_system(params)))
+    for prefix in prefixes:
         if depth:
-            found = _set_path(found, f"{prefix}blend.depth", depth)
+            changed = _set_path(changed, f"{prefix}blend.depth", depth)
         else:
-            found = {
-                p: v
-                for p, v in found.items()
-                if not _strip_conditions(p).startswith(f"{prefix}blend.")
-            }
-            found[f"{prefix}blend.method"] = "none"
-    return found if places or not depth else None
+            blend = f"{prefix}blend."
+            changed = {
+                path: value
+                for path, value in changed.items()
+                if not _strip_conditions(path).startswith(blend)
+            } | {f"{blend}method": "none"}
+    return changed if prefixes or not depth else None
 
 
 def with_reranker(objective: TuningObjective, params: Params, reranker: str) -> Params:
-    """The same setting with another rerank list."""
-    found = dict(params)
+    """The same parameter set with another rerank list."""
+    changed = dict(params)
     for prefix in _rerank_prefixes(objective.build_system(params)):
-        found = _set_path(found, f"{prefix}blend.reranker", reranker)
-    return found
+        changed = _set_path(changed, f"{prefix}blend.reranker", reranker)
+    return changed
 
 
 def _set_path(params: dict[str, Value], path: str, value: Value) -> dict[str, Value]:
-    """A value at a path, whatever condition its name bears."""
+    """A value at a path, whatever condition the path names."""
     return {p: v for p, v in params.items() if _strip_conditions(p) != path} | {path: value}
 
 
 def _rerank_prefixes(system: System) -> Iterator[str]:
-    """What stands before ``blend`` in the paths of every blend with a reranker."""
-    return (prefix for prefix, blend in _blends_by_prefix(system) if isinstance(blend, RerankBlend))
+    """The prefix before ``blend`` in the paths of each blend with a reranker."""
+    return (p for p, blend in _blends_by_prefix(system) if isinstance(blend, RerankBlend))
 
 
 def _blends_by_prefix(system: System) -> Iterator[tuple[str, Blend]]:
     if system.by_query_type is None:
         yield "", system.blend
-    for name, one in (system.by_query_type or {}).items():
-        yield f"by_query_type.{name}.", one.blend
+    for name, variant in (system.by_query_type or {}).items():
+        yield f"by_query_type.{name}.", variant.blend
 
 
 def _allowed_depths(parameters: Sequence[Parameter]) -> tuple[int, ...]:
     """Depths in the ranges that the space has for them; none where it has none."""
-    found: set[int] = set()
-    for one in parameters:
-        if not is_depth_path(one.path):
+    depths: set[int] = set()
+    for parameter in parameters:
+        if not is_depth_path(parameter.path):
             continue
-        if one.kind == "choice":
-            found |= {int(value) for value in one.choices if isinstance(value, int)}
+        if parameter.kind == "choice":
+            depths |= {int(value) for value in parameter.choices if isinstance(value, int)}
         else:
-            low, high = one.bounds
+            low, high = parameter.bounds
             ladder = np.geomspace(max(low, 1), high, STEPS)
-            found |= {int(d) for d in np.rint(ladder) if one.contains(int(d))} | {int(low)}
-    return tuple(sorted(found))
+            depths |= {int(d) for d in np.rint(ladder) if parameter.contains(int(d))} | {int(low)}
+    return tuple(sorted(depths))
 
 
 def _strip_conditions(path: str) -> str:

@@ -20,7 +20,7 @@ from fusion_bench.experiment.tune_settings import (
 from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto import multi_objective as trade
-from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_settings
+from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params
 from fusion_bench.tune.pareto.rerank_depths import at_depth
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.space.objective import TuningObjective
@@ -67,7 +67,7 @@ def front(base: TuningObjective, study: SearchResult) -> Front:
 
 
 def found(find: ParetoSearch, study: SearchResult) -> Front:
-    front = find(study, study.best_trial)
+    front = find.run(study, study.best_trial)
     assert front is not None
     return front
 
@@ -116,7 +116,7 @@ def test_no_depth_is_worse_than_what_is_taken_to_it(
     for depth in points:
         settings = [
             at_depth(base, params, depth)
-            for params in candidate_settings(base, study, study.best_trial)
+            for params in candidate_params(base, study, study.best_trial)
         ]
         values = base.evaluate_params([one for one in settings if one is not None])
         assert points[depth].value >= values[:, split.tune].mean(axis=1).max() - 1e-12
@@ -231,9 +231,9 @@ def test_no_front_without_a_reranker_or_where_none_is_asked_for(
     other = run_search(
         plain, split_of(plain).tune, TUNING.search_settings().model_copy(update={"trials": 2})
     )
-    assert ParetoSearch(judge(plain))(other, other.best_trial) is None
+    assert ParetoSearch(judge(plain)).run(other, other.best_trial) is None
     none = ParetoSearch(judge(base, front=FrontSettings(method="none")))
-    assert none(study, study.best_trial) is None
+    assert none.run(study, study.best_trial) is None
 
 
 def test_query_types_get_one_depth_together() -> None:
