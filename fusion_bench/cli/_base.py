@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
@@ -34,6 +34,7 @@ __all__ = [
     "format_examples",
     "make_console",
     "out_folder",
+    "refuse_options",
     "require_folder",
 ]
 
@@ -69,7 +70,7 @@ app = command_app(
     help="Compare ways to fuse ranked lists and to blend in a reranker, on judged queries.",
     no_args_is_help=True,
     epilog="Exit codes: 0 done or passed, 1 the gate found a regression, 2 could not do it, "
-    "3 the gate cannot tell and its policy blocks, 130 interrupted.",
+    "3 inconclusive and the policy blocks, 4 done but degraded, 130 interrupted.",
 )
 
 
@@ -194,6 +195,21 @@ def require_folder(folder: Path) -> Path:
 
             raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
     return folder
+
+
+def refuse_options(purpose: str, given: Mapping[str, object]) -> None:
+    """Refuse options that have no effect, so that none is ignored silently.
+
+    Args:
+        purpose: What they do not go with.
+        given: Option → its value; None or empty = not given.
+
+    Raises:
+        typer.BadParameter: One was given.
+    """
+    for option, value in given.items():
+        if value not in (None, [], ()):
+            raise typer.BadParameter(f"does not go with {purpose}", param_hint=option)
 
 
 def make_console() -> Console:

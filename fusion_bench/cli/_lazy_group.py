@@ -11,51 +11,64 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import UnknownNameError
 
 __all__ = ["LazyGroup"]
 
 PACKAGE = "fusion_bench.cli"
 FOLDER = Path(__file__).parent
+#: Entry points of other distributions: a name, and a Typer application with one command.
+ENTRY_POINTS = "fusion_bench.commands"
 
 
 class LazyGroup(TyperGroup):
-    """Finds its commands by the files of this folder.
+    """Commands are the files of this folder, and entry points of other distributions.
 
-    The overview needs only each file's first line; the file is imported for the command that is
-    named on the command line.
+    The overview reads only each file's first line. A file of the folder takes precedence over an
+    entry point of the same name.
     """
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # noqa: ARG002
-        """Names of the files that hold a command."""
-        return sorted(
-            module.name
-            for module in pkgutil.iter_modules([str(FOLDER)])
-            if not module.name.startswith("_")
-        )
+        """Names of all commands."""
+        return sorted({*_command_files(), *read_entry_points(ENTRY_POINTS)})
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override]
-        """The command with its help line only, until it is the one to run."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override] # noqa: ARG002
+        """The command with its help line only, unless it is the one to run."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]  # type: ignore[return-value]
-        return TyperCommand(cmd_name, help=_first_line(cmd_name))
+        if cmd_name in _command_files():
+            return TyperCommand(cmd_name, help=_first_line(cmd_name))
+        reference = read_entry_points(ENTRY_POINTS).get(cmd_name)
+        return TyperCommand(cmd_name, help=f"Added by {reference}.") if reference else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - vendored types
         """Import the command that was named, then resolve as any group does."""
         name = args[0] if args else ""
-        known = self.list_commands(ctx)
-        if name in known:
-            module = importlib.import_module(f"{PACKAGE}.{name}")
-            self.commands[name] = typer.main.get_command(module.command)
+        if name in self.list_commands(ctx):
+            self.commands[name] = typer.main.get_command(_load_application(name))
             self.commands[name].name = name
         elif name and not name.startswith("-"):
-            ctx.fail(str(UnknownNameError("command", name, known)))
+            ctx.fail(str(UnknownNameError("command", name, self.list_commands(ctx))))
         return super().resolve_command(ctx, args)
 
 
+def _load_application(name: str) -> typer.Typer:
+    if name in _command_files():
+        application = importlib.import_module(f"{PACKAGE}.{name}").command
+    else:
+        application = load_reference(read_entry_points(ENTRY_POINTS)[name])
+    if not isinstance(application, typer.Typer):
+        raise typer.BadParameter(f"command {name!r} is no typer.Typer application")
+    return application
+
+
 @cache
+def _command_files() -> frozenset[str]:
+    modules = pkgutil.iter_modules([str(FOLDER)])
+    return frozenset(module.name for module in modules if not module.name.startswith("_"))
+
+
 def _first_line(name: str) -> str:
     with (FOLDER / f"{name}.py").open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')

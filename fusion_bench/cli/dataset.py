@@ -60,7 +60,7 @@ def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> Non
         echo(f"{name}  {lists}  {spec.description}".rstrip())
 
 
-@command.command(epilog=format_examples("fusion-bench dataset show attack"))
+@command.command("show", epilog=format_examples("fusion-bench dataset show attack"))
 def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """Show what a dataset holds: queries, judgements, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe
@@ -73,7 +73,9 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
     _print_facts(facts)
 
 
-@command.command(epilog=format_examples("fusion-bench dataset check datasets/mine/dataset.yaml"))
+@command.command(
+    "check", epilog=format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
+)
 def check_command(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
     from fusion_bench.evaluation.dataset_summary import notices, summary

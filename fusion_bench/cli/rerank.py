@@ -1,9 +1,7 @@
-"""Score a system's candidates with a reranker, once, into a list that the bench replays."""
+"""Rerank a system's top candidates and save the scores for offline evaluation."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,22 +13,16 @@ from fusion_bench.cli._base import (
     command_app,
     folders_for,
     format_examples,
+    refuse_options,
+    require_folder,
 )
-from fusion_bench.cli._rerank_output import print_plan, print_result
-from fusion_bench.cli._rerank_simulation import safe, simulated
 
 if TYPE_CHECKING:
-    from fusion_bench.rerank.candidates import ScoringRequest
-    from fusion_bench.rerank.clients import Provider
-    from fusion_bench.rerank.config import RerankConfig
-    from fusion_bench.rerank.scoring_run import ScoringResult
-    from fusion_bench.rerank.store import ScoreStore
+    from fusion_bench.rerank.run import RerankInputs, ScoringOptions
 
 __all__ = ["command", "rerank_command"]
 
-#: The list was written, but not all of its scores are the asked provider's.
-DEGRADED = 3
-STORE = Path("reports/rerank/scores.sqlite")
+DEGRADED = 4
 
 command = command_app()
 
@@ -42,20 +34,21 @@ command = command_app()
         "fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5",
         "fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down",
     )
-    + "\n\nExit codes: 0 done, 2 could not do it, 3 written but degraded, 130 interrupted.",
+    + "\n\nExit codes: 0 done, 2 could not do it, 4 written but degraded, 130 interrupted.",
 )
 def rerank_command(
     dataset: Annotated[str, typer.Option(help="A dataset's name, folder or dataset.yaml.")],
     system: Annotated[
-        str, typer.Option(help="Whose fused list: a system of --experiment, a run, or a fusion.")
+        str,
+        typer.Option(help="Whose candidates: a system of --experiment, a run, or a fusion method."),
     ],
     provider: Annotated[
         str | None,
-        typer.Option(help="A name in --config, or a method such as cohere, tei, chat, onnx."),
+        typer.Option(help="A provider of --config, or a method such as cohere, tei, chat, onnx."),
     ] = None,
     fallback: Annotated[
         list[str] | None,
-        typer.Option(help="Asked when the first cannot be; may be given again.", metavar="NAME"),
+        typer.Option(help="Provider to ask when the first fails; repeatable.", metavar="NAME"),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="YAML with providers, chain, settings.", metavar="FILE")
@@ -64,144 +57,120 @@ def rerank_command(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Set a key of the provider (of the simulation with --simulate), such as "
-            "model=rerank-2, base_url=http://…, price.per_1000_searches=2.",
+            help="Set a key of the provider, or of the simulation with --simulate, such as "
+            "model=rerank-2, base_url=http://…, price.per_1000_searches=2; repeatable.",
             metavar="KEY=VALUE",
         ),
     ] = None,
     experiment: Annotated[
-        Path | None, typer.Option(help="Where --system is looked up.", metavar="FILE")
+        Path | None, typer.Option(help="Experiment that defines --system.", metavar="FILE")
     ] = None,
-    depth: Annotated[int, typer.Option(help="Candidates a query.", min=1)] = 50,
+    depth: Annotated[int, typer.Option(help="Candidates per query.", min=1)] = 50,
     split: Annotated[str | None, typer.Option(help="Only queries of this split.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The list (.jsonl), or the folder with --simulate. Default: "
+            help="The list (.jsonl), or with --simulate a folder. Default: "
             "rerank/SYSTEM-PROVIDER.jsonl beside the dataset.yaml; reports/rerank/simulate-…",
             show_default=False,
         ),
     ] = None,
-    store: Annotated[Path, typer.Option(help="Where scores are kept.", metavar="FILE")] = STORE,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price only.")] = False,
+    store: Annotated[
+        Path, typer.Option(help="SQLite file that keeps the scores.", metavar="FILE")
+    ] = Path("reports/rerank/scores.sqlite"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the price and call no provider.")
+    ] = False,
     max_cost: Annotated[
-        float | None, typer.Option(help="Stop before the price goes beyond this.", min=0)
+        float | None, typer.Option(help="Stop before the price exceeds this.", min=0)
     ] = None,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Replay a list under failures instead of asking.")
+        bool,
+        typer.Option("--simulate", help="Replay a stored list under failures and deadlines."),
     ] = False,
     reranker: Annotated[
         str | None, typer.Option(help="With --simulate: the stored list.", metavar="NAME")
     ] = None,
     fallback_list: Annotated[
-        str | None, typer.Option(help="With --simulate: the second provider's.", metavar="NAME")
+        str | None,
+        typer.Option(help="With --simulate: a second provider's stored list.", metavar="NAME"),
     ] = None,
-    measure: Annotated[str, typer.Option(help="With --simulate.", metavar="NAME")] = "nDCG@10",
+    measure: Annotated[
+        str, typer.Option(help="With --simulate: the measure.", metavar="NAME")
+    ] = "nDCG@10",
     datasets: DatasetFolders = None,
     json: JsonFlag = False,
 ) -> None:
-    """Score a system's candidates with a reranker, once, into a list that the bench replays.
+    """Rerank a system's top candidates and save the scores for offline evaluation.
 
-    Keys come from the environment only. A run that was stopped goes on where it was when the same
-    command runs again, and pays for nothing twice.
+    API keys come from environment variables. Run the same command again to resume a run that was
+    interrupted or reached --max-cost; stored scores are not paid for twice.
     """
     from fusion_bench.io import find_dataset
-    from fusion_bench.io.dataset_config import read_spec
-    from fusion_bench.rerank.candidates import find_system, prepare_request
-    from fusion_bench.rerank.config import read_rerank_config, select_providers
+    from fusion_bench.rerank.run import RerankInputs, ScoringOptions
 
     path = find_dataset(dataset, folders_for(datasets, experiment))
-    found = find_system(system, read_spec(path)[0], experiment)
-    settings = read_rerank_config(config)
+    inputs = RerankInputs(path, system, experiment, config, tuple(change or ()))
     if simulate:
-        _refuse("--simulate", {"--provider": provider, "--fallback": fallback, "--split": split})
-        names = {"reranker": reranker, "fallback": fallback_list}
-        simulated(path, found, settings, change or [], measure, names, out, json=json)
+        given = {"--provider": provider, "--fallback": fallback, "--split": split}
+        refuse_options("--simulate", given)
+        _simulate(inputs, measure, reranker, fallback_list, out, as_json=json)
         return
-    _refuse("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
-    providers = select_providers(settings, provider, fallback or [], change or [])
-    place = out or path.parent / "rerank" / f"{safe(f'{found.name}-{providers[0].method}')}.jsonl"
-    work = prepare_request(path, found, depth=depth, split=split)
-    _score(work, providers, settings, place, path.parent, store, max_cost, dry_run, as_json=json)
+    refuse_options("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
+    options = ScoringOptions(provider, tuple(fallback or ()), depth, split, out, store, max_cost)
+    if dry_run:
+        _estimate(inputs, options, as_json=json)
+    else:
+        _score(inputs, options, as_json=json)
 
 
-def _refuse(what: str, given: dict[str, object]) -> None:
-    """No option is passed over in silence."""
-    for option, value in given.items():
-        if value:
-            raise typer.BadParameter(f"does not go with {what}", param_hint=option)
+def _estimate(inputs: RerankInputs, options: ScoringOptions, *, as_json: bool) -> None:
+    from fusion_bench.cli._rerank_output import print_estimate
+    from fusion_bench.rerank.run import estimate_list
+
+    print_estimate(estimate_list(inputs, options), as_json=as_json)
 
 
-def _score(
-    work: ScoringRequest,
-    providers: list[Provider],
-    config: RerankConfig,
-    place: Path,
-    folder: Path,
-    store: Path,
-    max_cost: float | None,
-    dry_run: bool,
-    *,
-    as_json: bool,
-) -> None:
-    from fusion_bench.errors import ConfigError
-    from fusion_bench.rerank.ledger import summarize_events
-    from fusion_bench.rerank.plan import estimate_cost
-    from fusion_bench.rerank.scoring_run import run_key
-    from fusion_bench.rerank.store import ScoreStore
-    from fusion_bench.rerank.write import check_list_path, write_list
+def _score(inputs: RerankInputs, options: ScoringOptions, *, as_json: bool) -> None:
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli._rerank_output import print_list
+    from fusion_bench.rerank.run import score_list
 
-    check_list_path(place)
-    unpriced = [p.model_identity.label for p in providers if p.price is None]
-    if max_cost is not None and unpriced:
-        raise ConfigError(
-            f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
-            "--set price.per_1000_searches=… or price.per_million_tokens=…"
-        )
-    kept = ScoreStore(store)
-    try:
-        before = estimate_cost(work, providers[0], kept)
-        if dry_run:
-            print_plan(before, providers[0], as_json=as_json)
-            return
-        result = _run(work, providers, config, kept, max_cost)
-        resolved = {
-            "profile": config.profile,
-            "split": work.split,
-            "providers": [p.model_dump(mode="json") for p in providers],
-            "settings": config.resolved_settings().model_dump(mode="json"),
-        }
-        ledger = summarize_events(kept.read_events(run_key(work, providers[0])))
-        meta = write_list(place, work, result, resolved, ledger)
-    finally:
-        kept.close()
-    print_result(place, folder, meta, as_json=as_json)
-    if meta.degraded:
+    with progress_bar() as show:
+
+        def show_progress(done: int, total: int, spent: float) -> None:
+            show(f"scoring, price so far {spent:.4f}" if spent else "scoring", done, total)
+
+        written = score_list(inputs, options, show_progress)
+    print_list(written, as_json=as_json)
+    if written.meta.degraded:
         raise typer.Exit(DEGRADED)
 
 
-def _run(
-    work: ScoringRequest,
-    providers: list[Provider],
-    config: RerankConfig,
-    store: ScoreStore,
-    limit: float | None,
-) -> ScoringResult:
+def _simulate(
+    inputs: RerankInputs,
+    measure: str,
+    reranker: str | None,
+    fallback: str | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.rerank.scoring_run import score_queries
+    from fusion_bench.cli._rerank_output import print_simulation
+    from fusion_bench.rerank.run import safe_file_name, simulate_list
+    from fusion_bench.rerank.simulation.simulation_result import write_simulation
 
-    priced = any(p.price is not None and p.price != type(p.price)() for p in providers)
-    with progress_bar() as progress:
-
-        def show_progress(done: int, total: int, spent: float) -> None:
-            price = f", price so far {spent:.4f}" if priced else ""
-            progress(f"{work.dataset}: scoring{price}", done, total)
-
-        settings = config.resolved_settings()
-        # The ledger counts retries; without a handler each would print its event's bare name.
-        logging.getLogger("stamina").addHandler(logging.NullHandler())
-        return asyncio.run(
-            score_queries(
-                work, providers, settings, store, max_cost=limit, on_progress=show_progress
-            )
+    dataset = inputs.dataset.parent.name
+    name = f"simulate-{safe_file_name(f'{dataset}-{inputs.system}')}"
+    folder = require_folder(out or Path("reports/rerank") / name)
+    with progress_bar() as show:
+        result = simulate_list(
+            inputs,
+            measure=measure,
+            reranker=reranker,
+            fallback=fallback,
+            on_progress=lambda done, total: show("simulating", done, total),
         )
+    written = write_simulation(result, folder, f"{inputs.system} on {dataset}")
+    print_simulation(result, written, as_json=as_json)

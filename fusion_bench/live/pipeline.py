@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
 from fusion_bench.rerank.protocol import Candidate
-from fusion_bench.rerank.score_scales import rank_positions, to_unit_scale
+from fusion_bench.rerank.score_spaces import rank_positions, to_unit_scale
 from fusion_bench.rerank.settings import RerankSettings
 
 __all__ = ["LiveResult", "rerank_candidates", "select_candidates"]

@@ -1,10 +1,10 @@
-"""Which providers, in which order, by which rules: a YAML file, or a name on the command line."""
+"""The configuration of a reranking: providers, their order, settings, simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import yaml
 from pydantic import BeforeValidator, Field, SerializeAsAny
@@ -17,6 +17,8 @@ from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 
 __all__ = ["RerankConfig", "apply_overrides", "read_rerank_config", "select_providers"]
 
+M = TypeVar("M", bound=StrictModel)
+
 #: A provider by its method's name, or as a mapping with ``method``.
 ProviderField: TypeAlias = Annotated[
     SerializeAsAny[Provider], BeforeValidator(providers.validate_field)
@@ -27,11 +29,11 @@ class RerankConfig(StrictModel):
     """What ``--config`` says.
 
     Attributes:
-        providers: By a name of one's own.
-        chain: Names in the order they are asked; the first is the wanted one.
-        profile: ``bench`` waits and is strict, ``production`` has the design's figures.
-        settings: Single settings instead of the profile's.
-        simulation: For ``--simulate``.
+        providers: Providers by name.
+        chain: Names of providers in the order they are asked.
+        profile: Settings to start from, see :meth:`RerankSettings.for_profile`.
+        settings: Settings that replace the profile's.
+        simulation: What ``--simulate`` simulates.
     """
 
     providers: dict[str, ProviderField] = Field(default_factory=dict)
@@ -41,13 +43,28 @@ class RerankConfig(StrictModel):
     simulation: SimulationSettings = SimulationSettings()
 
     def resolved_settings(self, where: str = "settings") -> RerankSettings:
-        """The profile's settings with the single ones put in."""
+        """The profile's settings, with the given ones in place of theirs."""
         base = RerankSettings.for_profile(self.profile).model_dump()
-        return validated(
-            RerankSettings,
-            _merge_mappings(base, self.settings),
-            lambda place: ".".join((where, *(str(part) for part in place))),
+        return _parse_model(RerankSettings, _merge_mappings(base, self.settings), f"{where}.")
+
+    def live_settings(self) -> RerankSettings:
+        """What a simulation assumes: the production profile unless settings are given."""
+        return (
+            self.resolved_settings() if self.settings else RerankSettings.for_profile("production")
         )
+
+    def override_simulation(self, changes: Sequence[str]) -> SimulationSettings:
+        """The simulation with ``KEY=VALUE`` put in.
+
+        Raises:
+            ConfigError: A change breaks a rule.
+        """
+        data = apply_overrides(self.simulation.model_dump(), changes)
+        return _parse_model(SimulationSettings, data, "--set ")
+
+
+def _parse_model(model: type[M], data: object, prefix: str) -> M:
+    return validated(model, data, lambda path: prefix + ".".join(map(str, path)))
 
 
 def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +78,7 @@ def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
 
 
 def read_rerank_config(path: Path | None) -> RerankConfig:
-    """Read a configuration; without a file everything is by default.
+    """Read a configuration file; None = all defaults.
 
     Raises:
         ConfigError: It breaks a rule; names file, line and path.
@@ -85,12 +102,12 @@ def select_providers(
 
     Args:
         config: What the file says.
-        wanted: A name of the file or of a method; None = the file's chain.
+        wanted: Name in the file, a method, or ``package.module:Class``; None = the file's chain.
         fallbacks: The same, for when the first fails.
-        changes: ``key=value`` for the first provider.
+        changes: ``KEY=VALUE`` for the first provider.
 
     Raises:
-        ConfigError: Nobody is named, or a name or a value is wrong.
+        ConfigError: No provider is named, or a name or a value is wrong.
     """
     names = [*config.chain] if wanted is None else [wanted, *fallbacks]
     if not names:
@@ -110,12 +127,11 @@ def _provider_names(config: RerankConfig) -> list[str]:
 
 
 def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
+    given = {"method": name}
     if name in config.providers:
-        given = config.providers[name].model_dump(exclude_unset=True)
-        given["method"] = config.providers[name].method
-    elif name in providers.load_all():
-        given = {"method": name}
-    else:
+        configured = config.providers[name]
+        given = configured.model_dump(exclude_unset=True) | {"method": configured.method}
+    elif ":" not in name and name not in providers.load_all():
         raise UnknownNameError("provider", name, _provider_names(config))
     try:
         return providers.build(apply_overrides(given, changes))
@@ -124,10 +140,10 @@ def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> 
 
 
 def apply_overrides(given: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """A configuration with ``key=value`` or ``key.key=value`` put in; values are YAML.
+    """A configuration with ``KEY=VALUE`` or ``KEY.KEY=VALUE`` put in; values are YAML.
 
     Raises:
-        ConfigError: A change that is none.
+        ConfigError: A change has another form.
     """
     data = dict(given)
     for change in changes:

@@ -1,14 +1,22 @@
-"""What a run cost and how long it took, from the events that it left in the store."""
+"""What a run would cost, and what it did cost by the events that it left in the store."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from fusion_bench.rerank.candidates import ScoringRequest
+from fusion_bench.rerank.clients import Provider
+from fusion_bench.rerank.protocol import Usage
+from fusion_bench.rerank.store import ScoreStore
+
 __all__ = [
+    "CostEstimate",
+    "estimate_cost",
     "latency_by_candidates",
     "latency_by_documents",
     "latency_percentiles",
@@ -18,6 +26,61 @@ __all__ = [
 
 #: Upper ends of the classes of the tables of latency.
 SIZE_CLASSES = (10, 20, 30, 50, 100)
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What a run would ask for and cost.
+
+    Attributes:
+        provider: ``provider/model`` of the provider.
+        queries: Queries with candidates.
+        documents: Pairs of query and document.
+        stored: Pairs whose score is stored.
+        calls: Calls to make.
+        usage: What the provider would bill; tokens are estimated.
+        cost: The price; None = the provider's price is not known.
+    """
+
+    provider: str
+    queries: int
+    documents: int
+    stored: int
+    calls: int
+    usage: Usage
+    cost: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
+    """Estimate the cost of all candidates whose score is not stored.
+
+    Args:
+        work: What is to be scored.
+        provider: The provider to ask.
+        store: The stored scores.
+    """
+    configured = provider.model_identity
+    identity = replace(configured, model=store.resolved_model(configured))
+    cut = provider.truncation
+    stored, calls, usage = 0, 0, Usage()
+    for question in work.queries:
+        texts = [cut(candidate.text) for candidate in question.candidates]
+        known = store.read_scores(identity, question.text, texts)
+        missing = [text for text, score in zip(texts, known, strict=True) if score is None]
+        stored += len(texts) - len(missing)
+        distinct = list(dict.fromkeys(missing))
+        for start in range(0, len(distinct), provider.batch):
+            calls += 1
+            batch = distinct[start : start + provider.batch]
+            usage += provider.estimate_usage(question.text, batch)
+    cost = None if provider.price is None else provider.price.cost_of(usage)
+    return CostEstimate(
+        configured.label, len(work.queries), work.pair_count, stored, calls, usage, cost
+    )
 
 
 def query_event(

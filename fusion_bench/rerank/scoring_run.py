@@ -16,7 +16,7 @@ from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.ledger import query_event
 from fusion_bench.rerank.limits import Budget, RateLimiter
-from fusion_bench.rerank.score_scales import to_unit_scale
+from fusion_bench.rerank.score_spaces import to_unit_scale
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore

@@ -16,7 +16,7 @@ from fusion_bench.rerank.limits import Budget, RateLimiter
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, check_reply
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.rerank.truncate import Truncation
+from fusion_bench.rerank.truncation import Truncation
 from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["ProviderSession", "ScoredQuery"]

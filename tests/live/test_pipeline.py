@@ -16,10 +16,10 @@ from fusion_bench.errors import DataError, ProviderError
 from fusion_bench.live.pipeline import LiveResult, rerank_candidates
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.protocol import Candidate, Identity, Reply
-from fusion_bench.rerank.score_scales import to_unit_scale
+from fusion_bench.rerank.score_spaces import to_unit_scale
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import Deadline, RerankSettings
-from fusion_bench.rerank.truncate import Truncation, approximate_tokens
+from fusion_bench.rerank.truncation import Truncation, approximate_tokens
 
 
 class Lengths:

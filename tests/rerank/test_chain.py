@@ -27,7 +27,7 @@ from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import RerankSettings, RetryRules
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.rerank.truncate import Truncation
+from fusion_bench.rerank.truncation import Truncation
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 T = TypeVar("T")

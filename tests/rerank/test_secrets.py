@@ -90,7 +90,7 @@ def test_a_server_that_sends_the_key_back_is_not_repeated(tmp_path: Path) -> Non
             capture_output=True,
             check=False,
         )
-    assert done.returncode == 3, done.stderr.decode()
+    assert done.returncode == 4, done.stderr.decode()
     assert echo.complaints == []
     assert b"[key]" in done.stdout + done.stderr
     assert_clean(done.stdout, "standard output")

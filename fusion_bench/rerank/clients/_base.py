@@ -16,7 +16,7 @@ from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
-from fusion_bench.rerank.truncate import Truncation, approximate_tokens
+from fusion_bench.rerank.truncation import Truncation, approximate_tokens
 from fusion_bench.util.http import ApiKey, JsonClient, check_url
 
 __all__ = ["HttpProvider", "Price", "Provider", "providers"]

@@ -23,7 +23,7 @@ from fusion_bench.rerank.clients._base import (
     text_at,
 )
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
-from fusion_bench.rerank.truncate import approximate_tokens
+from fusion_bench.rerank.truncation import approximate_tokens
 
 __all__ = ["Chat", "parse_scores"]
 

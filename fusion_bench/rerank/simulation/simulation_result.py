@@ -1,13 +1,24 @@
-"""What a simulation starts from, and what comes of it."""
+"""Input and result of a simulation."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.util.atomic_files import write_atomic
 
-__all__ = ["FIRST", "FUSED", "SECOND", "SimulationInput", "SimulationPoint", "SimulationResult"]
+__all__ = [
+    "FIRST",
+    "FUSED",
+    "SECOND",
+    "SimulationInput",
+    "SimulationPoint",
+    "SimulationResult",
+    "write_simulation",
+]
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -89,5 +100,25 @@ class SimulationResult:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """As a JSON object."""
         return asdict(self)
+
+
+def write_simulation(result: SimulationResult, folder: Path, title: str) -> list[Path]:
+    """Write ``simulation.json`` and ``simulation.png``.
+
+    Returns:
+        The files.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    from fusion_bench.report.degradation_plot import degradation
+    from fusion_bench.report.plots import png
+
+    data = result.as_json()
+    picture = png(degradation(data, f"Degradation of {title}"))
+    return [
+        write_atomic(folder / "simulation.json", f"{json.dumps(data, indent=1)}\n".encode()),
+        write_atomic(folder / "simulation.png", picture),
+    ]

@@ -1,0 +1,267 @@
+"""``fusion-bench rerank`` as functions: score a list, estimate its price, simulate failures."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.provenance import ListMeta, meta_path
+from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
+from fusion_bench.rerank.clients import Provider
+from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
+from fusion_bench.rerank.ledger import CostEstimate, estimate_cost, summarize_events
+from fusion_bench.rerank.scoring_run import OnProgress, ScoringResult, run_key, score_queries
+from fusion_bench.rerank.simulation.replay import run_simulation
+from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
+from fusion_bench.rerank.simulation.simulation_result import SimulationResult
+from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.util.atomic_files import replace_file
+
+__all__ = [
+    "RerankInputs",
+    "ScoringOptions",
+    "WrittenList",
+    "estimate_list",
+    "score_list",
+    "simulate_list",
+]
+
+
+@dataclass(frozen=True)
+class RerankInputs:
+    """What is reranked, and the configuration for it.
+
+    Attributes:
+        dataset: The ``dataset.yaml``.
+        system: Name of a system of the experiment, of a run, or of a fusion method.
+        experiment: The experiment's YAML file; None = only runs and fusion methods are known.
+        config: YAML file with providers, chain and settings; None = the defaults.
+        overrides: ``KEY=VALUE`` for the first provider, or for the simulation.
+    """
+
+    dataset: Path
+    system: str
+    experiment: Path | None = None
+    config: Path | None = None
+    overrides: tuple[str, ...] = ()
+
+    def find_system(self) -> System:
+        """The system that is named."""
+        return find_system(self.system, read_spec(self.dataset)[0], self.experiment)
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """How a list is scored.
+
+    Attributes:
+        provider: Name in the configuration, or a method; None = the configured chain.
+        fallbacks: The same, for when the first provider fails.
+        depth: Candidates per query.
+        split: Only queries of this split; None = all judged queries.
+        out: The list; None = ``rerank/SYSTEM-PROVIDER.jsonl`` beside the ``dataset.yaml``.
+        store: The score store.
+        max_cost: Stop before the price exceeds this; None = no limit.
+    """
+
+    provider: str | None
+    fallbacks: tuple[str, ...]
+    depth: int
+    split: str | None
+    out: Path | None
+    store: Path
+    max_cost: float | None
+
+
+@dataclass(frozen=True)
+class WrittenList:
+    """A list on disk.
+
+    Attributes:
+        path: The list.
+        meta: Its provenance, which stands beside it.
+        dataset_entry: The lines that make it part of the ``dataset.yaml``.
+    """
+
+    path: Path
+    meta: ListMeta
+    dataset_entry: str
+
+
+@dataclass(frozen=True)
+class _CheckedRun:
+    """A run whose inputs and options were checked; nothing has been asked yet."""
+
+    path: Path
+    request: ScoringRequest
+    providers: list[Provider]
+    config: RerankConfig
+
+
+def _check_run(inputs: RerankInputs, options: ScoringOptions) -> _CheckedRun:
+    system = inputs.find_system()
+    config = read_rerank_config(inputs.config)
+    providers = select_providers(config, options.provider, options.fallbacks, inputs.overrides)
+    name = safe_file_name(f"{system.name}-{providers[0].method}")
+    path = options.out or inputs.dataset.parent / "rerank" / f"{name}.jsonl"
+    _check_list_path(path)
+    unpriced = [provider.model_identity.label for provider in providers if provider.price is None]
+    if options.max_cost is not None and unpriced:
+        raise ConfigError(
+            f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
+            "--set price.per_1000_searches=… or price.per_million_tokens=…"
+        )
+    request = prepare_request(inputs.dataset, system, depth=options.depth, split=options.split)
+    return _CheckedRun(path, request, providers, config)
+
+
+def estimate_list(inputs: RerankInputs, options: ScoringOptions) -> CostEstimate:
+    """What :func:`score_list` would ask for and cost; asks nobody.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule.
+    """
+    run = _check_run(inputs, options)
+    with closing(ScoreStore(options.store)) as store:
+        return estimate_cost(run.request, run.providers[0], store)
+
+
+def score_list(
+    inputs: RerankInputs, options: ScoringOptions, on_progress: OnProgress
+) -> WrittenList:
+    """Score every candidate that the store does not know, and write the list.
+
+    Args:
+        inputs: What is reranked.
+        options: How.
+        on_progress: Called with queries done, queries in all, and the price so far.
+
+    Raises:
+        FusionBenchError: An input or an option breaks a rule, no query could be scored, the price
+            limit was reached, or the list cannot be written. Scores stay in the store.
+    """
+    run = _check_run(inputs, options)
+    # The ledger counts retries; without a handler each would print its event's bare name.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    with closing(ScoreStore(options.store)) as store:
+        result = asyncio.run(
+            score_queries(
+                run.request,
+                run.providers,
+                run.config.resolved_settings(),
+                store,
+                max_cost=options.max_cost,
+                on_progress=on_progress,
+            )
+        )
+        events = store.read_events(run_key(run.request, run.providers[0]))
+    meta = _write_list(run, result, events)
+    return WrittenList(run.path, meta, _dataset_entry(run.path, inputs.dataset.parent, meta))
+
+
+def simulate_list(
+    inputs: RerankInputs,
+    *,
+    measure: str,
+    reranker: str | None,
+    fallback: str | None,
+    on_progress: Callable[[int, int], None],
+) -> SimulationResult:
+    """Replay a stored list under failures and deadlines.
+
+    Args:
+        inputs: What is reranked.
+        measure: Name of the measure.
+        reranker: The stored list of the first provider; None = the system's own.
+        fallback: The stored list of a second provider; None = there is none.
+        on_progress: Called with the points done and the points in all.
+
+    Raises:
+        ConfigError: An input breaks a rule.
+    """
+    config = read_rerank_config(inputs.config)
+    spec = config.override_simulation(inputs.overrides)
+    outcomes = measure_outcomes(
+        inputs.dataset,
+        inputs.find_system(),
+        measure=measure,
+        reranker=reranker,
+        fallback=fallback,
+    )
+    return run_simulation(outcomes, spec, config.live_settings(), on_progress)
+
+
+def safe_file_name(name: str) -> str:
+    """A name as a part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
+
+
+def _check_list_path(path: Path) -> None:
+    """Refuse a place where no list can be written, before anything is spent.
+
+    Raises:
+        ConfigError: Another suffix than ``.jsonl``, or a folder in the way.
+    """
+    if path.suffix != ".jsonl":
+        raise ConfigError(f"--out {path}: a rerank list is a .jsonl file: use that suffix")
+    if path.is_dir():
+        raise ConfigError(f"--out {path}: is a folder: name a file in it")
+    for folder in path.parents:
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"--out {path}: {folder} is a file: name a folder")
+
+
+def _write_list(
+    run: _CheckedRun, result: ScoringResult, events: Iterable[dict[str, object]]
+) -> ListMeta:
+    """Write the list and its provenance, each whole or not at all."""
+    rows = (
+        json.dumps({"query": query, "document": document, "score": score}, ensure_ascii=False)
+        for query, documents in result.scores.items()
+        for document, score in documents.items()
+    )
+    data = "".join(f"{row}\n" for row in rows).encode()
+    meta = ListMeta(
+        list_sha256=hashlib.sha256(data).hexdigest(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        dataset=run.request.dataset,
+        system=run.request.system.name,
+        depth=run.request.depth,
+        score_space=result.space,
+        asked=result.asked,
+        providers=result.providers,
+        degraded=result.degraded,
+        settings={
+            "profile": run.config.profile,
+            "split": run.request.split,
+            "providers": [provider.model_dump(mode="json") for provider in run.providers],
+            "settings": run.config.resolved_settings().model_dump(mode="json"),
+        },
+        ledger=summarize_events(events),
+    )
+    beside = meta_path(run.path)
+    try:
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        beside.unlink(missing_ok=True)  # provenance never stands beside another list
+        replace_file(run.path, data)
+        replace_file(beside, f"{meta.model_dump_json(indent=1)}\n".encode())
+    except OSError as error:
+        raise FusionBenchError(f"{run.path}: cannot be written: {error}") from error
+    return meta
+
+
+def _dataset_entry(path: Path, folder: Path, meta: ListMeta) -> str:
+    """The lines that make the list part of the ``dataset.yaml`` in ``folder``."""
+    inside = path.resolve().is_relative_to(folder.resolve())
+    place = path.resolve().relative_to(folder.resolve()).as_posix() if inside else path.name
+    return f"rerank:\n  {path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
