@@ -16,7 +16,7 @@ from benchmarks.cases import SIZES, Case, make
 from benchmarks.engine import BATCH, MEASURES, theirs
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
@@ -72,7 +72,7 @@ def ours(case: Case, name: str, count: int) -> Go:
 
     def go(turn: int) -> object:
         given = systems(case, name, count, turn)
-        return evaluate(given, case.aligned, measures, spaces=SPACES)
+        return evaluate_systems(given, case.aligned, measures, spaces=SPACES)
 
     return go
 

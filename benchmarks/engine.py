@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.cases import SIZES, Case, make
 from benchmarks.timing import Go, Row, seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
@@ -52,7 +52,7 @@ def ours(
 
     def go(turn: int) -> object:
         given = systems(runs.sources, count, turn, equal=equal)
-        return evaluate(given, runs, parsed, threads=threads)
+        return evaluate_systems(given, runs, parsed, threads=threads)
 
     return go
 

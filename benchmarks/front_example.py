@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.collections import ATTACK
 from benchmarks.page import put
-from fusion_bench.evaluation.run_experiment import provenance
+from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.report.markdown import format_table
@@ -40,7 +40,7 @@ def tuned() -> TuningReport:
     problem = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
         walk = TuningRun(problem, dataset, tuning, Path(folder))
-        return walk("default", provenance(experiment, source))
+        return walk("default", report_provenance(experiment, source))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from benchmarks.collections import MEASURE, Collection
 from benchmarks.ranx_itself import rows_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.validation.splits import BoolArray
 
@@ -69,7 +69,7 @@ def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
             System.model_validate({"name": "s", "runs": runs.sources, "fusion": spec})
             for spec in specs[start : start + 32]
         ]
-        found = evaluate(systems, runs, [MEASURE])
+        found = evaluate_systems(systems, runs, [MEASURE])
         for name, scores in zip(names[start : start + 32], found, strict=True):
             yield name, scores.values[0]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Check
@@ -52,7 +52,7 @@ def pairs(collection: str) -> list[Check]:
         System.model_validate({"name": "convex", "runs": names, "fusion": convex}),
     ]
     measures = [parse_measure(name) for name in MEASURES]
-    before, after = evaluate(systems, runs, measures)
+    before, after = evaluate_systems(systems, runs, measures)
     groups = np.arange(len(runs.queries))
     return [
         Check(collection, None, measure.name, MAX_DROP, old, new, groups)

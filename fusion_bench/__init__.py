@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from fusion_bench.data.records import Qrels, Query, Reading, Run
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluation.report_records import Report, read_report
-    from fusion_bench.evaluation.run_experiment import run as run_experiment
+    from fusion_bench.evaluation.run_experiment import run_experiment as run_experiment
     from fusion_bench.evaluation.scores import Scores
-    from fusion_bench.evaluation.scores import evaluate as evaluate_systems
+    from fusion_bench.evaluation.scores import evaluate_systems as evaluate_systems
     from fusion_bench.experiment.experiment import Experiment, read_experiment
     from fusion_bench.experiment.system import System
     from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run

@@ -18,13 +18,13 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.measures import Measure
 
-__all__ = ["Counted", "evaluate_blends"]
+__all__ = ["BatchResult", "evaluate_blends"]
 
 #: Fusions whose lists are sorted block by block together; bounds their memory.
 MOST_FUSIONS: Final = 8
 
 
-class Counted(NamedTuple):
+class BatchResult(NamedTuple):
     """What could be counted.
 
     Attributes:
@@ -33,7 +33,7 @@ class Counted(NamedTuple):
     """
 
     values: FloatArray
-    left: NDArray[np.bool_]
+    unresolved: NDArray[np.bool_]
 
 
 def evaluate_blends(
@@ -41,12 +41,12 @@ def evaluate_blends(
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
-) -> tuple[Counted | Unsupported, ...]:
+) -> tuple[BatchResult | Unsupported, ...]:
     """Evaluate systems of one view whose measures can be counted; those of one fusion share lists.
 
     Arguments and result as for :func:`fusion_bench.batch.evaluate`, which asks for them.
     """
-    found: list[Counted | Unsupported] = [Unsupported("")] * len(asked)
+    found: list[BatchResult | Unsupported] = [Unsupported("")] * len(asked)
     groups: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
     for number, one in enumerate(asked):
         plan = plan_system(one, runs, spaces)
@@ -81,7 +81,7 @@ def _counted(
     runs: AlignedRuns,
     tops: Tops,
     measures: Sequence[Measure],
-) -> Counted | Unsupported:
+) -> BatchResult | Unsupported:
     placed = _placed(one, plan, runs, tops)
     if isinstance(placed, Unsupported):
         return placed
@@ -90,7 +90,7 @@ def _counted(
     by_storage[tops.lists.which] = places
     left = np.zeros(len(runs.queries), dtype=bool)
     left[tops.lists.queries[open_]] = True
-    return Counted(values(runs, by_storage, measures, one.top_k), left)
+    return BatchResult(values(runs, by_storage, measures, one.top_k), left)
 
 
 def _placed(

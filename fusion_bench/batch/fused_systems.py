@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.batch.blended_systems import Counted, evaluate_blends
+from fusion_bench.batch.blended_systems import BatchResult, evaluate_blends
 from fusion_bench.batch.counting import Counter
 from fusion_bench.batch.relevant_ranks import Unsupported, deepest, unsupported_reason, values
 from fusion_bench.batch.scoring import RankScorer
@@ -17,15 +17,15 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate_batch"]
 
 
-def evaluate(
+def evaluate_batch(
     asked: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace] | None = None,
-) -> tuple[Counted | Unsupported, ...]:
+) -> tuple[BatchResult | Unsupported, ...]:
     """Evaluate systems of one view; the more at once, the faster each.
 
     Args:
@@ -41,7 +41,7 @@ def evaluate(
     reason = unsupported_reason(measures)
     if reason is not None:
         return (Unsupported(reason),) * len(asked)
-    found: dict[int, Counted | Unsupported] = {}
+    found: dict[int, BatchResult | Unsupported] = {}
     sums: list[tuple[int, RankSum]] = []
     others: list[int] = []
     for trial, one in enumerate(asked):
@@ -65,7 +65,7 @@ def _sums(
     asked: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
-) -> dict[int, Counted]:
+) -> dict[int, BatchResult]:
     """Values of sums of terms by rank, by trial."""
     groups: dict[tuple[object, ...], list[tuple[int, RankSum]]] = {}
     for trial, form in trials:
@@ -77,7 +77,9 @@ def _sums(
         most = _most([deepest(measures, asked[trial].top_k) for trial, _ in members])
         places = _all_places(scorer, len(members), most)
         for (trial, _), placed in zip(members, places, strict=True):
-            found[trial] = Counted(values(runs, placed, measures, asked[trial].top_k), none_left)
+            found[trial] = BatchResult(
+                values(runs, placed, measures, asked[trial].top_k), none_left
+            )
     return found
 
 

@@ -15,7 +15,7 @@ from fusion_bench.cli._console import echo, echo_table
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.compare_systems import Contrast
+    from fusion_bench.evaluation.compare_systems import CollectionComparison
     from fusion_bench.stats.comparison import Comparison
 
 __all__ = ["command", "compare"]
@@ -124,7 +124,7 @@ def _files(
     print_page(build_page(report), make_console())
 
 
-def _plain(contrast: Contrast) -> dict[str, object]:
+def _plain(contrast: CollectionComparison) -> dict[str, object]:
     return {
         "collection": contrast.collection,
         "queries": contrast.queries,
@@ -138,7 +138,7 @@ def _plain(contrast: Contrast) -> dict[str, object]:
     }
 
 
-def _print(contrast: Contrast) -> None:
+def _print(contrast: CollectionComparison) -> None:
     baseline = contrast.comparisons[0].baseline
     echo(f"{contrast.collection}: {pluralize(contrast.queries, 'query')}, against {baseline}")
     interval = f"{100 * (1 - contrast.alpha):g} % interval"

@@ -63,10 +63,10 @@ def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> Non
 @command.command("show", epilog=format_examples("fusion-bench dataset show attack"))
 def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
     """Show what a dataset holds: queries, judgements, lists and their roles."""
-    from fusion_bench.evaluation.dataset_summary import describe
+    from fusion_bench.evaluation.dataset_summary import describe_dataset
     from fusion_bench.io import find_dataset, load_dataset
 
-    facts = describe(load_dataset(find_dataset(name, folders_for(datasets))))
+    facts = describe_dataset(load_dataset(find_dataset(name, folders_for(datasets))))
     if json:
         typer.echo(encoder.dumps(facts))
         return
@@ -78,14 +78,14 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
 )
 def check_command(name: Name, datasets: DatasetFolders = None) -> None:
     """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
-    from fusion_bench.evaluation.dataset_summary import notices, summary
+    from fusion_bench.evaluation.dataset_summary import dataset_notices, summarize_dataset
     from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import pluralize
 
     path: Path = find_dataset(name, folders_for(datasets))
     dataset = load_dataset(path, cache=False)
-    found = notices(dataset)
-    for line in summary(dataset):
+    found = dataset_notices(dataset)
+    for line in summarize_dataset(dataset):
         echo(line)
     for notice in found:
         echo(f"note: {notice}")

@@ -59,14 +59,14 @@ def eval_command(
 
     Prints one table per dataset and writes report.json, report.md and plots.
     """
-    from fusion_bench.evaluation.run_experiment import run
+    from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.report.evaluation import build_page
     from fusion_bench.report.terminal import print_page
     from fusion_bench.report.write import write_report
 
     with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
-        report = run(
+        report = run_experiment(
             parsed,
             source,
             split=split,

@@ -165,7 +165,7 @@ def _walk(
 ) -> Any:  # noqa: ANN401 - the report and what was written
     """Tune on one dataset, and write what was found."""
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.evaluation.run_experiment import provenance
+    from fusion_bench.evaluation.run_experiment import report_provenance
     from fusion_bench.io import find_dataset
     from fusion_bench.report.write import write_tuning
     from fusion_bench.tune.export_experiment import tuned_experiment
@@ -193,7 +193,7 @@ def _walk(
                 progress=progress,
                 **how,
             )
-            report = walk(source.path.stem, provenance(experiment, source))
+            report = walk(source.path.stem, report_provenance(experiment, source))
         progress("writing the report", 1, 1)
         tuned = tuned_experiment(experiment, report, name)
         return report, write_tuning(report, folder, tuned=tuned, plots=plots)

@@ -11,14 +11,14 @@ from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.evaluation.scores import plain_parts, ranked_lists
+from fusion_bench.evaluation.scores import plain_systems, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 
-__all__ = ["Assessment", "assess", "best_source_per_query", "perfect_order"]
+__all__ = ["Assessment", "assess_system", "best_source_values", "perfect_order_values"]
 
 #: Depth at which the unjudged share is stated.
-TOP = 10
+UNJUDGED_DEPTH = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Assessment:
 
     values: FloatArray
     judged_only: FloatArray
-    affected: IntArray
+    tie_affected: IntArray
     tie_minimum: FloatArray
     tie_maximum: FloatArray
     tie_expected: FloatArray
@@ -48,7 +48,7 @@ class Assessment:
     candidates: int
 
 
-def assess(
+def assess_system(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
@@ -70,7 +70,7 @@ def assess(
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
-    for index, plain, part in plain_parts(system, runs):
+    for index, plain, part in plain_systems(system, runs):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
         values[:, index] = measure.evaluate(measures, view, positions, qrels=qrels)
@@ -90,20 +90,22 @@ def assess(
 
 
 def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
-    top = (placed >= 1) & (placed <= TOP)
+    top = (placed >= 1) & (placed <= UNJUDGED_DEPTH)
     shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
     unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
 
 
-def best_source_per_query(values: Sequence[FloatArray]) -> FloatArray:
+def best_source_values(values: Sequence[FloatArray]) -> FloatArray:
     """(M, Q): per measure and query the best of the sources' values, each (M, Q): an oracle."""
     best = np.max(np.stack(values), axis=0)
     freeze(best)
     return np.asarray(best)
 
 
-def perfect_order(runs: AlignedRuns, measures: Sequence[Measure], *, qrels: Qrels) -> FloatArray:
+def perfect_order_values(
+    runs: AlignedRuns, measures: Sequence[Measure], *, qrels: Qrels
+) -> FloatArray:
     """(M, Q): values of the candidate pool in the order of its grades: no fusion can do better."""
     # Judged documents stand above unjudged ones of the same gain, for measures that ask.
     placed = positions(

@@ -14,20 +14,20 @@ from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Collection, Report
-from fusion_bench.evaluation.run_experiment import run_on
+from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
-__all__ = ["Contrast", "compare_files", "compare_reports"]
+__all__ = ["CollectionComparison", "compare_files", "compare_reports"]
 
 
 #: What to do about a report that somebody changed.
-AGAIN = "run the experiment again"
+REMEDY = "run the experiment again"
 
 
-class Contrast(NamedTuple):
+class CollectionComparison(NamedTuple):
     """The comparisons of one collection, the primary measure first.
 
     Attributes:
@@ -92,12 +92,12 @@ def compare_files(
         "seed": seed,
     }
     source = Source(Path("compare"), data)
-    return run_on(validated(Experiment, data, source.where), source, [dataset])
+    return run_on_datasets(validated(Experiment, data, source.where), source, [dataset])
 
 
 def compare_reports(
     first: Report, second: Report | None, *, baseline: str | None, candidates: Sequence[str]
-) -> list[Contrast]:
+) -> list[CollectionComparison]:
     """Compare systems of one report, or of two reports on the same queries.
 
     Args:
@@ -134,7 +134,7 @@ def _contrast(
     candidates: Sequence[str],
     *,
     two: bool,
-) -> Contrast:
+) -> CollectionComparison:
     _require_comparable(left, right)
     base, known = _systems(left), _systems(right)
     # Of two reports, before and after: one system is compared with its namesake.
@@ -165,7 +165,7 @@ def _contrast(
             primary=m == 0,
             **settings,
         )
-    return Contrast(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
+    return CollectionComparison(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
 
 
 def _settings(report: Report) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _settings(report: Report) -> dict[str, Any]:
     keys = ("seed", "alpha", "interval", "resamples")
     damaged = [key for key in keys if key not in report.settings]
     if damaged:
-        raise ConfigError(f"report {report.name!r}: no setting {damaged[0]!r}: {AGAIN}")
+        raise ConfigError(f"report {report.name!r}: no setting {damaged[0]!r}: {REMEDY}")
     return {key: report.settings[key] for key in keys}
 
 
@@ -193,7 +193,7 @@ def _systems(collection: Collection) -> Mapping[str, Mapping[str, FloatArray]]:
     for row in collection.systems:
         for measure in collection.measures:
             if row.kind == "system" and measure not in row.measures:
-                raise ConfigError(f"{collection.name}: {row.name}: no {measure}: {AGAIN}")
+                raise ConfigError(f"{collection.name}: {row.name}: no {measure}: {REMEDY}")
     return {
         row.name: {
             measure: np.array(result.values, dtype=np.float64)

@@ -9,22 +9,22 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Run
-from fusion_bench.evaluation.results import run_infos
+from fusion_bench.evaluation.results import list_infos
 from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
-__all__ = ["describe", "notices", "summary"]
+__all__ = ["dataset_notices", "describe_dataset", "summarize_dataset"]
 
 #: Zero-scored rows from this share of a run on look like padding.
 PADDED = 0.01
 #: Unjudged documents count down to this rank.
-TOP = 10
+UNJUDGED_DEPTH = 10
 
 
-def describe(dataset: Dataset) -> dict[str, object]:
+def describe_dataset(dataset: Dataset) -> dict[str, object]:
     """Name, counts, grades, splits, types and one row a list, ready for a table or JSON."""
     queries = [dataset.queries[q] for q in dataset.qrels.queries if q in dataset.queries]
     grades = Counter(dataset.qrels.grades.tolist())
@@ -63,7 +63,7 @@ def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
     return facts if kind == "run" else facts | {"score space": dataset.spaces[run.name]}
 
 
-def summary(dataset: Dataset) -> list[str]:
+def summarize_dataset(dataset: Dataset) -> list[str]:
     """Queries, lists and unjudged share, in three lines."""
     rows = [
         *(_listed(run, "run") for run in dataset.runs.values()),
@@ -75,7 +75,7 @@ def summary(dataset: Dataset) -> list[str]:
         f"judged queries: {len(dataset.qrels.queries):,}"
         + ("" if splits == "none" else f" (split {splits})"),
         f"lists: {'; '.join(rows)}",
-        f"unjudged in the top {TOP}: {_unjudged(dataset)}",
+        f"unjudged in the top {UNJUDGED_DEPTH}: {_unjudged(dataset)}",
     ]
 
 
@@ -91,50 +91,50 @@ def _unjudged(dataset: Dataset) -> str:
     if dataset.spec.judgments == "complete":
         return "none, as the judgments are complete"
     runs = align(dataset.qrels, list(dataset.runs.values()))
-    top = (runs.ranks >= 1) & (runs.ranks <= TOP)
+    top = (runs.ranks >= 1) & (runs.ranks <= UNJUDGED_DEPTH)
     shares = (top & ~runs.judged).sum(axis=1) / np.maximum(top.sum(axis=1), 1)
     pairs = zip(runs.sources, shares.tolist(), strict=True)
     return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
 
 
-def notices(dataset: Dataset) -> list[str]:
+def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     judged = len(dataset.qrels.queries)
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     found = []
-    for info in run_infos(dataset, runs):
+    for info in list_infos(dataset, runs):
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
-        if info.unanswered:
+        if info.unanswered_queries:
             effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
             found.append(
-                f"{kind} {info.name!r} returned nothing for {info.unanswered} of "
+                f"{kind} {info.name!r} returned nothing for {info.unanswered_queries} of "
                 f"{pluralize(judged, 'judged query')}: {effect}"
             )
-        if not info.known_documents:
+        if not info.has_known_documents:
             where = "is judged" if info.kind == "run" else "stands in any run"
             known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
             found.append(
                 f"no document of {kind} {info.name!r} {where} (for example "
                 f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
             )
-        found += info.notes
-        if info.degraded:
+        found += info.problems
+        if info.degraded_queries:
             found.append(
-                f"rerank list {info.name!r} is degraded: {pluralize(info.degraded, 'query')} "
-                f"without {info.provider}'s scores; fusion-bench rerank fetches them when it runs "
-                "again"
+                f"rerank list {info.name!r} is degraded: "
+                f"{pluralize(info.degraded_queries, 'query')} without {info.provider}'s scores: "
+                "run fusion-bench rerank again to fetch them"
             )
         if info.unjudged_queries:
             found.append(
                 f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
                 "judged, and left out: "
-                f"{format_unmatched_ids(info.strangers, info.unjudged_queries)}"
+                f"{format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)}"
             )
-        if info.duplicates:
+        if info.duplicate_rows:
             found.append(
-                f"{kind} {info.name!r}: {pluralize(info.duplicates, 'duplicate row')} dropped"
+                f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
             )
         if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
             remedy = "dropped them" if run.reading.drop_zero_scores else "removes them"

@@ -17,16 +17,16 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.measures import Measure
 
-__all__ = ["ALL", "Task", "prepare"]
+__all__ = ["ALL_QUERIES", "EvaluationSet", "prepare_dataset"]
 
 #: The split that means every judged query.
-ALL = "all"
+ALL_QUERIES = "all"
 #: The split that is evaluated, and the one that choices are made on, where a dataset has them.
 JUDGE_ON, TUNE_ON = "test", "dev"
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class EvaluationSet:
     """What is needed to compute one collection of a report.
 
     Attributes:
@@ -55,7 +55,7 @@ class Task:
         return factorize(self.runs.groups)[0]
 
     @cached_property
-    def knows_not_relevant(self) -> bool:
+    def has_irrelevant_judgments(self) -> bool:
         """Whether any document of the evaluated queries is judged not relevant.
 
         Where none is, a measure over judged documents only sees nothing but the order among
@@ -75,7 +75,7 @@ class Task:
         return None if self.tuning is None else TUNE_ON
 
 
-def prepare(
+def prepare_dataset(
     experiment: Experiment,
     source: Source,
     systems: tuple[System, ...],
@@ -83,7 +83,7 @@ def prepare(
     *,
     split: str | None,
     query_type: str | None,
-) -> Task:
+) -> EvaluationSet:
     """Align a dataset once and select its queries.
 
     Args:
@@ -102,7 +102,7 @@ def prepare(
     aligned = dataset.aligned(list(used), ties=experiment.ties)
     split = _resolved_split(dataset, split)
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
-    return Task(
+    return EvaluationSet(
         experiment=experiment,
         systems=systems,
         dataset=dataset,
@@ -117,10 +117,10 @@ def prepare(
 def _resolved_split(dataset: Dataset, split: str | None) -> str | None:
     if split is None:
         return JUDGE_ON if JUDGE_ON in dataset.splits else None
-    if split == ALL:
+    if split == ALL_QUERIES:
         return None
     if split not in dataset.splits:
-        raise UnknownNameError("split", split, {*dataset.splits, ALL}, where=dataset.name)
+        raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
     return split
 
 

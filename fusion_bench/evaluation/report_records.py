@@ -4,6 +4,7 @@ Everything shown to people is rendered from this record.
 
 Format history:
     1   first version
+    2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
 """
 
 from __future__ import annotations
@@ -21,45 +22,45 @@ __all__ = [
     "FORMAT_VERSION",
     "Collection",
     "ComparisonResult",
+    "ListInfo",
     "MeasureResult",
     "Provenance",
     "Report",
-    "RunInfo",
     "SystemResult",
     "TieResult",
     "read_report",
 ]
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 #: A number that may be missing; JSON has no NaN, so it is null there and None here.
-Maybe = float | None
+OptionalFloat = float | None
 
 
-class Record(BaseModel):
+class ReportRecord(BaseModel):
     """Frozen; a key it does not know means another format, hence an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
-class TieResult(Record):
+class TieResult(ReportRecord):
     """What the order of ties could make of one mean.
 
     Attributes:
-        affected: Queries whose value depends on it.
+        affected_queries: Queries whose value depends on it.
         minimum: Mean of the least values.
         maximum: Mean of the greatest values.
         expected: Mean of the expected values; None where it is not known.
     """
 
-    affected: int
-    minimum: Maybe
-    maximum: Maybe
-    expected: Maybe
+    affected_queries: int
+    minimum: OptionalFloat
+    maximum: OptionalFloat
+    expected: OptionalFloat
 
 
-class MeasureResult(Record):
+class MeasureResult(ReportRecord):
     """One system on one measure.
 
     Attributes:
@@ -70,14 +71,14 @@ class MeasureResult(Record):
         ties: Tie sensitivity; None for rows that are not a ranking of their own.
     """
 
-    mean: Maybe
-    low: Maybe
-    high: Maybe
-    values: tuple[Maybe, ...]
+    mean: OptionalFloat
+    low: OptionalFloat
+    high: OptionalFloat
+    values: tuple[OptionalFloat, ...]
     ties: TieResult | None = None
 
 
-class SystemResult(Record):
+class SystemResult(ReportRecord):
     """One row of the table.
 
     Attributes:
@@ -88,8 +89,8 @@ class SystemResult(Record):
         measures: By measure name.
         judged_only: The primary measure over judged documents only, by query; empty for floor
             and ceiling rows.
-        unjudged: Mean share of unjudged documents in the top 10.
-        candidates: Documents ranked, over all queries.
+        unjudged_share: Mean share of unjudged documents in the top 10.
+        returned_documents: Documents ranked, over all queries.
     """
 
     name: str
@@ -97,53 +98,53 @@ class SystemResult(Record):
     note: str = ""
     config: dict[str, Any] | None = None
     measures: dict[str, MeasureResult]
-    judged_only: tuple[Maybe, ...] = ()
-    unjudged: Maybe = None
-    candidates: int = 0
+    judged_only: tuple[OptionalFloat, ...] = ()
+    unjudged_share: OptionalFloat = None
+    returned_documents: int = 0
 
 
-class ComparisonResult(Record):
+class ComparisonResult(ReportRecord):
     """One system against the baseline on one measure; see ``compare.Comparison``.
 
     Attributes:
         judged_only_difference: The same difference over judged documents only (primary measure).
-        verdict: What the comparison allows to be said (primary measure).
+        answer: What the comparison shows (primary measure): better, worse, …
     """
 
     measure: str
     baseline: str
     candidate: str
     difference: float
-    low: Maybe
-    high: Maybe
+    low: OptionalFloat
+    high: OptionalFloat
     p: float
-    p_holm: Maybe
+    p_holm: OptionalFloat
     wins: int
     ties: int
     losses: int
-    detectable: Maybe
-    judged_only_difference: Maybe = None
-    verdict: str | None = None
+    min_detectable_difference: OptionalFloat
+    judged_only_difference: OptionalFloat = None
+    answer: str | None = None
 
 
-class RunInfo(Record):
+class ListInfo(ReportRecord):
     """One input list and what was noticed about it.
 
     Attributes:
         name: Its name.
         kind: A source, or a rerank list.
         roles: Its roles.
-        reading: The resolved options it was read with.
+        read_options: The resolved options it was read with.
         score_space: What a rerank list's numbers mean.
-        unanswered: Judged queries it returned nothing for; they score the measure's default.
+        unanswered_queries: Judged queries it returned nothing for; scored by default.
         unjudged_queries: Queries it answered that are not judged; ignored.
-        strangers: The first of these, each with the judged query that was perhaps meant.
-        duplicates: Rows dropped under ``on_duplicate: best_rank``.
+        unmatched_queries: The first of these, each with the judged query that was perhaps meant.
+        duplicate_rows: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows scored exactly 0: padding, more often than not.
-        known_documents: Whether any document of a run is judged at all, and any of a rerank list
-            in some run; where none is, the ids are most likely of two kinds.
-        notes: What a look at a rerank list's scores found, a sentence each.
-        degraded: Queries of a rerank list that the provider it names did not score.
+        has_known_documents: Whether any document of a run is judged at all, and any of a rerank
+            list in some run; where none is, the ids are most likely of two kinds.
+        problems: What a look at a rerank list's scores found, a sentence each.
+        degraded_queries: Queries of a rerank list that the provider it names did not score.
         provider: ``provider/model`` of a rerank list, where that is known.
         ledger: What it cost and how long it took, where that is known; see ``rerank.ledger``.
     """
@@ -151,21 +152,21 @@ class RunInfo(Record):
     name: str
     kind: Literal["run", "rerank"]
     roles: tuple[str, ...]
-    reading: dict[str, Any]
+    read_options: dict[str, Any]
     score_space: str | None = None
-    unanswered: int
+    unanswered_queries: int
     unjudged_queries: int
-    strangers: tuple[tuple[str, str | None], ...] = ()
-    duplicates: int
+    unmatched_queries: tuple[tuple[str, str | None], ...] = ()
+    duplicate_rows: int
     zero_scores: int
-    known_documents: bool = True
-    notes: tuple[str, ...] = ()
-    degraded: int = 0
+    has_known_documents: bool = True
+    problems: tuple[str, ...] = ()
+    degraded_queries: int = 0
     provider: str | None = None
     ledger: dict[str, Any] | None = None
 
 
-class Collection(Record):
+class Collection(ReportRecord):
     """What was found on one dataset.
 
     Attributes:
@@ -183,9 +184,9 @@ class Collection(Record):
         queries: The Q evaluated query ids.
         types: Their types.
         groups: Their groups.
-        knows_not_relevant: Whether any document of these queries is judged not relevant; where
-            none is, judged-only differences are shown but veto no verdict.
-        no_relevant: Queries without a relevant document; they score 0.
+        has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
+            where none is, a judged-only difference is shown but vetoes no answer.
+        queries_without_relevant: Queries without a relevant document; they score 0.
         runs: The input lists.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
@@ -205,14 +206,14 @@ class Collection(Record):
     queries: tuple[str, ...]
     types: tuple[str | None, ...]
     groups: tuple[str, ...]
-    knows_not_relevant: bool = True
-    no_relevant: int
-    runs: tuple[RunInfo, ...]
+    has_irrelevant_judgments: bool = True
+    queries_without_relevant: int
+    runs: tuple[ListInfo, ...]
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...]
 
     @property
-    def primary(self) -> str:
+    def primary_measure(self) -> str:
         """The measure that decides."""
         return self.measures[0]
 
@@ -221,7 +222,7 @@ class Collection(Record):
         """The systems by primary mean, best first; equals in the experiment's order."""
 
         def sort_key(row: SystemResult) -> float:
-            mean = row.measures[self.primary].mean
+            mean = row.measures[self.primary_measure].mean
             return -math.inf if mean is None or math.isnan(mean) else mean
 
         systems = (row for row in self.systems if row.kind == "system")
@@ -242,7 +243,7 @@ class Collection(Record):
         return next(found, None)
 
 
-class Provenance(Record):
+class Provenance(ReportRecord):
     """Where the numbers come from.
 
     Attributes:
@@ -260,7 +261,7 @@ class Provenance(Record):
     v2_enabled: bool
 
 
-class Report(Record):
+class Report(ReportRecord):
     """One run of one experiment.
 
     Attributes:

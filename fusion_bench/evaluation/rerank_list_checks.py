@@ -21,7 +21,7 @@ from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
 from fusion_bench.stats.intervals import estimate_mean
 
-__all__ = ["ListCheck", "check_list", "findings"]
+__all__ = ["RerankListCheck", "check_rerank_list", "describe_problems"]
 
 #: Scores count as equal to the first stage's up to this part of them: files keep few decimals.
 SAME = 1e-5
@@ -38,7 +38,7 @@ FLAT_LOGIT = 17.0
 
 
 @dataclass(frozen=True)
-class ListCheck:
+class RerankListCheck:
     """What was found of one rerank list.
 
     Attributes:
@@ -62,30 +62,32 @@ class ListCheck:
     high: float
     tied_at_top: float
     saturated: float
-    dealt_from: str | None
-    dealt_share: float
-    agreement: dict[str, float]
-    gain: dict[str, tuple[float, float, float]]
+    reused_run: str | None
+    reused_share: float
+    rank_correlation: dict[str, float]
+    ndcg_difference: dict[str, tuple[float, float, float]]
 
     @property
-    def squeezed(self) -> bool:
+    def is_squeezed(self) -> bool:
         """Whether it uses little of the unit scale."""
         return self.space == "unit" and self.high - self.low < NARROW
 
     @property
-    def sigmoid_twice(self) -> bool:
+    def is_sigmoid_twice(self) -> bool:
         """Whether its scores lie where a second sigmoid would have put them."""
-        return self.squeezed and TWICE[0] <= self.low and self.high <= TWICE[1]
+        return self.is_squeezed and TWICE[0] <= self.low and self.high <= TWICE[1]
 
     @property
-    def bad(self) -> bool:
+    def is_bad(self) -> bool:
         """Whether it is worse than every run, beyond chance."""
-        return bool(self.gain) and all(high < 0 for _, _, high in self.gain.values())
+        return bool(self.ndcg_difference) and all(
+            high < 0 for _, _, high in self.ndcg_difference.values()
+        )
 
 
-def check_list(
+def check_rerank_list(
     run: Run, space: ScoreSpace, aligned: AlignedRuns, sources: dict[str, Run]
-) -> ListCheck:
+) -> RerankListCheck:
     """Look at one rerank list.
 
     Args:
@@ -99,39 +101,41 @@ def check_list(
     best = max(sorted(dealt), key=dealt.__getitem__, default=None)
     is_dealt = best is not None and dealt[best] >= DEALT
     row = aligned.rerankers.index(run.name)
-    return ListCheck(
+    return RerankListCheck(
         name=run.name,
         space=space,
         low=float(run.scores.min()),
         high=float(run.scores.max()),
         tied_at_top=_tied_at_top(run),
         saturated=_saturated(run.scores, space),
-        dealt_from=best if is_dealt else None,
-        dealt_share=dealt[best] if best is not None else 0.0,
-        agreement={name: _agreement(aligned, row, s) for s, name in enumerate(aligned.sources)},
-        gain=_gain(aligned, row),
+        reused_run=best if is_dealt else None,
+        reused_share=dealt[best] if best is not None else 0.0,
+        rank_correlation={
+            name: _agreement(aligned, row, s) for s, name in enumerate(aligned.sources)
+        },
+        ndcg_difference=_gain(aligned, row),
     )
 
 
-def findings(check: ListCheck) -> Iterator[str]:
+def describe_problems(check: RerankListCheck) -> Iterator[str]:
     """One sentence for each thing to know before the list's scores are believed."""
     name = f"rerank list {check.name!r}"
-    if check.dealt_from is not None:
+    if check.reused_run is not None:
         known = check.space == "order"
         remedy = "as score_space: order says" if known else "declare score_space: order"
         yield (
-            f"the scores of {name} are those of run {check.dealt_from!r} dealt out again "
-            f"({check.dealt_share:.0%} of its queries): only their order says anything, {remedy}"
+            f"the scores of {name} are those of run {check.reused_run!r} dealt out again "
+            f"({check.reused_share:.0%} of its queries): only their order says anything, {remedy}"
         )
-    if check.bad:
-        run, (mean, low, high) = max(check.gain.items(), key=lambda item: item[1][0])
+    if check.is_bad:
+        run, (mean, low, high) = max(check.ndcg_difference.items(), key=lambda item: item[1][0])
         yield (
             f"{name} is a bad reranker: on its own candidates it is worse than every run, by "
             f"{-mean:.4f} nDCG@10 than {run!r} ([{low:+.4f}, {high:+.4f}]) and by more than the "
             "others"
         )
-    if check.squeezed:
-        cause = ", where a sigmoid applied twice would put them" if check.sigmoid_twice else ""
+    if check.is_squeezed:
+        cause = ", where a sigmoid applied twice would put them" if check.is_sigmoid_twice else ""
         yield (
             f"{name} is squeezed: its scores lie in [{check.low:.4g}, {check.high:.4g}]{cause}; a "
             "blend that mixes them with other scores weighs the reranker less than it says"

@@ -12,20 +12,20 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.evaluation import report_records as model
-from fusion_bench.evaluation.assessment import Assessment, best_source_per_query, perfect_order
-from fusion_bench.evaluation.prepared_dataset import Task
-from fusion_bench.evaluation.rerank_list_checks import check_list, findings
-from fusion_bench.evaluation.scores import described, evaluate
+from fusion_bench.evaluation.assessment import Assessment, best_source_values, perfect_order_values
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
+from fusion_bench.evaluation.scores import evaluate_systems, resolved_config
 from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids
 
-__all__ = ["bounds", "comparisons", "run_infos", "system_result"]
+__all__ = ["compare_assessments", "list_infos", "reference_rows", "system_result"]
 
 
-def run_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.RunInfo]:
+def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.ListInfo]:
     """What was noticed about each input list, sources first.
 
     Args:
@@ -36,21 +36,21 @@ def run_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.RunInfo]:
     documents = set(dataset.qrels.vocabulary)
     returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
 
-    def info(name: str, run: Run, space: ScoreSpace | None) -> model.RunInfo:
+    def info(name: str, run: Run, space: ScoreSpace | None) -> model.ListInfo:
         expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
-        return model.RunInfo(
+        return model.ListInfo(
             name=name,
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
-            reading=asdict(run.reading),
+            read_options=asdict(run.reading),
             score_space=space,
-            unanswered=len(judged - returned),
+            unanswered_queries=len(judged - returned),
             unjudged_queries=len(returned - judged),
-            strangers=find_unmatched_ids(returned, judged),
-            duplicates=run.duplicates,
+            unmatched_queries=find_unmatched_ids(returned, judged),
+            duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
-            known_documents=not expected.isdisjoint(run.vocabulary),
+            has_known_documents=not expected.isdisjoint(run.vocabulary),
             **({} if space is None else _rerank_facts(dataset, aligned, run, space)),
         )
 
@@ -64,18 +64,18 @@ def _rerank_facts(
     dataset: Dataset, aligned: AlignedRuns, run: Run, space: ScoreSpace
 ) -> dict[str, Any]:
     """What is known of a rerank list beyond what is known of any run."""
-    found = check_list(run, space, aligned, dict(dataset.runs))
+    found = check_rerank_list(run, space, aligned, dict(dataset.runs))
     meta = dataset.provenance.get(run.name)
     return {
-        "notes": tuple(findings(found)),
-        "degraded": len(dataset.degraded(run.name)),
+        "problems": tuple(describe_problems(found)),
+        "degraded_queries": len(dataset.degraded(run.name)),
         "provider": None if meta is None else meta.asked,
         "ledger": None if meta is None else meta.ledger,
     }
 
 
 def _measure_result(
-    task: Task, values: FloatArray, ties: model.TieResult | None = None
+    task: EvaluationSet, values: FloatArray, ties: model.TieResult | None = None
 ) -> model.MeasureResult:
     settings = task.experiment
     found = estimate_mean(
@@ -98,12 +98,12 @@ def _maybe(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def system_result(task: Task, system: System, found: Assessment) -> model.SystemResult:
+def system_result(task: EvaluationSet, system: System, found: Assessment) -> model.SystemResult:
     """The row of one system."""
     results = {}
     for m, asked in enumerate(task.measures):
         ties = model.TieResult(
-            affected=int(found.affected[m]),
+            affected_queries=int(found.tie_affected[m]),
             minimum=float(found.tie_minimum[m].mean()),
             maximum=float(found.tie_maximum[m].mean()),
             expected=_maybe(float(found.tie_expected[m].mean())),
@@ -112,22 +112,22 @@ def system_result(task: Task, system: System, found: Assessment) -> model.System
     return model.SystemResult(
         name=system.name,
         kind="system",
-        config=described(system),
+        config=resolved_config(system),
         measures=results,
         judged_only=tuple(found.judged_only.tolist()),
-        unjudged=float(found.unjudged.mean()),
-        candidates=found.candidates,
+        unjudged_share=float(found.unjudged.mean()),
+        returned_documents=found.candidates,
     )
 
 
-def bounds(task: Task) -> list[model.SystemResult]:
+def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
     """Floor and ceiling rows: best single source, best source per query, perfect order."""
     # By name: of equally good sources the order of the systems must not choose.
     alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
-    scores = evaluate(alone, task.runs, task.measures, qrels=task.dataset.qrels)
+    scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
     chosen = int(np.argmax(_source_means(task, alone)))
     where = "this split" if task.tuning is None else f"split {task.tuning_split!r}"
-    pool = perfect_order(task.runs, task.measures, qrels=task.dataset.qrels)
+    pool = perfect_order_values(task.runs, task.measures, qrels=task.dataset.qrels)
     rows: Sequence[tuple[str, str, FloatArray]] = (
         (
             "best single source",
@@ -137,7 +137,7 @@ def bounds(task: Task) -> list[model.SystemResult]:
         (
             "best source per query",
             "oracle: the best of the sources for each query and measure; fusion may pass it",
-            best_source_per_query([s.values for s in scores]),
+            best_source_values([s.values for s in scores]),
         ),
         ("perfect order", "all candidates of all sources in the order of their grades", pool),
     )
@@ -155,14 +155,16 @@ def bounds(task: Task) -> list[model.SystemResult]:
     ]
 
 
-def _source_means(task: Task, alone: Sequence[System]) -> list[float]:
+def _source_means(task: EvaluationSet, alone: Sequence[System]) -> list[float]:
     """Mean of the primary measure of each source, on the queries that choices are made on."""
     runs = task.runs if task.tuning is None else task.tuning
-    scores = evaluate(alone, runs, task.measures[:1], qrels=task.dataset.qrels)
+    scores = evaluate_systems(alone, runs, task.measures[:1], qrels=task.dataset.qrels)
     return [float(score.values[0].mean()) for score in scores]
 
 
-def comparisons(task: Task, assessments: dict[str, Assessment]) -> list[model.ComparisonResult]:
+def compare_assessments(
+    task: EvaluationSet, assessments: dict[str, Assessment]
+) -> list[model.ComparisonResult]:
     """Every system against the baseline, measure by measure."""
     settings = task.experiment
     results = []
@@ -183,7 +185,7 @@ def comparisons(task: Task, assessments: dict[str, Assessment]) -> list[model.Co
 
 
 def _comparison_result(
-    task: Task, comparison: Comparison, assessments: dict[str, Assessment], m: int
+    task: EvaluationSet, comparison: Comparison, assessments: dict[str, Assessment], m: int
 ) -> model.ComparisonResult:
     judged = None
     if m == 0:
@@ -203,13 +205,15 @@ def _comparison_result(
         wins=comparison.wins,
         ties=comparison.ties,
         losses=comparison.losses,
-        detectable=comparison.min_detectable_difference,
+        min_detectable_difference=comparison.min_detectable_difference,
         judged_only_difference=judged,
-        verdict=None if m else _verdict(task, comparison, judged),
+        answer=None if m else _verdict(task, comparison, judged),
     )
 
 
-def _verdict(task: Task, comparison: Comparison, judged_only_difference: float | None) -> str:
+def _verdict(
+    task: EvaluationSet, comparison: Comparison, judged_only_difference: float | None
+) -> str:
     """The verdict; judged documents speak against it only where some are not relevant."""
-    against = judged_only_difference if task.knows_not_relevant else None
+    against = judged_only_difference if task.has_irrelevant_judgments else None
     return decide_answer(comparison, against, alpha=task.experiment.alpha)

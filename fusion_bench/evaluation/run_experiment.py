@@ -14,14 +14,19 @@ from fusion_bench._version import __version__
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation import report_records as model
-from fusion_bench.evaluation.assessment import Assessment, assess
-from fusion_bench.evaluation.prepared_dataset import Task, prepare
-from fusion_bench.evaluation.results import bounds, comparisons, run_infos, system_result
+from fusion_bench.evaluation.assessment import Assessment, assess_system
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.results import (
+    compare_assessments,
+    list_infos,
+    reference_rows,
+    system_result,
+)
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 
-__all__ = ["Progress", "provenance", "run", "run_on"]
+__all__ = ["Progress", "report_provenance", "run_experiment", "run_on_datasets"]
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -31,7 +36,7 @@ def _silent(stage: str, done: int, total: int) -> None:
     """No progress."""
 
 
-def run(
+def run_experiment(
     experiment: Experiment,
     source: Source,
     *,
@@ -63,7 +68,7 @@ def run(
         for name, place in zip(experiment.dataset_names, places, strict=True)
     ]
     _check(experiment, source, paths)
-    return run_on(
+    return run_on_datasets(
         experiment,
         source,
         (_load(experiment, path, progress, cache=cache) for path in paths),
@@ -101,7 +106,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool
     )
 
 
-def run_on(
+def run_on_datasets(
     experiment: Experiment,
     source: Source,
     datasets: Iterable[Dataset],
@@ -117,7 +122,9 @@ def run_on(
     collections = []
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
-        task = prepare(experiment, source, systems, dataset, split=split, query_type=query_type)
+        task = prepare_dataset(
+            experiment, source, systems, dataset, split=split, query_type=query_type
+        )
         collections.append(_collection(task, progress))
     return model.Report(
         name=source.path.stem,
@@ -126,16 +133,16 @@ def run_on(
             "split": split,
             "query_type": query_type,
         },
-        provenance=provenance(experiment, source),
+        provenance=report_provenance(experiment, source),
         collections=tuple(collections),
     )
 
 
-def _collection(task: Task, progress: Progress) -> model.Collection:
+def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
     assessments: dict[str, Assessment] = {}
     for done, system in enumerate(task.systems):
         progress(f"{task.dataset.name}: {system.name}", done, len(task.systems))
-        assessments[system.name] = assess(
+        assessments[system.name] = assess_system(
             system,
             task.runs,
             task.measures,
@@ -159,18 +166,18 @@ def _collection(task: Task, progress: Progress) -> model.Collection:
         queries=task.runs.queries,
         types=task.runs.types,
         groups=task.runs.groups,
-        knows_not_relevant=task.knows_not_relevant,
-        no_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        runs=tuple(run_infos(task.dataset, task.runs)),
+        has_irrelevant_judgments=task.has_irrelevant_judgments,
+        queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
+        runs=tuple(list_infos(task.dataset, task.runs)),
         systems=(
             *(system_result(task, system, assessments[system.name]) for system in task.systems),
-            *bounds(task),
+            *reference_rows(task),
         ),
-        comparisons=tuple(comparisons(task, assessments)),
+        comparisons=tuple(compare_assessments(task, assessments)),
     )
 
 
-def provenance(experiment: Experiment, source: Source) -> model.Provenance:
+def report_provenance(experiment: Experiment, source: Source) -> model.Provenance:
     """What made a report: when, from which file, with which versions."""
     packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
     return model.Provenance(

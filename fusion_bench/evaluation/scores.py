@@ -25,15 +25,15 @@ from fusion_bench.fuse import Fusion
 from fusion_bench.measures import Measure
 
 __all__ = [
-    "Ranking",
     "Scores",
-    "by_type",
-    "evaluate",
+    "SystemRanking",
+    "evaluate_systems",
     "fused_list",
-    "plain_parts",
-    "rank",
+    "plain_systems",
+    "queries_by_type",
+    "rank_candidates",
+    "rank_queries",
     "ranked_lists",
-    "rankings",
     "system_spec",
 ]
 
@@ -42,7 +42,7 @@ FUSED_KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class SystemRanking:
     """One plain system's final list for every query of ``runs``.
 
     Attributes:
@@ -57,25 +57,27 @@ class Ranking:
     runs: AlignedRuns
     scores: FloatArray
     tiers: np.typing.NDArray[np.int8]
-    deciding: FloatArray
-    placed: IntArray
+    sort_scores: FloatArray
+    ranks_before_cut: IntArray
     top_k: int | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.scores, self.tiers, self.deciding, self.placed):
+        for array in (self.scores, self.tiers, self.sort_scores, self.ranks_before_cut):
             freeze(array)
 
     @cached_property
     def positions(self) -> IntArray:
         """(N,): 1-based position in the list that is returned; 0 = not returned."""
         if self.top_k is None:
-            return self.placed
-        return np.where(self.placed > self.top_k, 0, self.placed)
+            return self.ranks_before_cut
+        return np.where(self.ranks_before_cut > self.top_k, 0, self.ranks_before_cut)
 
     @cached_property
-    def firsts(self) -> IntArray:
+    def tie_starts(self) -> IntArray:
         """(N,): position of the first member of each candidate's group of ties."""
-        return tie_firsts(self.placed, self.deciding, self.runs.offsets, tiers=self.tiers)
+        return tie_firsts(
+            self.ranks_before_cut, self.sort_scores, self.runs.offsets, tiers=self.tiers
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +96,12 @@ class Scores:
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
     values: FloatArray
-    path: str
+    evaluation_path: str
 
 
-def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> Ranking:
+def rank_candidates(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> SystemRanking:
     """Order the candidates of every query as a plain system does.
 
     Args:
@@ -116,7 +120,7 @@ def rank(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) ->
     else:
         tie_order = fused.positions if view.ties == "first_seen" else None
         placed = positions(deciding, view.offsets, tiers=tiers, tie_order=tie_order)
-    return Ranking(view, scores, tiers, deciding, placed, system.top_k)
+    return SystemRanking(view, scores, tiers, deciding, placed, system.top_k)
 
 
 def ranked_lists(
@@ -133,8 +137,8 @@ def ranked_lists(
         except (AlignmentError, ConfigError):
             lists = engine.Unsupported("its sources raise an error")
     if isinstance(lists, engine.Unsupported):
-        ranking = rank(system, runs, spaces)
-        return view, engine.RankedLists(ranking.placed, ranking.firsts)
+        ranking = rank_candidates(system, runs, spaces)
+        return view, engine.RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
     return view, lists
 
 
@@ -168,23 +172,23 @@ def _named(system: System) -> Iterator[None]:
         raise AlignmentError(f"system {system.name!r}: {error}") from None
 
 
-def rankings(
+def rank_queries(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> Iterator[tuple[IntArray, Ranking]]:
+) -> Iterator[tuple[IntArray, SystemRanking]]:
     """The rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in plain_parts(system, runs):
-        yield index, rank(plain, part, spaces)
+    for index, plain, part in plain_systems(system, runs):
+        yield index, rank_candidates(plain, part, spaces)
 
 
-def plain_parts(
+def plain_systems(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together answer every query: its indices, who answers it, its runs."""
-    for query_type, index, part in by_type(system, runs):
+    for query_type, index, part in queries_by_type(system, runs):
         yield index, system if query_type is None else system.of_type(query_type), part
 
 
-def by_type(
+def queries_by_type(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[str | None, IntArray, AlignedRuns]]:
     """The queries that a system answers by each type's numbers: type, indices and runs.
@@ -208,7 +212,7 @@ def by_type(
         yield query_type, np.flatnonzero(chosen), part
 
 
-def evaluate(
+def evaluate_systems(
     systems: Sequence[System],
     runs: AlignedRuns,
     measures: Sequence[Measure],
@@ -270,7 +274,7 @@ def _values(
     parts = [
         _Part(t, index, plain, part)
         for t, system in enumerate(systems)
-        for index, plain, part in plain_parts(system, runs)
+        for index, plain, part in plain_systems(system, runs)
     ]
     counted = _counted(parts, measures, spaces)
     for p, part in enumerate(parts):
@@ -280,10 +284,10 @@ def _values(
             path = f"ranked: {found.reason}"
         else:
             mine, path = found.values, "counted"
-            if found.left.any():
+            if found.unresolved.any():
                 mine = mine.copy()
-                few = part.runs.subset(found.left)
-                mine[:, found.left] = _ranked(part.system, few, measures, spaces, qrels)
+                few = part.runs.subset(found.unresolved)
+                mine[:, found.unresolved] = _ranked(part.system, few, measures, spaces, qrels)
                 path = "counted, but for queries whose ties reach too far: ranked"
         values[part.place][:, part.index] = mine
         paths[part.place].append(path)
@@ -298,7 +302,7 @@ def _ranked(
     qrels: Qrels | None,
 ) -> FloatArray:
     """(M, Q): the plain path."""
-    ranking = rank(system, runs, spaces)
+    ranking = rank_candidates(system, runs, spaces)
     return measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
 
 
@@ -312,7 +316,7 @@ class _Part:
     runs: AlignedRuns
 
 
-Found: TypeAlias = engine.Counted | engine.Unsupported
+Found: TypeAlias = engine.BatchResult | engine.Unsupported
 
 
 def _counted(
@@ -328,7 +332,7 @@ def _counted(
     for view, members in views.values():
         asked = [system_spec(parts[p].system) for p in members]
         try:
-            found = engine.evaluate(asked, view, measures, spaces)
+            found = engine.evaluate_batch(asked, view, measures, spaces)
         except (AlignmentError, ConfigError):
             continue  # ranking them meets the same error, and says which system it is about
         done |= dict(zip(members, found, strict=True))
@@ -341,6 +345,6 @@ def system_spec(system: System) -> engine.SystemSpec:
     return engine.SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
 
 
-def described(system: System) -> dict[str, Any]:
+def resolved_config(system: System) -> dict[str, Any]:
     """The system with every default spelled out, as it goes into a report."""
     return system.model_dump(mode="json", exclude={"name"})

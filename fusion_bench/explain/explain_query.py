@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import ALL, prepare
+from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
@@ -48,7 +48,9 @@ def explain_query(
     alone = experiment.model_copy(update={"systems": {chosen.name: chosen}})
     alone.check(roles, spec.rerank, source)
     loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.rerankers)
-    task = prepare(experiment, source, (chosen,), loaded, split=ALL, query_type=None)
+    task = prepare_dataset(
+        experiment, source, (chosen,), loaded, split=ALL_QUERIES, query_type=None
+    )
     if query not in task.runs.queries:
         raise ConfigError(
             f"{path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "

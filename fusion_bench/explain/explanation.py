@@ -12,7 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.evaluation.scores import Ranking, fused_list, rank
+from fusion_bench.evaluation.scores import SystemRanking, fused_list, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
@@ -49,11 +49,11 @@ def explain_ranking(
     if system.types is not None:
         chosen = type_of(alone.types[0], alone.confidences[0], system.types)
     plain = system.of_type(chosen or "")
-    ranking = rank(plain, alone, spaces)
+    ranking = rank_candidates(plain, alone, spaces)
     fused = fused_list(plain, ranking.runs)
     parts = plain.fusion.score_terms(ranking.runs)
     mixed = _trace_blends(plain, ranking, fused, spaces)
-    order = np.lexsort((ranking.placed, ranking.positions == 0))
+    order = np.lexsort((ranking.ranks_before_cut, ranking.positions == 0))
     return Explanation(
         system=system.name,
         query=query,
@@ -73,7 +73,7 @@ def unknown_query_message(query: str, runs: AlignedRuns) -> str:
 
 def _trace_document(
     system: System,
-    ranking: Ranking,
+    ranking: SystemRanking,
     fused: Fused,
     parts: ScoreTerms,
     mixed: Mapping[int, BlendTrace],
@@ -90,7 +90,7 @@ def _trace_document(
         document=runs.vocabulary[runs.documents[n]],
         grade=int(runs.grades[n]) if runs.judged[n] else None,
         rank=int(ranking.positions[n]) or None,
-        rank_before_cut=int(ranking.placed[n]) or None,
+        rank_before_cut=int(ranking.ranks_before_cut[n]) or None,
         score=float(ranking.scores[n]),
         tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
@@ -120,7 +120,7 @@ def _trace_term(
 
 
 def _trace_blends(
-    system: System, ranking: Ranking, fused: Fused, spaces: Mapping[str, ScoreSpace]
+    system: System, ranking: SystemRanking, fused: Fused, spaces: Mapping[str, ScoreSpace]
 ) -> dict[int, BlendTrace]:
     """The blend of every candidate that was blended."""
     blend = system.blend

@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import Ranking, rankings
+from fusion_bench.evaluation.scores import SystemRanking, rank_queries
 from fusion_bench.experiment.gate_settings import GatePolicy, Golden, Guard
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Check
@@ -28,7 +28,7 @@ __all__ = [
     "run_guards",
 ]
 
-Rankings: TypeAlias = Sequence[tuple[IntArray, Ranking]]
+Rankings: TypeAlias = Sequence[tuple[IntArray, SystemRanking]]
 #: Collection → measure → (Q,) values.
 ValuesByCollection: TypeAlias = dict[str, dict[str, FloatArray]]
 
@@ -90,7 +90,7 @@ def check_golden_queries(
     if not policy.golden:
         return
     rankings_by_collection = {
-        loaded.name: list(rankings(candidate, loaded.task.runs, loaded.task.dataset.spaces))
+        loaded.name: list(rank_queries(candidate, loaded.task.runs, loaded.task.dataset.spaces))
         for loaded in collections
     }
     for i, golden in enumerate(policy.golden):

@@ -12,8 +12,8 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import Task, prepare
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
@@ -53,7 +53,7 @@ class LoadedCollection:
         measures: By the name that the policy uses, as the dataset resolves it.
     """
 
-    task: Task
+    task: EvaluationSet
     measures: Mapping[str, Measure]
 
     @property
@@ -105,7 +105,7 @@ def _load_collection(
         rerankers={name for system in systems for name in system.rerankers},
     )
     fitting = tuple(system for system in systems if set(system.runs) <= set(dataset.runs))
-    task = prepare(
+    task = prepare_dataset(
         experiment,
         source,
         fitting,
@@ -138,7 +138,7 @@ def _parse_measures(
 def compute_values(arms: LoadedCollection, system: System) -> FloatArray:
     """(M, Q): the system's values, measures in the order of the task."""
     task = arms.task
-    [scores] = evaluate(
+    [scores] = evaluate_systems(
         [system],
         task.runs,
         task.measures,

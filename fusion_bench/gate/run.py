@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import Source, validated
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
@@ -136,7 +136,9 @@ class _GateRun:
             update={
                 "baseline_system": self.committed.system,
                 "baseline_reason": self.committed.history[-1].reason,
-                "config_changes": _config_changes(self.committed.config, described(self.candidate)),
+                "config_changes": _config_changes(
+                    self.committed.config, resolved_config(self.candidate)
+                ),
                 "checks": checks,
                 "guards": guards,
                 "golden": golden,

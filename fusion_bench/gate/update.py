@@ -13,7 +13,7 @@ import numpy as np
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.gate.baseline import Baseline, BaselineUpdate, read_baseline, write_baseline
 from fusion_bench.gate.loaded_collections import (
@@ -68,7 +68,7 @@ def update_baseline(
         for name, values in arm.value_arrays().items():
             if not np.isfinite(values).all():
                 raise FusionBenchError(f"{arm.collection}: {name} is not finite for some query")
-    config = described(candidate)
+    config = resolved_config(candidate)
     change = BaselineUpdate(
         updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=" ".join(reason.split()) or " ",

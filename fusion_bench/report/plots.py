@@ -121,7 +121,7 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
     lines = max(1, math.ceil(len(chosen) / columns))
     with styled():
         figure = new_figure(WIDTH, 1.2 + 2.3 * lines)
-        title = _title(collection, collection.primary)
+        title = _title(collection, collection.primary_measure)
         figure.suptitle(
             f"{title}\nper query: system - {plain(_short(collection.baseline))} (the baseline)",
             fontsize=11,
@@ -135,7 +135,7 @@ def differences(collection: Collection, candidates: Sequence[str] | None = None)
             _panel(axes, collection, name)
         for axes in panels[len(chosen) :]:
             axes.set_visible(False)
-        figure.supylabel(f"difference in {plain(collection.primary)}", fontsize=9)
+        figure.supylabel(f"difference in {plain(collection.primary_measure)}", fontsize=9)
         figure.supxlabel("queries, sorted by their difference", fontsize=9)
     return figure
 
@@ -181,9 +181,9 @@ def _value(value: float | None) -> float:
 
 def _caption(collection: Collection, measure: str) -> str:
     """What an eye could take for a contradiction."""
-    if measure == collection.primary:
+    if measure == collection.primary_measure:
         return "colours go by the paired test, which sees differences where such intervals overlap"
-    return f"in the order of the tables, which is that of {plain(collection.primary)}"
+    return f"in the order of the tables, which is that of {plain(collection.primary_measure)}"
 
 
 def _as_in_tables(collection: Collection) -> list[SystemResult]:
@@ -195,7 +195,7 @@ def _mark(collection: Collection, measure: str, row: SystemResult) -> str:
     if row.name == collection.baseline:
         return "baseline"
     found = collection.comparison(row.name, measure)
-    return "" if found is None or found.verdict is None else found.verdict
+    return "" if found is None or found.answer is None else found.answer
 
 
 def _dot(axes: Axes, row: SystemResult, measure: str, y: int, mark: str) -> None:
@@ -248,7 +248,7 @@ def _reference_lines(axes: Axes, collection: Collection, measure: str) -> list[L
 
 
 def _panel(axes: Axes, collection: Collection, name: str) -> None:
-    primary = collection.primary
+    primary = collection.primary_measure
     rows = (collection.system(name), collection.system(collection.baseline))
     values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
     difference = values[0] - values[1]
@@ -268,7 +268,7 @@ def _panel(axes: Axes, collection: Collection, name: str) -> None:
         axes.text(
             0.97,
             0.95,
-            f"mean (dashed) {format_number(found.difference, signed=True)}\n{found.verdict}\n"
+            f"mean (dashed) {format_number(found.difference, signed=True)}\n{found.answer}\n"
             f"{found.wins:,} wins · {found.ties:,} ties · {found.losses:,} losses",
             transform=axes.transAxes,
             ha="right",

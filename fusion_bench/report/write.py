@@ -102,7 +102,7 @@ def _evaluation_figures(report: Report) -> list[list[Figure]]:
             file = _unique_file(f"{_safe_name(collection.name)}-{_safe_name(measure)}", names)
             figures[-1].append(Figure(file, f"{measure} on {collection.name}, by system", "", draw))
         if collection.comparisons:
-            measure = collection.primary
+            measure = collection.primary_measure
             stem = f"{_safe_name(collection.name)}-{_safe_name(f'{measure}-differences')}"
             title = f"{measure} on {collection.name}, differences per query"
             draw = partial(plots.differences, collection)

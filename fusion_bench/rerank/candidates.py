@@ -12,7 +12,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.scores import Ranking, rankings
+from fusion_bench.evaluation.scores import SystemRanking, rank_queries
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
@@ -134,7 +134,7 @@ def _collect_candidates(
     texts: Mapping[str, Document],
 ) -> Iterator[QueryCandidates]:
     runs = align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries)
-    for _, ranking in rankings(system, runs, {}):
+    for _, ranking in rank_queries(system, runs, {}):
         for q, query in enumerate(ranking.runs.queries):
             if query not in wanted:
                 continue
@@ -150,7 +150,7 @@ def _collect_candidates(
 
 
 def _top_candidates(
-    dataset: Dataset, ranking: Ranking, q: int, depth: int, texts: Mapping[str, Document]
+    dataset: Dataset, ranking: SystemRanking, q: int, depth: int, texts: Mapping[str, Document]
 ) -> Iterator[Candidate]:
     runs = ranking.runs
     rows = np.arange(runs.offsets[q], runs.offsets[q + 1])

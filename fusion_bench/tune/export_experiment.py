@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning import TuningReport
 
@@ -40,7 +40,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
-        "systems": {report.system: described(default), name: report.choice.config},
+        "systems": {report.system: resolved_config(default), name: report.choice.config},
     }
     if report.typed is not None:
         data["systems"][f"{name} by type"] = report.typed.config

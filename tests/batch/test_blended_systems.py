@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import Counted, SystemSpec, Unsupported
+from fusion_bench.batch import BatchResult, SystemSpec, Unsupported
 from fusion_bench.batch import blend_counting as blending
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
@@ -24,7 +24,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import evaluate, rank, rankings
+from fusion_bench.evaluation.scores import evaluate_systems, rank_candidates, rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measures import parse_measure
@@ -122,7 +122,7 @@ def systems(draw: st.DrawFn, runs: AlignedRuns) -> System:
 def plain(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> FloatArray | None:
     """The slow way; None = it raises."""
     try:
-        ranking = rank(system, runs, spaces)
+        ranking = rank_candidates(system, runs, spaces)
     except (AlignmentError, ConfigError):
         return None
     return measure.evaluate(MEASURES, ranking.runs, ranking.positions)
@@ -135,18 +135,18 @@ def asked(system: System) -> SystemSpec:
 
 def assert_same(
     trials: list[System], runs: AlignedRuns, spaces: dict[str, ScoreSpace]
-) -> list[Counted | Unsupported]:
+) -> list[BatchResult | Unsupported]:
     """One at a time and all at once; returns the latter."""
-    found = engine.evaluate([asked(system) for system in trials], runs, MEASURES, spaces)
+    found = engine.evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces)
     for system, together in zip(trials, found, strict=True):
         expected = plain(system, runs, spaces)
-        (alone,) = engine.evaluate([asked(system)], runs, MEASURES, spaces)
+        (alone,) = engine.evaluate_batch([asked(system)], runs, MEASURES, spaces)
         for answer in (together, alone):
             if isinstance(answer, Unsupported):
                 assert expected is None or answer.reason.endswith(CAREFUL)
                 continue
             assert expected is not None
-            closed = ~answer.left
+            closed = ~answer.unresolved
             assert answer.values[:, closed].tobytes() == expected[:, closed].tobytes()
     return list(found)
 
@@ -198,9 +198,9 @@ def test_systems_that_blend_come_out_as_ranked(monkeypatch: pytest.MonkeyPatch) 
         expected = plain(system, runs, spaces)
         if expected is None:
             with pytest.raises((AlignmentError, ConfigError), match=r"^system 's': "):
-                evaluate([system], runs, MEASURES, spaces=spaces)
+                evaluate_systems([system], runs, MEASURES, spaces=spaces)
             return
-        (found,) = evaluate([system], runs, MEASURES, spaces=spaces)
+        (found,) = evaluate_systems([system], runs, MEASURES, spaces=spaces)
         assert found.values.tobytes() == expected.tobytes()
 
     same()
@@ -242,14 +242,14 @@ def test_ties_that_reach_beyond_what_is_kept_are_left_and_ranked() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["a"], "fusion": flat, "blend": linear(depth=5)}
     )
-    (found,) = engine.evaluate([asked(system)], runs, MEASURES, {"r": "unit"})
-    assert isinstance(found, Counted)
-    assert found.left.tolist() == [True, False]
-    (scores,) = evaluate([system], runs, MEASURES, spaces={"r": "unit"})
+    (found,) = engine.evaluate_batch([asked(system)], runs, MEASURES, {"r": "unit"})
+    assert isinstance(found, BatchResult)
+    assert found.unresolved.tolist() == [True, False]
+    (scores,) = evaluate_systems([system], runs, MEASURES, spaces={"r": "unit"})
     expected = plain(system, runs, {"r": "unit"})
     assert expected is not None
     assert scores.values.tobytes() == expected.tobytes()
-    assert scores.path == "counted, but for queries whose ties reach too far: ranked"
+    assert scores.evaluation_path == "counted, but for queries whose ties reach too far: ranked"
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_what_is_refused(
         rerankers=[Run.from_dict("r", {"q": {"x": 0.1, "y": 0.2}})],
     )
     system = System.model_validate({"name": "s", "runs": ["a"], **options})
-    (found,) = engine.evaluate([asked(system)], runs, MEASURES, spaces)
+    (found,) = engine.evaluate_batch([asked(system)], runs, MEASURES, spaces)
     assert found == Unsupported(reason)
 
 
@@ -289,12 +289,12 @@ def test_a_score_at_the_limit_of_relevance_is_ranked_where_ties_could_hide() -> 
     system = System.model_validate(
         {"name": "s", "runs": ["a", "b"], "fusion": "rrf", "min_relevance": limit}
     )
-    (found,) = engine.evaluate([asked(system)], view, MEASURES)
-    assert isinstance(found, Counted)
-    assert found.left.tolist() == [True, False]  # a02 is third in its list
+    (found,) = engine.evaluate_batch([asked(system)], view, MEASURES)
+    assert isinstance(found, BatchResult)
+    assert found.unresolved.tolist() == [True, False]  # a02 is third in its list
     expected = plain(system, view, {})
     assert expected is not None
-    (scores,) = evaluate([system], view, MEASURES)
+    (scores,) = evaluate_systems([system], view, MEASURES)
     assert scores.values.tobytes() == expected.tobytes()
 
 
@@ -305,9 +305,11 @@ def test_the_path_says_why_a_system_was_ranked() -> None:
         for options in ({}, {"min_relevance": 0.01}, {"fusion": {"method": "rrf", "k": 1}})
     ]
     measures = [parse_measure("RR"), parse_measure("Judged@10")]
-    assert [s.path for s in evaluate(every, view, measures[:1])] == ["counted"] * 3
-    (scores, *_) = evaluate(every, view, measures)
-    assert scores.path == "ranked: Judged@10 looks at more than the relevant documents"
+    assert [s.evaluation_path for s in evaluate_systems(every, view, measures[:1])] == [
+        "counted"
+    ] * 3
+    (scores, *_) = evaluate_systems(every, view, measures)
+    assert scores.evaluation_path == "ranked: Judged@10 looks at more than the relevant documents"
 
 
 def test_an_unknown_reranker_is_named() -> None:
@@ -315,7 +317,7 @@ def test_an_unknown_reranker_is_named() -> None:
         {"name": "s", "runs": ["a"], "blend": {"method": "replace", "reranker": "x"}}
     )
     with pytest.raises((UnknownNameError, ConfigError), match="unknown reranker 'x'"):
-        evaluate([system], tied(3), MEASURES, spaces={"r": "unit"})
+        evaluate_systems([system], tied(3), MEASURES, spaces={"r": "unit"})
 
 
 # Real collections -------------------------------------------------------------------------------
@@ -378,8 +380,8 @@ def test_real_rerank_lists(collection: str) -> None:
     for system, found in zip(
         some_systems(runs), assert_same(some_systems(runs), runs, spaces), strict=True
     ):
-        assert isinstance(found, Counted), (system, found)
-        assert found.left.mean() < 0.1
+        assert isinstance(found, BatchResult), (system, found)
+        assert found.unresolved.mean() < 0.1
 
 
 def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
@@ -403,10 +405,10 @@ def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
     blends_ = [linear(beta=b, retrieval="fused_min_max", depth=10) for b in (0.2, 0.6)]
     every = [System.model_validate({**shared, "blend": blend}) for blend in blends_]
     for system, found in zip(
-        every, evaluate(every, runs, MEASURES, spaces={"r": "unit"}), strict=True
+        every, evaluate_systems(every, runs, MEASURES, spaces={"r": "unit"}), strict=True
     ):
         expected = np.zeros_like(found.values)
-        for index, ranking in rankings(system, runs, {"r": "unit"}):
+        for index, ranking in rank_queries(system, runs, {"r": "unit"}):
             expected[:, index] = measure.evaluate(MEASURES, ranking.runs, ranking.positions)
         assert found.values.tobytes() == expected.tobytes()
-        assert found.path == "counted"
+        assert found.evaluation_path == "counted"

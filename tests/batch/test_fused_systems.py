@@ -29,7 +29,7 @@ from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, RankSum, fusions
 from fusion_bench.io import load_dataset
@@ -71,8 +71,8 @@ def counted(
     """What the engine says of fusions without a blend: it never leaves a query open."""
     asked = [SystemSpec(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
     found: list[FloatArray | Unsupported] = []
-    for answer in engine.evaluate(asked, view, measures):
-        assert isinstance(answer, Unsupported) or not answer.left.any()
+    for answer in engine.evaluate_batch(asked, view, measures):
+        assert isinstance(answer, Unsupported) or not answer.unresolved.any()
         found.append(answer if isinstance(answer, Unsupported) else answer.values)
     return found
 
@@ -408,9 +408,11 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    found = evaluate(systems, view, MEASURES, spaces=SPACES)
+    found = evaluate_systems(systems, view, MEASURES, spaces=SPACES)
     monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Unsupported("")] * len(asked))
-    for one, other in zip(found, evaluate(systems, view, MEASURES, spaces=SPACES), strict=True):
+    for one, other in zip(
+        found, evaluate_systems(systems, view, MEASURES, spaces=SPACES), strict=True
+    ):
         assert one.values.tobytes() == other.values.tobytes()
 
 
@@ -419,7 +421,7 @@ def test_an_error_of_one_system_names_it() -> None:
     view = align(Qrels.from_dict({"q": {"x": 1}}), [Run.from_dict("a", {"q": {"x": -1.0}})])
     odd = System.model_validate({"name": "odd", "runs": ["a"], "fusion": lacking})
     with pytest.raises(AlignmentError, match=r"^system 'odd': "):
-        evaluate([odd], view, MEASURES)
+        evaluate_systems([odd], view, MEASURES)
 
 
 # Real collections -------------------------------------------------------------------------------

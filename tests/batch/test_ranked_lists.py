@@ -13,7 +13,7 @@ from fusion_bench.batch import Unsupported, rank_system
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import rank, system_spec
+from fusion_bench.evaluation.scores import rank_candidates, system_spec
 from fusion_bench.experiment.system import System
 from tests.batch.test_blended_systems import reranked, systems
 
@@ -21,15 +21,15 @@ from tests.batch.test_blended_systems import reranked, systems
 def assert_same_lists(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> bool:
     """Whether the engine could rank the system, whose lists then equal the plain ones."""
     try:
-        expected = rank(system, runs, spaces)
+        expected = rank_candidates(system, runs, spaces)
     except (AlignmentError, ConfigError):
         expected = None
     lists = rank_system(system_spec(system), system.view(runs), spaces)
     if isinstance(lists, Unsupported):
         return False
     assert expected is not None
-    np.testing.assert_array_equal(lists.positions, expected.placed)
-    np.testing.assert_array_equal(lists.tie_starts, expected.firsts)
+    np.testing.assert_array_equal(lists.positions, expected.ranks_before_cut)
+    np.testing.assert_array_equal(lists.tie_starts, expected.tie_starts)
     return True
 
 

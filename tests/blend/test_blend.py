@@ -10,7 +10,7 @@ from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 
 FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last
@@ -31,7 +31,9 @@ def final(
         rerankers=[Run.from_dict("r", {"q": rerank})],
     )
     data = {"name": "s", "runs": ("bm25",), "fusion": fusion, "blend": blend}
-    ranking = rank(System.model_validate(data), runs, {"r": space} if spaces is None else spaces)
+    ranking = rank_candidates(
+        System.model_validate(data), runs, {"r": space} if spaces is None else spaces
+    )
     placed = [n for n in range(len(runs.documents)) if ranking.positions[n]]
     placed.sort(key=lambda n: int(ranking.positions[n]))
     return [runs.vocabulary[runs.documents[n]] for n in placed]
@@ -123,7 +125,7 @@ def test_a_greatest_score_that_cannot_divide() -> None:
         {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
     )
     with pytest.raises(AlignmentError, match="which is -1 for a query: use fused_min_max"):
-        rank(system, runs, {"r": "unit"})
+        rank_candidates(system, runs, {"r": "unit"})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
-from fusion_bench.evaluation.scores import Ranking, rank
+from fusion_bench.evaluation.scores import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import normalizers
@@ -149,16 +149,16 @@ def ranked(
     *,
     queries: tuple[str, ...] = QUERIES,
     order: tuple[str, ...] | None = None,
-) -> Ranking:
+) -> SystemRanking:
     """A system's lists."""
     runs = aligned(dataset, queries=queries, order=order)
     system = System.model_validate(
         {"name": "s", "runs": runs.sources, "fusion": fusion, "blend": blend or "none"}
     )
-    return rank(system, runs, SPACES)
+    return rank_candidates(system, runs, SPACES)
 
 
-def per_query(ranking: Ranking) -> dict[str, dict[str, tuple[int, float]]]:
+def per_query(ranking: SystemRanking) -> dict[str, dict[str, tuple[int, float]]]:
     """Query → document → position and score, to the last bit."""
     view = ranking.runs
     return {

@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.blend import blends
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from tests.contract.cases import (
     DATASETS,
@@ -76,8 +76,8 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         runs = aligned(dataset)
         before = snapshot(runs)
         system = System.model_validate({"name": "s", "runs": SOURCES, "blend": config})
-        ranking = rank(system, runs, SPACES)
-        again = rank(system, runs, SPACES)
+        ranking = rank_candidates(system, runs, SPACES)
+        again = rank_candidates(system, runs, SPACES)
         assert snapshot(runs) == before
         np.testing.assert_array_equal(ranking.positions, again.positions)
         assert not ranking.scores.flags.writeable

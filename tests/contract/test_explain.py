@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_order, explain_ranking
 from fusion_bench.explain.score_trace import ScoreTrace
@@ -38,7 +38,7 @@ def hold(config: dict[str, Any]) -> int:
     seen = 0
     for dataset, query in product(DATASETS, QUERIES):
         runs = aligned(dataset)
-        ranking = rank(system, runs, SPACES)
+        ranking = rank_candidates(system, runs, SPACES)
         found = explain_ranking(system, runs, query, SPACES)
         view = ranking.runs
         q = view.queries.index(query)

@@ -11,7 +11,7 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 from tests.contract.cases import (
@@ -83,7 +83,7 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         assert scores.dtype == np.float64
         assert np.isfinite(scores).all()
         ranking = ranked(dataset, config)
-        for array in (ranking.scores, ranking.tiers, ranking.deciding, ranking.placed):
+        for array in (ranking.scores, ranking.tiers, ranking.sort_scores, ranking.ranks_before_cut):
             assert not array.flags.writeable
         assert all(
             not v.flags.writeable for v in vars(ranking.runs).values() if isinstance(v, np.ndarray)
@@ -180,5 +180,5 @@ def test_a_method_needs_fuse_alone() -> None:
         assert np.isinf(fusion.max_possible(runs)).all()
         assert fusion.engine_form(runs) is None
         system = System(name="s", runs=runs.sources, fusion=fusion)
-        view = rank(system, runs, SPACES)
+        view = rank_candidates(system, runs, SPACES)
         np.testing.assert_array_equal(view.positions, positions(scores, runs.offsets))

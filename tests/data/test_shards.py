@@ -14,7 +14,7 @@ from fusion_bench.data import shards
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import aligned_runs_file as storage
 from fusion_bench.measures import parse_measure
@@ -43,14 +43,14 @@ def test_any_shards_any_threads_any_order_of_sources(
         every = st.lists(configs(view.sources, method), min_size=1, max_size=3)
         given = systems(data.draw(every), view.sources)
         monkeypatch.setattr(shards, "SHARD", 1 << 40)
-        expected = evaluate(given, view, MEASURES)
+        expected = evaluate_systems(given, view, MEASURES)
         monkeypatch.setattr(shards, "SHARD", data.draw(st.integers(1, 40)))
         monkeypatch.setattr(shards, "MOST_KEPT", data.draw(st.sampled_from([0, 1 << 40])))
         order = view.sources
         if view.ties == "trec":
             order = tuple(data.draw(st.permutations(view.sources)))
         turned = [system.model_copy(update={"runs": order}) for system in given]
-        found = evaluate(turned, view, MEASURES, threads=data.draw(st.integers(1, 4)))
+        found = evaluate_systems(turned, view, MEASURES, threads=data.draw(st.integers(1, 4)))
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
             assert one.queries == other.queries
@@ -72,12 +72,12 @@ def test_blends_types_and_mapped_arrays(
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    expected = evaluate(given, view, MEASURES, spaces=SPACES)
+    expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
     monkeypatch.setattr(shards, "SHARD", 1)
     mapped = storage.load(storage.save(view, tmp_path / "a"))
     assert len(list(shards.shards(mapped))) == len(view.queries)
     for runs in (view, mapped):
-        found = evaluate(given, runs, MEASURES, spaces=SPACES, threads=threads)
+        found = evaluate_systems(given, runs, MEASURES, spaces=SPACES, threads=threads)
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
 
@@ -137,7 +137,7 @@ def test_an_error_in_a_thread_is_that_of_the_first_query(monkeypatch: pytest.Mon
     monkeypatch.setattr(shards, "SHARD", 1)
     for threads in (1, 3):
         with pytest.raises(AlignmentError, match=r"^system 's0': ") as caught:
-            evaluate(given, negative, MEASURES, threads=threads)
+            evaluate_systems(given, negative, MEASURES, threads=threads)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 
@@ -152,9 +152,9 @@ def test_measures_of_ir_measures_see_all_queries_at_once(monkeypatch: pytest.Mon
     qrels = Qrels.from_dict({query: {"d1": 1} for query in view.queries})
     given = systems([{"method": "rrf"}], view.sources)
     measures = [parse_measure("Bpref"), parse_measure("RR")]
-    (expected,) = evaluate(given, view, measures, qrels=qrels)
+    (expected,) = evaluate_systems(given, view, measures, qrels=qrels)
     monkeypatch.setattr(shards, "SHARD", 1)
-    (found,) = evaluate(given, view, measures, qrels=qrels, threads=2)
+    (found,) = evaluate_systems(given, view, measures, qrels=qrels, threads=2)
     assert found.values.tobytes() == expected.values.tobytes()
 
 

@@ -15,7 +15,7 @@ import pytest
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.evaluation.report_records import read_report
-from fusion_bench.evaluation.run_experiment import run
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.cache import FOLDER
 from tests import tiny
@@ -206,7 +206,7 @@ def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
         assert str(Path("reports/e") / name) in out
     written = read_report(folder / "report.json")
     experiment, source = read_experiment(Path(EXPERIMENT))
-    computed = run(experiment, source, folders=[root / "datasets"])
+    computed = run_experiment(experiment, source, folders=[root / "datasets"])
     assert written.collections == computed.collections
     assert written.settings == computed.settings
     assert "one" in (folder / "report.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.assessment import (
     Assessment,
-    assess,
-    best_source_per_query,
-    perfect_order,
+    assess_system,
+    best_source_values,
+    perfect_order_values,
 )
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
@@ -26,7 +26,7 @@ MEASURES = [parse_measure("RR@10"), parse_measure("nDCG@2"), parse_measure("R@3"
 def assessed(*, complete: bool = False, **options: object) -> Assessment:
     runs = align(QRELS, [RUN], complete=complete)
     system = System.model_validate({"name": "a", "runs": ["a"], **options})
-    return assess(system, runs, MEASURES, spaces={}, qrels=QRELS)
+    return assess_system(system, runs, MEASURES, spaces={}, qrels=QRELS)
 
 
 def test_values_by_hand() -> None:
@@ -49,7 +49,7 @@ def test_the_unjudged_share_is_of_what_is_returned() -> None:
     long = Run.from_dict("a", {"q1": {f"x{n:02}": float(-n) for n in range(30)} | {"d1": 99.0}})
     runs = align(QRELS, [long])
     system = System(name="a", runs=("a",))
-    found = assess(system, runs, MEASURES, spaces={}, qrels=QRELS)
+    found = assess_system(system, runs, MEASURES, spaces={}, qrels=QRELS)
     assert found.unjudged[0] == pytest.approx(9 / 10)
 
 
@@ -61,7 +61,7 @@ def test_a_cut_list_has_fewer_candidates() -> None:
 
 def test_nothing_ties_where_scores_differ() -> None:
     found = assessed()
-    assert found.affected.tolist() == [0, 0, 0]
+    assert found.tie_affected.tolist() == [0, 0, 0]
     np.testing.assert_array_equal(found.tie_minimum, found.values)
     np.testing.assert_array_equal(found.tie_maximum, found.values)
     np.testing.assert_allclose(found.tie_expected, found.values)
@@ -73,21 +73,21 @@ def test_a_tie_across_the_cut_decides_what_is_returned() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["r"], "fusion": "weighted_score", "top_k": 1}
     )
-    found = assess(system, align(qrels, [run]), MEASURES[2:], spaces={}, qrels=qrels)
-    assert found.affected.tolist() == [1]
+    found = assess_system(system, align(qrels, [run]), MEASURES[2:], spaces={}, qrels=qrels)
+    assert found.tie_affected.tolist() == [1]
     assert (found.values[0, 0], found.tie_minimum[0, 0], found.tie_maximum[0, 0]) == (0, 0, 1)
     assert found.tie_expected[0, 0] == pytest.approx(0.5)
 
 
 def test_the_best_source_of_each_query_and_measure() -> None:
-    best = best_source_per_query([np.array([[1, 0.0]]), np.array([[0.5, 0.25]])])
+    best = best_source_values([np.array([[1, 0.0]]), np.array([[0.5, 0.25]])])
     assert best.tolist() == [[1, 0.25]]
     with pytest.raises(ValueError, match="read-only"):
         best[0, 0] = 7
 
 
 def test_the_perfect_order_of_the_pool() -> None:
-    values = perfect_order(align(QRELS, [RUN]), MEASURES, qrels=QRELS)
+    values = perfect_order_values(align(QRELS, [RUN]), MEASURES, qrels=QRELS)
     # q2: the only relevant document is in no list.
     assert values.tolist() == [[1, 0, 1], [1, 0, 1], [1, 0, 1]]
 
@@ -95,14 +95,14 @@ def test_the_perfect_order_of_the_pool() -> None:
 def test_the_perfect_order_puts_judged_documents_first() -> None:
     qrels = Qrels.from_dict({"q": {"a": 0, "b": 0}})
     run = Run.from_dict("r", {"q": {"z": 3.0, "b": 2.0, "a": 1.0}})
-    judged = perfect_order(align(qrels, [run]), [parse_measure("Judged@2")], qrels=qrels)
+    judged = perfect_order_values(align(qrels, [run]), [parse_measure("Judged@2")], qrels=qrels)
     assert judged.tolist() == [[1]]
 
 
 def test_the_perfect_order_takes_negative_grades_for_none() -> None:
     qrels = Qrels.from_dict({"q": {"a": -2, "b": 1}})
     run = Run.from_dict("r", {"q": {"a": 3.0, "b": 2.0}})
-    best = perfect_order(align(qrels, [run]), [parse_measure("RR")], qrels=qrels)
+    best = perfect_order_values(align(qrels, [run]), [parse_measure("RR")], qrels=qrels)
     assert best.tolist() == [[1]]
 
 

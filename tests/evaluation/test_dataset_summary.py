@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.dataset_summary import describe, notices, summary
+from fusion_bench.evaluation.dataset_summary import (
+    dataset_notices,
+    describe_dataset,
+    summarize_dataset,
+)
 from fusion_bench.io import load_dataset
 from tests import tiny
 from tests.io.test_provenance import beside
@@ -16,7 +20,7 @@ from tests.tiny import DATASET, edit
 
 def test_a_description_by_hand(tmp_path: Path) -> None:
     dataset = load_dataset(tiny.make(tmp_path) / DATASET)
-    facts = describe(dataset)
+    facts = describe_dataset(dataset)
     assert facts["judged queries"] == 4
     assert facts["judgements"] == "grade 0: 1, grade 1: 3, grade 2: 1"
     assert facts["splits"] == "dev: 1, test: 3"
@@ -48,24 +52,24 @@ def test_a_description_by_hand(tmp_path: Path) -> None:
 def test_without_queries_there_is_nothing_to_count(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "queries: queries.jsonl\n", "")
-    facts = describe(load_dataset(root / DATASET))
+    facts = describe_dataset(load_dataset(root / DATASET))
     assert (facts["splits"], facts["types"], facts["groups"]) == ("none", "none", "none")
 
 
 def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
     root = tiny.make(tmp_path, a="q1 Q0 d1 1 0 a\n")
     edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
-    runs = describe(load_dataset(root / DATASET))["runs"]
+    runs = describe_dataset(load_dataset(root / DATASET))["runs"]
     assert isinstance(runs, list)
     assert (runs[0]["scores"], runs[0]["median depth"]) == ("none", 0)
 
 
 def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
-    assert notices(load_dataset(tiny.make(tmp_path) / DATASET)) == []
+    assert dataset_notices(load_dataset(tiny.make(tmp_path) / DATASET)) == []
 
 
 def found(root: Path) -> list[str]:
-    return notices(load_dataset(root / DATASET))
+    return dataset_notices(load_dataset(root / DATASET))
 
 
 def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
@@ -87,7 +91,7 @@ def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
 
 def test_a_summary_by_hand(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
-    assert summary(load_dataset(root / DATASET)) == [
+    assert summarize_dataset(load_dataset(root / DATASET)) == [
         "judged queries: 4 (split dev: 1, test: 3)",
         "lists: run 'a', 4 queries to depth 1–2; run 'b', 4 queries to depth 1–2; "
         "rerank list 'r', 4 queries to depth 2–3",
@@ -95,7 +99,9 @@ def test_a_summary_by_hand(tmp_path: Path) -> None:
         "unjudged in the top 10: 'a' 28.6 %, 'b' 33.3 %",
     ]
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
-    assert summary(load_dataset(root / DATASET))[2].endswith("none, as the judgments are complete")
+    assert summarize_dataset(load_dataset(root / DATASET))[2].endswith(
+        "none, as the judgments are complete"
+    )
 
 
 def test_padding_that_was_dropped_is_said_to_be(tmp_path: Path) -> None:
@@ -123,7 +129,7 @@ def test_a_list_of_another_dataset_is_refused(name: str, tmp_path: Path) -> None
 
 def test_document_ids_of_two_kinds_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path, b="q1 Q0 D1 1 0.9 b\n", r="q1 Q0 x1 1 0.9 r\n")
-    found = notices(load_dataset(root / DATASET))
+    found = dataset_notices(load_dataset(root / DATASET))
     assert "no document of run 'b' is judged (for example 'D1' against 'd1')" in " ".join(found)
     assert "no document of rerank list 'r' stands in any run" in " ".join(found)
 
@@ -131,14 +137,14 @@ def test_document_ids_of_two_kinds_are_pointed_out(tmp_path: Path) -> None:
 def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "score_space: unit", "score_space: logit")
-    [found] = [n for n in notices(load_dataset(root / DATASET)) if "logit" in n]
+    [found] = [n for n in dataset_notices(load_dataset(root / DATASET)) if "logit" in n]
     assert found.endswith("if these are probabilities, say score_space: unit")
 
 
 def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     beside(root)
-    found = [text for text in notices(load_dataset(root / DATASET)) if "degraded" in text]
+    found = [text for text in dataset_notices(load_dataset(root / DATASET)) if "degraded" in text]
     assert found == [
         "rerank list 'r' is degraded: 2 queries without cohere/m's scores; fusion-bench rerank "
         "fetches them when it runs again"

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import Task, prepare
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io import load_dataset
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 
-def task(root: Path, *, split: str | None = None, query_type: str | None = None) -> Task:
+def task(root: Path, *, split: str | None = None, query_type: str | None = None) -> EvaluationSet:
     experiment, source = read_experiment(root / EXPERIMENT)
-    return prepare(
+    return prepare_dataset(
         experiment,
         source,
         tuple(experiment.systems.values()),

@@ -39,11 +39,11 @@ def test_a_report_survives_its_file(tmp_path: Path) -> None:
 def test_nan_is_null_in_the_file_and_none_after_it(tmp_path: Path) -> None:
     nan = math.nan
     row = cases.system(
-        "base", 0.5, nan, ties=TieResult(affected=1, minimum=0, maximum=1, expected=nan)
+        "base", 0.5, nan, ties=TieResult(affected_queries=1, minimum=0, maximum=1, expected=nan)
     )
     there = cases.report(
         cases.collection(
-            row.model_copy(update={"unjudged": nan, "judged_only": (nan, 0.5)}),
+            row.model_copy(update={"unjudged_share": nan, "judged_only": (nan, 0.5)}),
             comparisons=[cases.compared("x", low=nan, high=math.inf, detectable=nan, judged=nan)],
         ),
         settings={"extra": [nan]},
@@ -56,8 +56,8 @@ def test_nan_is_null_in_the_file_and_none_after_it(tmp_path: Path) -> None:
     again = read_report(saved(tmp_path, text))
     [collection] = again.collections
     assert collection.systems[0].judged_only == (None, 0.5)
-    assert collection.systems[0].unjudged is None
-    assert collection.comparisons[0].detectable is None
+    assert collection.systems[0].unjudged_share is None
+    assert collection.comparisons[0].min_detectable_difference is None
     assert again.settings["extra"] == [None]
     assert again.model_dump_json() == text
 
@@ -108,7 +108,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     [
         (("name",), 3, "name: Input should be a valid string"),
         (("surprise",), 3, "surprise: Extra inputs are not permitted"),
-        (("collections", 0, "no_relevant"), "many", "collections.0.no_relevant: Input should be"),
+        (
+            ("collections", 0, "queries_without_relevant"),
+            "many",
+            "collections.0.queries_without_relevant: Input should be",
+        ),
         (("collections", 0, "judgments"), "none", "collections.0.judgments: Input should be"),
         (("collections", 0, "systems", 1, "kind"), "x", "collections.0.systems.1.kind: "),
         (
@@ -144,7 +148,7 @@ def test_a_report_is_frozen() -> None:
 
 def test_looking_things_up() -> None:
     found = cases.full()
-    assert found.primary == PRIMARY
+    assert found.primary_measure == PRIMARY
     assert found.system("worse one").name == "worse one"
     compared = found.comparison("worse one", SECOND)
     assert compared is not None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.aligned_runs import align
-from fusion_bench.evaluation.report_records import RunInfo
-from fusion_bench.evaluation.results import run_infos
+from fusion_bench.evaluation.report_records import ListInfo
+from fusion_bench.evaluation.results import list_infos
 from fusion_bench.io import load_dataset
 from fusion_bench.stats.intervals import estimate_mean
 from tests import tiny
@@ -16,10 +16,10 @@ from tests.evaluation.test_run_experiment import collection
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 
-def infos(root: Path) -> list[RunInfo]:
+def infos(root: Path) -> list[ListInfo]:
     dataset = load_dataset(root / DATASET)
     rerankers = list(dataset.rerankers.values())
-    return run_infos(
+    return list_infos(
         dataset, align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     )
 
@@ -30,9 +30,14 @@ def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
     a, b, r = infos(root)
     assert (a.name, a.kind, a.roles, a.score_space) == ("a", "run", ("keyword",), None)
-    assert (a.unanswered, a.unjudged_queries, a.duplicates, a.zero_scores) == (1, 1, 1, 2)
-    assert a.reading["on_duplicate"] == "best_rank"
-    assert (b.roles, b.unanswered, b.unjudged_queries) == (("question", "semantic"), 0, 0)
+    assert (a.unanswered_queries, a.unjudged_queries, a.duplicate_rows, a.zero_scores) == (
+        1,
+        1,
+        1,
+        2,
+    )
+    assert a.read_options["on_duplicate"] == "best_rank"
+    assert (b.roles, b.unanswered_queries, b.unjudged_queries) == (("question", "semantic"), 0, 0)
     assert (r.kind, r.score_space) == ("rerank", "unit")
 
 
@@ -40,7 +45,7 @@ def test_a_list_whose_rows_were_all_dropped_answered_nothing(tmp_path: Path) -> 
     root = tiny.make(tmp_path)
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], drop_zero_scores: true")
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a", "q3 Q0 d1 1 0 a")
-    assert infos(root)[0].unanswered == 1
+    assert infos(root)[0].unanswered_queries == 1
 
 
 def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
@@ -52,10 +57,10 @@ def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
     assert by_hand.difference == pytest.approx(-0.5)  # (½ + ½ + ½)/3 against 1
     assert (by_hand.wins, by_hand.ties, by_hand.losses) == (0, 0, 3)
     assert by_hand.p_holm is not None
-    assert by_hand.verdict == "no difference shown"  # two groups can prove nothing
+    assert by_hand.answer == "no difference shown"  # two groups can prove nothing
     other = found.comparison("a", "nDCG@10")
     assert other is not None
-    assert (other.p_holm, other.verdict, other.judged_only_difference) == (None, None, None)
+    assert (other.p_holm, other.answer, other.judged_only_difference) == (None, None, None)
     assert found.comparison("one", "RR@10") is None
 
 
@@ -76,7 +81,7 @@ def test_what_cannot_be_told_is_none_and_not_nan(tmp_path: Path) -> None:
     result = found.system("one").measures["RR@10"]
     assert (result.low, result.high) == (None, None)
     assert found.comparisons[0].low is None
-    assert found.comparisons[0].detectable is None
+    assert found.comparisons[0].min_detectable_difference is None
 
 
 def test_judged_documents_alone(tmp_path: Path) -> None:
@@ -87,8 +92,8 @@ def test_judged_documents_alone(tmp_path: Path) -> None:
     # Without d8 and d5, which nobody judged, q2 and q4 are answered at once; d2 of q1 is judged.
     assert a.measures["RR@10"].values == (0.5, 0.5, 0.5)
     assert a.judged_only == (0.5, 1, 1)
-    assert a.unjudged == pytest.approx((0 + 1 / 2 + 1 / 2) / 3)
-    assert a.candidates == 6
+    assert a.unjudged_share == pytest.approx((0 + 1 / 2 + 1 / 2) / 3)
+    assert a.returned_documents == 6
     compared = found.comparison("a", "RR@10")
     assert compared is not None
     assert compared.judged_only_difference == pytest.approx(-0.5 / 3)
@@ -99,7 +104,7 @@ def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
     a = collection(root).system("a")
-    assert a.unjudged == 0
+    assert a.unjudged_share == 0
     assert a.judged_only == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
 
 
@@ -116,7 +121,7 @@ def test_a_sign_that_turns_over_judged_documents_gives_no_verdict(tmp_path: Path
     assert found is not None
     assert found.difference == pytest.approx(-0.5)  # a: 0 and 0, b: 1 and 0
     assert found.judged_only_difference == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
-    assert found.verdict == "no verdict"
+    assert found.answer == "no verdict"
 
 
 def test_ties_are_counted(tmp_path: Path) -> None:
@@ -129,7 +134,7 @@ def test_ties_are_counted(tmp_path: Path) -> None:
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
     ties = collection(root).system("s").measures["RR@10"].ties
     assert ties is not None
-    assert ties.affected == 1
+    assert ties.affected_queries == 1
     assert ties.minimum == pytest.approx(0.5)
     assert ties.maximum == pytest.approx((1 + 0.5 + 0.5) / 3)
     assert ties.expected == pytest.approx((0.75 + 0.5 + 0.5) / 3)

@@ -11,7 +11,7 @@ import yaml
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Collection, Report, read_report
-from fusion_bench.evaluation.run_experiment import run
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny
 from tests.tiny import EXPERIMENT, FILES, edit
@@ -19,7 +19,7 @@ from tests.tiny import EXPERIMENT, FILES, edit
 
 def report(root: Path, **options: Any) -> Report:  # noqa: ANN401 - those of `run`
     experiment, source = read_experiment(root / EXPERIMENT)
-    return run(experiment, source, folders=[root / "datasets"], **options)
+    return run_experiment(experiment, source, folders=[root / "datasets"], **options)
 
 
 def collection(root: Path, **options: Any) -> Collection:  # noqa: ANN401 - those of `run`
@@ -164,7 +164,9 @@ def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
     assert [c.name for c in found] == ["other", "tiny"]
     assert found[1] == alone
     assert found[0].measures == ("RR(rel=2)@10", "nDCG@10")
-    assert found[0].no_relevant == 2  # q1 and q4 have only grade 1; d7 is relevant, but not found
+    assert (
+        found[0].queries_without_relevant == 2
+    )  # q1 and q4 have only grade 1; d7 is relevant, but not found
     assert mean(found[0], "perfect order", "RR(rel=2)@10") == 0
     assert found[0].fingerprint != found[1].fingerprint
     assert ("reading other", 0, 1) in stages

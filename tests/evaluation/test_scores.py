@@ -10,7 +10,12 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import described, evaluate, rank, rankings
+from fusion_bench.evaluation.scores import (
+    evaluate_systems,
+    rank_candidates,
+    rank_queries,
+    resolved_config,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2
 from fusion_bench.fuse import Fusion
@@ -56,7 +61,7 @@ def system(**options: object) -> System:
 
 def lists(found: System) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for _, ranking in rankings(found, runs(), {"r": "unit"}):
+    for _, ranking in rank_queries(found, runs(), {"r": "unit"}):
         view = ranking.runs
         for q, query in enumerate(view.queries):
             mine = [n for n in range(view.offsets[q], view.offsets[q + 1]) if ranking.positions[n]]
@@ -101,7 +106,7 @@ def test_a_system_round_trips_through_json_with_every_default() -> None:
         weights_by_type="conv-03-05",
         depth={"bm25": 2},
     )
-    shown = described(full)
+    shown = resolved_config(full)
     assert "name" not in shown
     assert shown["fusion"]["bonus_scope"] == "best_rank"
     assert shown["blend"]["tiers"] == {"3": 0.75, "10": 0.6}
@@ -166,7 +171,7 @@ def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
     assert lists(off) == lists(system(runs=("dense",)))
     assert lists(off)["q1"] == ["c", "d"]
     v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
-    ranking = rank(v2, runs(), {})
+    ranking = rank_candidates(v2, runs(), {})
     assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
 
 
@@ -174,8 +179,8 @@ def test_depth_cuts_before_fusion_and_top_k_last() -> None:
     assert lists(system(depth=1))["q1"] == ["c", "a"]
     assert lists(system(depth={"bm25": 1}))["q1"] == ["c", "a", "d"]
     assert lists(system(top_k=2))["q1"] == ["c", "a"]
-    ranking = rank(system(top_k=1), runs(), {})
-    assert sorted(ranking.placed[:4]) == [1, 2, 3, 4]
+    ranking = rank_candidates(system(top_k=1), runs(), {})
+    assert sorted(ranking.ranks_before_cut[:4]) == [1, 2, 3, 4]
     assert sorted(ranking.positions[:4]) == [0, 0, 0, 1]
 
 
@@ -188,10 +193,10 @@ def test_min_relevance_drops_by_the_final_score() -> None:
 
 
 def test_ties_begin_where_their_group_does() -> None:
-    ranking = rank(system(), runs(), {})
+    ranking = rank_candidates(system(), runs(), {})
     mine = slice(0, int(ranking.runs.offsets[1]))
     names = [ranking.runs.vocabulary[d] for d in ranking.runs.documents[mine]]
-    assert dict(zip(names, ranking.firsts[mine].tolist(), strict=True)) == {
+    assert dict(zip(names, ranking.tie_starts[mine].tolist(), strict=True)) == {
         "c": 1,
         "a": 2,
         "d": 3,
@@ -201,9 +206,11 @@ def test_ties_begin_where_their_group_does() -> None:
 
 def test_errors_name_the_system() -> None:
     with pytest.raises(ConfigError, match=r"^system 's': weights: 'x' fits no source in use"):
-        rank(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs(), {})
+        rank_candidates(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs(), {})
     with pytest.raises(AlignmentError, match=r"^system 's': normalize: theoretical_min_max needs"):
-        rank(system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs(), {})
+        rank_candidates(
+            system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs(), {}
+        )
 
 
 def test_weights_by_type_need_weights() -> None:
@@ -224,7 +231,7 @@ def test_a_fusion_without_weights_lets_every_source_take_part() -> None:
 
 def test_values_are_per_system_measure_and_query() -> None:
     measures = [parse_measure(name) for name in ("RR@10", "R@1")]
-    found = evaluate([system(), system(name="t", runs=("kg",))], runs(), measures)
+    found = evaluate_systems([system(), system(name="t", runs=("kg",))], runs(), measures)
     assert [scores.system for scores in found] == ["s", "t"]
     assert found[0].queries == ("q1", "q2", "q3")
     np.testing.assert_allclose(found[0].values, [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
@@ -243,11 +250,13 @@ def test_values_of_types_land_at_their_queries() -> None:
             "b": {"keyword": 0.0, "graph": 1.0},
         },
     )
-    (found,) = evaluate([by_type], table, [parse_measure("RR@10")])
+    (found,) = evaluate_systems([by_type], table, [parse_measure("RR@10")])
     assert found.values.tolist() == [[1.0, 1.0, 0.0]]
-    (plain,) = evaluate([by_type], runs(), [parse_measure("RR@10")])  # all hybrid: bm25 alone
+    (plain,) = evaluate_systems(
+        [by_type], runs(), [parse_measure("RR@10")]
+    )  # all hybrid: bm25 alone
     assert plain.values.tolist() == [[1.0, 0.0, 0.0]]
-    covered = np.concatenate([index for index, _ in rankings(by_type, table, {})])
+    covered = np.concatenate([index for index, _ in rank_queries(by_type, table, {})])
     assert sorted(covered) == [0, 1, 2]
 
 
@@ -262,10 +271,12 @@ def test_any_number_by_type_is_one_plain_system_a_type() -> None:
         for weight in (5.0, 0.0)
     ]
     assert [mixed.of_type("a"), mixed.of_type("hybrid")] == plain
-    found = [s.values[0] for s in evaluate([mixed, *plain], table, [parse_measure("RR@10")])]
+    found = [
+        s.values[0] for s in evaluate_systems([mixed, *plain], table, [parse_measure("RR@10")])
+    ]
     assert found[0].tolist() == [found[1][0], found[2][1], found[2][2]]
     assert found[1][1] != found[2][1], "the types differ where it matters"
-    assert validated(System, {"name": "s", **described(mixed)}) == mixed
+    assert validated(System, {"name": "s", **resolved_config(mixed)}) == mixed
 
 
 def test_what_by_type_needs_is_asked_of_the_dataset() -> None:
@@ -282,6 +293,6 @@ def test_what_by_type_needs_is_asked_of_the_dataset() -> None:
 
 def test_systems_that_share_a_fusion_share_its_list() -> None:
     table = runs()
-    one, other = (rank(system(top_k=k), table, {}) for k in (1, 2))
+    one, other = (rank_candidates(system(top_k=k), table, {}) for k in (1, 2))
     assert one.runs is other.runs
     assert one.scores is other.scores

@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import score_keys, sum_terms
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank, rankings
+from fusion_bench.evaluation.scores import rank_candidates, rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2
 
@@ -57,7 +57,7 @@ def final(
         **options,
     }
     system = System.model_validate(data)
-    ranking = rank(system, aligned, {"r": "unit"})
+    ranking = rank_candidates(system, aligned, {"r": "unit"})
     view = ranking.runs
     placed = [n for n in np.argsort(ranking.positions) if ranking.positions[n] > 0]
     return {view.vocabulary[view.documents[n]]: float(ranking.scores[n]) for n in placed}
@@ -284,7 +284,7 @@ def test_conv_03_05_each_query_is_fused_with_the_weights_of_its_type() -> None:
         {"name": "s", "runs": tuple(roles), "weights_by_type": "conv-03-05"}
     )
     found = {}
-    for index, ranking in rankings(system, aligned, {}):
+    for index, ranking in rank_queries(system, aligned, {}):
         for q in index:
             view = ranking.runs
             found[aligned.queries[q]] = {
@@ -387,5 +387,5 @@ def test_score_spaces() -> None:
         system = System.model_validate(
             {"name": "s", "runs": ("bm25",), "blend": {"method": "replace", "reranker": "r"}}
         )
-        ranking = rank(system, aligned, {"r": space})
+        ranking = rank_candidates(system, aligned, {"r": space})
         assert ranking.scores.tolist() == [pytest.approx(high), pytest.approx(low)]  # b, a

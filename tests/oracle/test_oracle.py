@@ -20,7 +20,7 @@ from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
@@ -221,7 +221,7 @@ def fast(case: Case) -> dict[str, list[tuple[str, float]]]:
         ties="trec" if case.ties == "trec" else "first_seen",
     )
     system = System.model_validate({"name": "s", "runs": tuple(case.rows), **case.system})
-    ranking = rank(system, aligned, {"r": case.space})  # type: ignore[dict-item]
+    ranking = rank_candidates(system, aligned, {"r": case.space})  # type: ignore[dict-item]
     view = ranking.runs
     lists: dict[str, list[tuple[str, float]]] = {}
     for q, query in enumerate(view.queries):

@@ -14,7 +14,7 @@ import pytest
 
 from fusion_bench import measures as measure
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import Ranking, rank
+from fusion_bench.evaluation.scores import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned, qrels_of
@@ -50,8 +50,8 @@ PRINTED = {"nDCG(dcg='exp-log2')@10": 5.1e-6}
 
 
 @cache
-def ranked(collection: str) -> Ranking:
-    return rank(System(name="rrf", runs=PAIRS[collection]), aligned(collection), {})
+def ranked(collection: str) -> SystemRanking:
+    return rank_candidates(System(name="rrf", runs=PAIRS[collection]), aligned(collection), {})
 
 
 @cache

@@ -14,7 +14,7 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Reading, ScoreSpace
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_qrels, load_run
 from fusion_bench.measures import parse_measure
@@ -138,7 +138,7 @@ def mean(
     *,
     spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> float:
-    [scores] = evaluate([system], runs, [parse_measure(measure)], spaces=spaces)
+    [scores] = evaluate_systems([system], runs, [parse_measure(measure)], spaces=spaces)
     return float(scores.values[0].mean())
 
 

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure as DrawnFigure
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
+    ListInfo,
     MeasureResult,
     Provenance,
     Report,
-    RunInfo,
     SystemResult,
     TieResult,
 )
@@ -35,7 +35,7 @@ def measured(
 
 
 def tied(affected: int) -> TieResult:
-    return TieResult(affected=affected, minimum=0.1, maximum=0.3, expected=0.2)
+    return TieResult(affected_queries=affected, minimum=0.1, maximum=0.3, expected=0.2)
 
 
 def system(
@@ -54,8 +54,8 @@ def system(
         config={"runs": list(runs), "blend": {"method": blend}},
         measures={PRIMARY: result, SECOND: result},
         judged_only=tuple(judged_only),
-        unjudged=unjudged,
-        candidates=3,
+        unjudged_share=unjudged,
+        returned_documents=3,
     )
 
 
@@ -102,9 +102,9 @@ def compared(
         wins=2,
         ties=1,
         losses=0,
-        detectable=detectable,
+        min_detectable_difference=detectable,
         judged_only_difference=judged,
-        verdict=verdict if measure == PRIMARY else None,
+        answer=verdict if measure == PRIMARY else None,
     )
 
 
@@ -118,19 +118,19 @@ def run(
     notes: Sequence[str] = (),
     degraded: int = 0,
     ledger: dict[str, Any] | None = None,
-) -> RunInfo:
-    return RunInfo(
+) -> ListInfo:
+    return ListInfo(
         name=name,
         kind="rerank" if rerank else "run",
         roles=() if rerank else ("keyword",),
-        reading={"ties": "trec", "drop_zero_scores": drop},
+        read_options={"ties": "trec", "drop_zero_scores": drop},
         score_space="unit" if rerank else None,
-        unanswered=unanswered,
+        unanswered_queries=unanswered,
         unjudged_queries=1234,
-        duplicates=2,
+        duplicate_rows=2,
         zero_scores=zero_scores,
-        notes=tuple(notes),
-        degraded=degraded,
+        problems=tuple(notes),
+        degraded_queries=degraded,
         provider="cohere/m" if ledger else None,
         ledger=ledger,
     )
@@ -156,7 +156,7 @@ def collection(
         "queries": queries,
         "types": (None,) * count,
         "groups": queries,
-        "no_relevant": 0,
+        "queries_without_relevant": 0,
         "runs": (),
         "systems": systems,
         "comparisons": tuple(comparisons),

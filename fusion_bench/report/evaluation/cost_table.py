@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fusion_bench.evaluation.report_records import Collection, RunInfo, SystemResult
+from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemResult
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_number, format_rounded
 
@@ -24,7 +24,7 @@ def cost_table(collection: Collection) -> Table | None:
     columns = (
         Column("system", is_text=True),
         Column("scored by", is_text=True),
-        Column(collection.primary),
+        Column(collection.primary_measure),
         Column("difference"),
         *(Column(name) for name in ("p50 ms", "p95 ms", "price / 1,000", "tokens / 1,000")),
         *(Column(name) for name in ("calls", "retries", "degraded")),
@@ -42,19 +42,19 @@ def _reranker_name(row: SystemResult) -> str:
     return str(blend.get("reranker") or "") if isinstance(blend, dict) else ""
 
 
-def _cost_row(collection: Collection, row: SystemResult, run: RunInfo) -> Row:
+def _cost_row(collection: Collection, row: SystemResult, run: ListInfo) -> Row:
     ledger = run.ledger or {}
     latency = ledger.get("query_ms") or {}
     queries = ledger.get("queries_answered") or 0
     factor = 1000 / queries if queries else math.nan
-    comparison = collection.comparison(row.name, collection.primary)
+    comparison = collection.comparison(row.name, collection.primary_measure)
     cells = (
-        format_number(row.measures[collection.primary].mean),
+        format_number(row.measures[collection.primary_measure].mean),
         "" if comparison is None else format_number(comparison.difference, signed=True),
         *(format_rounded(latency.get(key)) for key in ("p50", "p95")),
         format_number(factor * float(ledger.get("cost", math.nan))),
         format_rounded(factor * float(ledger.get("tokens", math.nan))),
         *(format_rounded(ledger.get(key)) for key in ("calls", "retries")),
-        f"{run.degraded:,}",
+        f"{run.degraded_queries:,}",
     )
     return Row((row.name, run.provider or "unknown", *cells))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fusion_bench.evaluation.report_records import Collection, Report, RunInfo
+from fusion_bench.evaluation.report_records import Collection, ListInfo, Report
 from fusion_bench.report.evaluation.unjudged_gain import unjudged_gain
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize
@@ -56,24 +56,24 @@ def list_names(names: Sequence[str]) -> str:
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
-def _run_warnings(run: RunInfo, collection: Collection) -> Iterator[Finding]:
+def _run_warnings(run: ListInfo, collection: Collection) -> Iterator[Finding]:
     """Lists without answers, with other ids, or padded."""
     is_source = run.kind == "run"
-    if run.unanswered:
+    if run.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
-        count = pluralize(run.unanswered, "judged query")
+        count = pluralize(run.unanswered_queries, "judged query")
         yield _warning("unanswered", f"{run.name} has no result for {count}; {effect}.")
     if _has_mistaken_ids(run, collection):
         count = pluralize(run.unjudged_queries, "unjudged query")
-        ids = format_unmatched_ids(run.strangers, run.unjudged_queries)
+        ids = format_unmatched_ids(run.unmatched_queries, run.unjudged_queries)
         yield _warning("unmatched queries", f"{run.name} has {count}, which are ignored: {ids}.")
-    if not run.known_documents:
+    if not run.has_known_documents:
         place = "is judged" if is_source else "is in any run"
         yield _warning(
             "unmatched documents",
             f"No document of {run.name} {place}. Check that all files use the same document ids.",
         )
-    if is_source and run.zero_scores and not run.reading.get("drop_zero_scores"):
+    if is_source and run.zero_scores and not run.read_options.get("drop_zero_scores"):
         yield _warning(
             "zero scores",
             f"{run.name} has {pluralize(run.zero_scores, 'row')} with score 0, probably padding "
@@ -81,22 +81,22 @@ def _run_warnings(run: RunInfo, collection: Collection) -> Iterator[Finding]:
         )
 
 
-def _has_mistaken_ids(run: RunInfo, collection: Collection) -> bool:
+def _has_mistaken_ids(run: ListInfo, collection: Collection) -> bool:
     """Whether unjudged queries look like mistyped ids: they are few, or resemble judged ones."""
     is_few = run.unjudged_queries <= MAX_UNMATCHED * len(collection.queries)
-    has_match = any(meant is not None for _, meant in run.strangers)
-    return bool(run.strangers) and (is_few or has_match)
+    has_match = any(meant is not None for _, meant in run.unmatched_queries)
+    return bool(run.unmatched_queries) and (is_few or has_match)
 
 
-def _rerank_warnings(run: RunInfo) -> Iterator[Finding]:
+def _rerank_warnings(run: ListInfo) -> Iterator[Finding]:
     """Rerank lists whose scores are not what they seem, or come from several providers."""
-    if run.degraded:
+    if run.degraded_queries:
         yield _warning(
             "degraded",
-            f"{run.name} is degraded: {pluralize(run.degraded, 'query')} without scores of "
+            f"{run.name} is degraded: {pluralize(run.degraded_queries, 'query')} without scores of "
             f"{run.provider or 'its provider'}.",
         )
-    for note in run.notes:
+    for note in run.problems:
         yield _warning("scores", f"{note[0].upper()}{note[1:]}.")
 
 
@@ -125,16 +125,16 @@ def _cutoff(measure: str) -> float:
 
 def _unjudged_warnings(collection: Collection) -> Iterator[Finding]:
     """Too many unjudged documents to trust a measure, and verdicts that rest on them."""
-    systems = [row for row in collection.ranked_systems if (row.unjudged or 0) > MAX_UNJUDGED]
+    systems = [row for row in collection.ranked_systems if (row.unjudged_share or 0) > MAX_UNJUDGED]
     if systems and collection.judgments != "complete":
-        highest = max(row.unjudged or 0 for row in systems)
+        highest = max(row.unjudged_share or 0 for row in systems)
         yield _warning(
             "unjudged",
             f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for "
             f"{list_names([row.name for row in systems])} (at most {format_percent(highest)}). "
             "Relevant documents may count as not relevant.",
         )
-    names = [c.candidate for c in collection.comparisons if c.verdict == "no verdict"]
+    names = [c.candidate for c in collection.comparisons if c.answer == "no verdict"]
     if names:
         yield _warning(
             "sign differs",
@@ -144,11 +144,11 @@ def _unjudged_warnings(collection: Collection) -> Iterator[Finding]:
 
 
 def _tie_warnings(collection: Collection) -> Iterator[Finding]:
-    total, primary = len(collection.queries), collection.primary
+    total, primary = len(collection.queries), collection.primary_measure
     tied = {
-        row.name: ties.affected
+        row.name: ties.affected_queries
         for row in collection.ranked_systems
-        if (ties := row.measures[primary].ties) and ties.affected > MAX_TIED * total
+        if (ties := row.measures[primary].ties) and ties.affected_queries > MAX_TIED * total
     }
     if tied:
         yield _warning(

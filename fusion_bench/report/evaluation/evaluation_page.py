@@ -90,7 +90,7 @@ def _collection_facts(collection: Collection) -> dict[str, str]:
     groups = len(set(collection.groups))
     return {
         "queries": f"{len(collection.queries):,} in {pluralize(groups, 'group')}, "
-        f"{collection.no_relevant:,} without a relevant document",
+        f"{collection.queries_without_relevant:,} without a relevant document",
         "split": collection.split or "none: all judged queries",
         "query type": collection.query_type or "all",
         "best single source chosen on": collection.tuning_split or "the evaluated queries",

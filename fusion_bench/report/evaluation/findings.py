@@ -44,14 +44,14 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 def _decision(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, and which."""
-    primary, baseline = collection.primary, collection.baseline
+    primary, baseline = collection.primary_measure, collection.baseline
     systems = collection.ranked_systems
     top, comparisons = systems[0], _primary_comparisons(collection)
     if not comparisons:
         mean = format_number(top.measures[primary].mean)
         text = f"{baseline} is the only system ({primary} {mean}); there is nothing to compare."
         return Finding(text, key="decision")
-    best = next((c for c in comparisons if c.verdict == "better"), None)
+    best = next((c for c in comparisons if c.answer == "better"), None)
     if best is None:
         text = f"No system is shown to be better than the baseline {baseline}. Keep the baseline."
     else:
@@ -71,14 +71,15 @@ def _decision(report: Report, collection: Collection) -> Finding:
 def _primary_comparisons(collection: Collection) -> list[ComparisonResult]:
     """On the primary measure, in the order of the primary table."""
     pairs = (
-        collection.comparison(row.name, collection.primary) for row in collection.ranked_systems
+        collection.comparison(row.name, collection.primary_measure)
+        for row in collection.ranked_systems
     )
     return [comparison for comparison in pairs if comparison is not None]
 
 
 def _highest_mean(report: Report, collection: Collection, top: SystemResult) -> str:
     """Why the highest mean is not a proven best."""
-    comparison = collection.comparison(top.name, collection.primary)
+    comparison = collection.comparison(top.name, collection.primary_measure)
     if comparison is None:
         return ""
     reasons = {
@@ -86,11 +87,11 @@ def _highest_mean(report: Report, collection: Collection, top: SystemResult) -> 
         "no verdict": "no verdict, because the sign differs over judged documents alone",
     }
     reason = reasons.get(
-        comparison.verdict or "", "not significant, which does not prove that there is no gain"
+        comparison.answer or "", "not significant, which does not prove that there is no gain"
     )
     return (
-        f"{top.name} has the highest {collection.primary}, "
-        f"{format_number(top.measures[collection.primary].mean)} "
+        f"{top.name} has the highest {collection.primary_measure}, "
+        f"{format_number(top.measures[collection.primary_measure].mean)} "
         f"({_format_comparison(comparison, report.alpha)}): {reason}."
     )
 
@@ -104,7 +105,9 @@ def _format_comparison(comparison: ComparisonResult, alpha: float) -> str:
 
 def _verdict_counts(collection: Collection) -> Finding | None:
     """How many systems got each verdict; None with fewer than two comparisons."""
-    verdicts = Counter(c.verdict for c in collection.comparisons if c.measure == collection.primary)
+    verdicts = Counter(
+        c.answer for c in collection.comparisons if c.measure == collection.primary_measure
+    )
     total = sum(verdicts.values())
     if total <= 1:
         return None
@@ -123,11 +126,11 @@ def _verdict_counts(collection: Collection) -> Finding | None:
 def _power_finding(collection: Collection) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
     comparisons = _primary_comparisons(collection)
-    if not comparisons or any(c.verdict == "better" for c in comparisons):
+    if not comparisons or any(c.answer == "better" for c in comparisons):
         return None
     comparison = comparisons[0]
-    detectable = comparison.detectable
-    if comparison.verdict != "no difference shown" or detectable is None:
+    detectable = comparison.min_detectable_difference
+    if comparison.answer != "no difference shown" or detectable is None:
         return None
     if detectable <= abs(comparison.difference):
         return None
@@ -144,11 +147,11 @@ def _power_finding(collection: Collection) -> Finding | None:
 
 def _headroom(collection: Collection) -> Finding | None:
     """How far the best system is from the best ceiling."""
-    best = collection.ranked_systems[0].measures[collection.primary].mean
+    best = collection.ranked_systems[0].measures[collection.primary_measure].mean
     means = {
         row.name: mean
         for row in collection.reference_rows
-        if row.kind == "ceiling" and is_known(mean := row.measures[collection.primary].mean)
+        if row.kind == "ceiling" and is_known(mean := row.measures[collection.primary_measure].mean)
     }
     if best is None or math.isnan(best) or not means:
         return None

@@ -94,7 +94,7 @@ def _select_contest(collection: Collection) -> Contest | None:
 
 
 def _primary_mean(collection: Collection, row: SystemResult) -> float | None:
-    return row.measures[collection.primary].mean
+    return row.measures[collection.primary_measure].mean
 
 
 def _sortable_mean(collection: Collection, row: SystemResult) -> float:
@@ -119,14 +119,14 @@ def _difference(report: Report, collection: Collection, contest: Contest) -> Dif
     """Fusion - single source; where one of them is the baseline, by the report's own test."""
     fusion, single, _ = contest
     for row, base, sign in ((fusion, single, 1), (single, fusion, -1)):
-        comparison = collection.comparison(row.name, collection.primary)
+        comparison = collection.comparison(row.name, collection.primary_measure)
         if comparison is not None and base.name == collection.baseline:
             mean = sign * comparison.difference
             p = format_p_value(comparison.p_holm, alpha=report.alpha)
-            is_significant = comparison.verdict in {"better", "worse"}
+            is_significant = comparison.answer in {"better", "worse"}
             evidence = f"{format_number(mean, signed=True)}, adjusted p {p}"
             return Difference(mean, is_significant, evidence)
-    values = [row.measures[collection.primary].values for row in (fusion, single)]
+    values = [row.measures[collection.primary_measure].values for row in (fusion, single)]
     result = paired_difference(report, collection, *values)
     if result is None:
         return Difference(0.0, False, "n/a")

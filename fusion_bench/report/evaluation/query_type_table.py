@@ -31,7 +31,7 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         Column("type", is_text=True),
         Column("queries"),
         Column("system", is_text=True),
-        Column(collection.primary),
+        Column(collection.primary_measure),
         Column("difference"),
         Column(f"{format_coverage(report.alpha)} interval"),
         Column("w/t/l", is_optional=True),
@@ -41,10 +41,10 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         mask = np.array([name == query_type for name in collection.types])
         rows += _type_rows(report, collection, query_type, mask, candidates)
     note = (
-        f"The baseline and the best {len(candidates)} systems by {collection.primary} over all "
-        "queries. Intervals are not adjusted for the number of types; no verdict rests on them."
+        f"The baseline and the best {len(candidates)} systems by {collection.primary_measure} over "
+        "all queries. Intervals are not adjusted for the number of types; no verdict rests on them."
     )
-    return Table(f"{collection.primary} by query type", columns, tuple(rows), (note,))
+    return Table(f"{collection.primary_measure} by query type", columns, tuple(rows), (note,))
 
 
 def _type_rows(
@@ -66,7 +66,7 @@ def _type_rows(
 
 
 def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> str:
-    values = np.array(row.measures[collection.primary].values, dtype=np.float64)[mask]
+    values = np.array(row.measures[collection.primary_measure].values, dtype=np.float64)[mask]
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
 
@@ -78,7 +78,7 @@ def _difference_cells(
     mask: NDArray[np.bool_],
 ) -> tuple[str, str, str]:
     """Difference, interval, wins/ties/losses."""
-    values = [row.measures[collection.primary].values for row in pair]
+    values = [row.measures[collection.primary_measure].values for row in pair]
     result = paired_difference(report, collection, *values, mask=mask)
     if result is None:
         return ("n/a", "n/a", "")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
+    ListInfo,
     MeasureResult,
     Report,
-    RunInfo,
     SystemResult,
     TieResult,
 )
@@ -31,7 +31,7 @@ TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdi
 
 def primary_table(report: Report, collection: Collection) -> Table:
     """The primary measure: means, differences from the baseline, and verdicts."""
-    primary, interval = collection.primary, f"{format_coverage(report.alpha)} interval"
+    primary, interval = collection.primary_measure, f"{format_coverage(report.alpha)} interval"
     columns = (
         Column("system", is_text=True),
         Column(primary),
@@ -58,12 +58,12 @@ def primary_table(report: Report, collection: Collection) -> Table:
 
 
 def _primary_row(report: Report, collection: Collection, row: SystemResult) -> Row:
-    comparison = collection.comparison(row.name, collection.primary)
+    comparison = collection.comparison(row.name, collection.primary_measure)
     tone = _row_tone(row, comparison)
-    verdict = comparison.verdict or "" if comparison else "baseline"
+    verdict = comparison.answer or "" if comparison else "baseline"
     cells = (
         row.name,
-        *_mean_cells(row.measures[collection.primary]),
+        *_mean_cells(row.measures[collection.primary_measure]),
         *_difference_cells(comparison, report.alpha),
         row.kind if tone == "reference" else verdict,
     )
@@ -73,7 +73,7 @@ def _primary_row(report: Report, collection: Collection, row: SystemResult) -> R
 def _row_tone(row: SystemResult, comparison: ComparisonResult | None) -> Tone:
     if row.kind != "system":
         return "reference"
-    return "baseline" if comparison is None else TONES.get(comparison.verdict, "plain")
+    return "baseline" if comparison is None else TONES.get(comparison.answer, "plain")
 
 
 def _mean_cells(result: MeasureResult) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tupl
 
 def validity_table(report: Report, collection: Collection) -> Table:
     """What could make the primary table mislead: too few queries, ties, unjudged documents."""
-    primary, systems = collection.primary, collection.ranked_systems
+    primary, systems = collection.primary_measure, collection.ranked_systems
     has_ties = any(_count_tied(row.measures[primary].ties) for row in systems)
     columns = (
         Column("system", is_text=True),
@@ -111,13 +111,13 @@ def validity_table(report: Report, collection: Collection) -> Table:
 
 
 def _validity_notes(report: Report, collection: Collection, *, has_ties: bool) -> Iterator[str]:
-    primary = collection.primary
+    primary = collection.primary_measure
     yield (
         f"min. detectable = minimum detectable difference (80 % power) at level {report.alpha:g}, "
         "before Holm's correction."
     )
     effect = "'sign differs' = no verdict is drawn"
-    if not collection.knows_not_relevant:
+    if not collection.has_irrelevant_judgments:
         effect = (
             "here every judged document is relevant, so it only shows their order and vetoes no "
             "verdict"
@@ -136,29 +136,29 @@ def _validity_notes(report: Report, collection: Collection, *, has_ties: bool) -
 
 
 def _validity_row(collection: Collection, row: SystemResult, *, has_ties: bool) -> Row:
-    comparison = collection.comparison(row.name, collection.primary)
+    comparison = collection.comparison(row.name, collection.primary_measure)
     detectable = judged_only = ""
     if comparison is not None:
-        detectable = format_number(comparison.detectable)
-        sign = " sign differs" if comparison.verdict == "no verdict" else ""
+        detectable = format_number(comparison.min_detectable_difference)
+        sign = " sign differs" if comparison.answer == "no verdict" else ""
         judged_only = format_number(comparison.judged_only_difference, signed=True) + sign
-    ties = _tie_cells(row.measures[collection.primary].ties) if has_ties else ()
-    cells = (row.name, detectable, *ties, format_percent(row.unjudged), judged_only)
+    ties = _tie_cells(row.measures[collection.primary_measure].ties) if has_ties else ()
+    cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
     return Row(cells, _row_tone(row, comparison))
 
 
 def _count_tied(ties: TieResult | None) -> int:
-    return 0 if ties is None else ties.affected
+    return 0 if ties is None else ties.affected_queries
 
 
 def _tie_cells(ties: TieResult | None) -> tuple[str, str]:
     """Number of affected queries, and the mean over tie orders; blank for a reference row."""
     if ties is None:
         return ("", "")
-    if not ties.affected:
+    if not ties.affected_queries:
         return ("0", "")
     means = (format_number(mean) for mean in (ties.minimum, ties.expected, ties.maximum))
-    return (f"{ties.affected}", "…".join(means))
+    return (f"{ties.affected_queries}", "…".join(means))
 
 
 def measure_tables(report: Report, collection: Collection) -> Iterator[Table]:
@@ -190,7 +190,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         rows.append(Row((row.name, *_mean_cells(result), *difference, *ties), tone))
     note = (
         f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
-        f"by {collection.primary}."
+        f"by {collection.primary_measure}."
     )
     return Table(measure, columns, tuple(rows), (note,), is_joinable=True)
 
@@ -217,9 +217,9 @@ def input_table(collection: Collection) -> Table:
     return Table("Input lists", columns, tuple(map(_input_row, collection.runs)), (note,))
 
 
-def _input_row(run: RunInfo) -> Row:
-    options = ", ".join(f"{key}: {value}" for key, value in run.reading.items())
+def _input_row(run: ListInfo) -> Row:
+    options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
     kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
-    counts = (run.unanswered, run.unjudged_queries, run.duplicates, run.zero_scores)
+    counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
     cells = (run.name, kind, ", ".join(run.roles), options)
     return Row((*cells, *(f"{count:,}" for count in counts)))

@@ -20,12 +20,12 @@ def unjudged_gain(report: Report, collection: Collection) -> Finding | None:
     A flip of the sign has a warning of its own. Where every judged document is relevant, or
     unlisted documents are known to be not relevant, judged documents alone tell nothing.
     """
-    if collection.judgments == "complete" or not collection.knows_not_relevant:
+    if collection.judgments == "complete" or not collection.has_irrelevant_judgments:
         return None
     affected = [
         (comparison, judged)
         for row in collection.ranked_systems
-        if (comparison := collection.comparison(row.name, collection.primary)) is not None
+        if (comparison := collection.comparison(row.name, collection.primary_measure)) is not None
         and (judged := _judged_difference(report, collection, comparison)) is not None
         and _is_little(comparison, judged)
     ]
@@ -50,7 +50,7 @@ def _judged_difference(
     report: Report, collection: Collection, comparison: ComparisonResult
 ) -> MeanEstimate | None:
     """The difference over judged documents alone, of a system that is shown to differ."""
-    if comparison.verdict not in {"better", "worse"}:
+    if comparison.answer not in {"better", "worse"}:
         return None
     values = [
         collection.system(name).judged_only for name in (comparison.candidate, comparison.baseline)

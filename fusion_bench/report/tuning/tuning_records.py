@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.report_records import Maybe, Provenance, Record
+from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
 
 __all__ = [
     "FORMAT_VERSION",
@@ -51,7 +51,7 @@ FORMAT_VERSION = 4
 Value: TypeAlias = bool | int | float | str | None
 
 
-class ParameterInfo(Record):
+class ParameterInfo(ReportRecord):
     """One thing that was tuned.
 
     Attributes:
@@ -78,7 +78,7 @@ class ParameterInfo(Record):
     condition: str = ""
     default: Value = None
     ratio: bool = False
-    reset: Maybe = None
+    reset: OptionalFloat = None
 
     @property
     def range(self) -> Parameter:
@@ -88,7 +88,7 @@ class ParameterInfo(Record):
         )
 
 
-class Trial(Record):
+class Trial(ReportRecord):
     """One set of numbers that was tried.
 
     Attributes:
@@ -100,11 +100,11 @@ class Trial(Record):
 
     number: int
     params: dict[str, Value]
-    value: Maybe
+    value: OptionalFloat
     origin: str
 
 
-class Gain(Record):
+class Gain(ReportRecord):
     """Tuned − default on one set of queries; see ``tune.verdict.Gain``.
 
     Attributes:
@@ -115,10 +115,10 @@ class Gain(Record):
     default: float
     tuned: float
     difference: float
-    low: Maybe
-    high: Maybe
+    low: OptionalFloat
+    high: OptionalFloat
     p: float
-    sd: Maybe
+    sd: OptionalFloat
     wins: int
     ties: int
     losses: int
@@ -126,14 +126,14 @@ class Gain(Record):
     groups: int
 
 
-class TypeGain(Record):
+class TypeGain(ReportRecord):
     """The held-out gain of one query type; None = queries without a type."""
 
     type: str | None
     gain: Gain
 
 
-class Fold(Record):
+class Fold(ReportRecord):
     """What the procedure chose without one fold, and what that was worth on it.
 
     Attributes:
@@ -149,7 +149,7 @@ class Fold(Record):
     queries: int
 
 
-class Plateau(Record):
+class Plateau(ReportRecord):
     """How much the numbers matter.
 
     Attributes:
@@ -161,7 +161,7 @@ class Plateau(Record):
     sample: int
 
 
-class Importance(Record):
+class Importance(ReportRecord):
     """How much of the difference between good trials and all is due to one parameter.
 
     Attributes:
@@ -173,7 +173,7 @@ class Importance(Record):
     share: float
 
 
-class Choice(Record):
+class Choice(ReportRecord):
     """What was chosen.
 
     Attributes:
@@ -191,15 +191,15 @@ class Choice(Record):
     config: dict[str, Any]
 
 
-class Difference(Record):
+class Difference(ReportRecord):
     """A mean paired difference on the held-out queries, with its interval."""
 
     mean: float
-    low: Maybe
-    high: Maybe
+    low: OptionalFloat
+    high: OptionalFloat
 
 
-class RerankerEffort(Record):
+class RerankerEffort(ReportRecord):
     """Where it is known from what one reranker takes.
 
     Attributes:
@@ -233,7 +233,7 @@ class RerankerEffort(Record):
     at_once: int | None = None
 
 
-class FrontPoint(Record):
+class FrontPoint(ReportRecord):
     """One trade of quality for effort; on the front if nothing that takes less is as good.
 
     Attributes:
@@ -274,7 +274,7 @@ class FrontPoint(Record):
         return self.reranker, self.depth
 
 
-class Front(Record):
+class Front(ReportRecord):
     """Quality against rerank effort.
 
     Attributes:
@@ -299,7 +299,7 @@ class Front(Record):
         return tuple(point for point in self.points if point.efficient)
 
 
-class ThresholdRule(Record):
+class ThresholdRule(ReportRecord):
     """A rule on held-out queries: (with, without) a relevant document, by verdict.
 
     Attributes:
@@ -316,7 +316,7 @@ class ThresholdRule(Record):
     incorrect: tuple[int, int]
 
 
-class CalibrationBin(Record):
+class CalibrationBin(ReportRecord):
     """Held-out queries of about the same score, and how many have a relevant document."""
 
     score: float
@@ -324,7 +324,7 @@ class CalibrationBin(Record):
     queries: int
 
 
-class ThresholdReport(Record):
+class ThresholdReport(ReportRecord):
     """CRAG's thresholds and ``min_score``, fitted on tuning queries and judged held out.
 
     Attributes:
@@ -348,7 +348,7 @@ class ThresholdReport(Record):
     calibration: tuple[CalibrationBin, ...]
 
 
-class Typed(Record):
+class Typed(ReportRecord):
     """Numbers tuned for each query type, against one set of numbers for all.
 
     Attributes:
@@ -367,7 +367,7 @@ class Typed(Record):
     verdict: Literal["ship", "worse", "keep", "too few queries"]
 
 
-class TuningReport(Record):
+class TuningReport(ReportRecord):
     """One tuning run of one system on one dataset.
 
     Attributes:
@@ -422,7 +422,7 @@ class TuningReport(Record):
     held_out: Gain
     verdict: Literal["ship", "worse", "keep", "too few queries"]
     needed: int | None
-    judged_only: Maybe = None
+    judged_only: OptionalFloat = None
     folds: tuple[Fold, ...] = ()
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()

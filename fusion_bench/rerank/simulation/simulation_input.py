@@ -11,7 +11,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
@@ -56,7 +56,7 @@ def measure_outcomes(
     blends: tuple[Blend, ...] = (_blend_with(system, first), _blend_with(system, second), NoBlend())
     systems = [system.model_copy(update={"blend": blend}) for blend in blends]
     asked = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    scores = evaluate(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
+    scores = evaluate_systems(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
     values = np.stack([score.values[0] for score in scores])
     return SimulationInput(asked.name, values, _describe_list(system, blends[0], first), fallback)
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.report.tuning import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean
@@ -85,7 +85,7 @@ def front_points(
             over_default=_held_out_difference(evaluation, row, base),
             over_best=_held_out_difference(evaluation, row, best),
             params=dict(point.params),
-            config=described(point.system),
+            config=resolved_config(point.system),
             efficient=bool(on_front),
         )
         for point, row, on_front in zip(kept, values, efficient, strict=True)

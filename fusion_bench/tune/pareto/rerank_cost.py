@@ -14,7 +14,7 @@ import numpy as np
 from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.evaluation.scores import plain_parts
+from fusion_bench.evaluation.scores import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
@@ -93,7 +93,7 @@ def reranker_costs(
 def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     """By rerank list, shape (Q,): documents that it has to score for each query."""
     by_reranker: dict[str, IntArray] = {}
-    for index, plain, part in plain_parts(system, runs):
+    for index, plain, part in plain_systems(system, runs):
         blend = plain.blend
         if isinstance(blend, RerankBlend):
             sizes: IntArray = np.diff(plain.view(part).offsets)

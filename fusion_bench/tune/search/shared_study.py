@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.processes import Evaluate, evaluators
 from fusion_bench.tune.search.samplers import (
@@ -153,7 +153,7 @@ def _frozen(trial: Trial, problem: TuningObjective) -> optuna.trial.FrozenTrial:
 def _config(trial: Trial, problem: TuningObjective) -> dict[str, object]:
     """The resolved system; nothing where its method refuses these values."""
     try:
-        return {"config": described(problem.build_system(trial.params))}
+        return {"config": resolved_config(problem.build_system(trial.params))}
     except FusionBenchError:
         return {}
 

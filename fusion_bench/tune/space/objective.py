@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, freeze
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.tune.space.parameter_paths import (
@@ -177,5 +177,7 @@ class TuningObjective:
             return np.full((1, len(self.runs.queries)), np.nan)
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
-        found = evaluate(systems, self.runs, [self.measure], spaces=self.spaces, qrels=self.qrels)
+        found = evaluate_systems(
+            systems, self.runs, [self.measure], spaces=self.spaces, qrels=self.qrels
+        )
         return np.array([scores.values[0] for scores in found])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import ALL, prepare
+from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
@@ -74,7 +74,9 @@ def create_objective(
             f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
             "plain system, and say 'by_query_type: true' under tune for numbers by type"
         )
-    task = prepare(experiment, source, (system,), dataset, split=ALL, query_type=None)
+    task = prepare_dataset(
+        experiment, source, (system,), dataset, split=ALL_QUERIES, query_type=None
+    )
     measure = task.measures[0]
     if tuning.measure is not None:
         measure = parse_measure(

@@ -10,7 +10,7 @@ from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rankings
+from fusion_bench.evaluation.scores import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.report.tuning import tuning_records as model
@@ -74,7 +74,7 @@ def best_scores(
         )
     queries = len(objective.runs.queries)
     scores, relevant = np.full(queries, np.nan), np.zeros(queries, dtype=bool)
-    for index, ranking in rankings(system, objective.runs, objective.spaces):
+    for index, ranking in rank_queries(system, objective.runs, objective.spaces):
         view = ranking.runs
         inside = (ranking.positions >= 1) & (ranking.positions <= top)
         unit = on_unit_scale(view, view.rerankers.index(name), inside, space)

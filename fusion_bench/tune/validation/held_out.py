@@ -13,9 +13,9 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.evaluation.assessment import assess
+from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.evaluation.scores import described
+from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report.tuning import tuning_records as model
@@ -142,7 +142,7 @@ class HeldOutEvaluation:
             split_seed=split.split_seed,
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
-            default=described(objective.system),
+            default=resolved_config(objective.system),
             choice=self._choice_record(chosen),
             tune=self.measure_gain(tuned, default, split.tune),
             nested=nested,
@@ -173,7 +173,7 @@ class HeldOutEvaluation:
             rule=self.tuning.choose,
             trial=chosen.number,
             params=dict(chosen.params),
-            config=described(self.objective.build_system(chosen.params)),
+            config=resolved_config(self.objective.build_system(chosen.params)),
         )
 
     def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
@@ -268,7 +268,7 @@ class HeldOutEvaluation:
         if not (held_out.judged & (held_out.grades <= 0)).any():
             return None
         values = [
-            assess(
+            assess_system(
                 system,
                 held_out,
                 [self.objective.measure],

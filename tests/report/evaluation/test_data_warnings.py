@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusion_bench.evaluation.report_records import Collection, RunInfo, SystemResult
+from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings, list_names
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases
@@ -49,10 +49,13 @@ def test_a_caveat_and_a_disabled_version_2_are_warnings() -> None:
             run("r", rerank=True, degraded=3, notes=["rerank list 'r' is squeezed"]),
             {"degraded": "3 queries", "scores": "Rerank list 'r' is squeezed."},
         ),
-        (run().model_copy(update={"known_documents": False}), {"unmatched documents": "judged"}),
+        (
+            run().model_copy(update={"has_known_documents": False}),
+            {"unmatched documents": "judged"},
+        ),
     ],
 )
-def test_input_lists(info: RunInfo, expected: dict[str, str]) -> None:
+def test_input_lists(info: ListInfo, expected: dict[str, str]) -> None:
     result = warnings(collection(BASE, runs=(info,)))
     assert list(result) == list(expected)
     assert all(text in result[key] for key, text in expected.items())
@@ -69,7 +72,7 @@ def test_input_lists(info: RunInfo, expected: dict[str, str]) -> None:
 def test_queries_that_are_not_judged(
     count: int, strangers: tuple[tuple[str, str | None], ...], expected: bool
 ) -> None:
-    info = run().model_copy(update={"unjudged_queries": count, "strangers": strangers})
+    info = run().model_copy(update={"unjudged_queries": count, "unmatched_queries": strangers})
     result = warnings(collection(BASE, runs=(info,)))
     assert ("unmatched queries" in result) is expected
 
@@ -142,7 +145,7 @@ def test_a_gain_that_judged_documents_alone_do_not_show() -> None:
         ([0.3, 0.31, 0.29], "better", {}),
         ([0.02, 0.03, 0.01], "no difference shown", {}),
         ([0.02, 0.03, 0.01], "better", {"judgments": "complete"}),
-        ([0.02, 0.03, 0.01], "better", {"knows_not_relevant": False}),
+        ([0.02, 0.03, 0.01], "better", {"has_irrelevant_judgments": False}),
     ],
 )
 def test_no_warning_where_judged_documents_tell_the_same_or_nothing(

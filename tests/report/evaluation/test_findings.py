@@ -69,7 +69,7 @@ def test_without_a_better_system_the_baseline_is_kept(
 
 
 def test_a_secondary_measure_does_not_decide() -> None:
-    other = compared("low", 0.4, measure=SECOND, p=0.0001).model_copy(update={"verdict": "better"})
+    other = compared("low", 0.4, measure=SECOND, p=0.0001).model_copy(update={"answer": "better"})
     assert decision(BASE, LOW, found=[other, compared("low", -0.3)]).tone == "plain"
 
 

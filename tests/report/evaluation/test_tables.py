@@ -118,7 +118,9 @@ def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table
         cases.system("y", 0.2, 0.4, unjudged=0.0),
         cases.floor(0.1, 0.1),
     )
-    return validity(cases.collection(*rows, comparisons=comparisons, knows_not_relevant=knows))
+    return validity(
+        cases.collection(*rows, comparisons=comparisons, has_irrelevant_judgments=knows)
+    )
 
 
 def test_validity_table() -> None:
@@ -140,7 +142,7 @@ def test_tie_columns_only_where_there_are_ties() -> None:
     collection = cases.full()
     assert headers(validity(collection)) == ["system", "min. detectable", "unjudged", "judged only"]
     assert "tied" not in headers(secondary(collection))
-    ties = TieResult(affected=1, minimum=0.1, maximum=0.2, expected=None)
+    ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
     assert validity(tied).rows[0].cells[3] == "0.1000…n/a…0.2000"
     assert [row.cells[7:9] for row in secondary(tied).rows] == [

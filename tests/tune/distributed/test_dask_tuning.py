@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.run_experiment import provenance
+from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.report.tuning import TuningReport
@@ -92,7 +92,7 @@ def walked(root: Path, out: str, client: Client | None, progress: Progress) -> T
     elsewhere = None if client is None else Spread(client, problem, part)
     walk = TuningRun(problem, dataset, tuning, root / out, spread=elsewhere, progress=progress)
     experiment, source = read_experiment(part.experiment)
-    return walk("e", provenance(experiment, source))
+    return walk("e", report_provenance(experiment, source))
 
 
 def test_a_worker_that_is_killed_changes_nothing(client: Client, root: Path) -> None:

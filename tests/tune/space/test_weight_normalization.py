@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.search import run_search
@@ -75,7 +75,8 @@ def test_the_raw_form_and_the_one_form_rank_alike(
     form = one.normalize_weights(weights)
     assert max(form.values()) == 1.0  # type: ignore[type-var]
     raw, neat = (
-        rank(one.build_system(params), RUNS, one.spaces) for params in (weights, exact(weights))
+        rank_candidates(one.build_system(params), RUNS, one.spaces)
+        for params in (weights, exact(weights))
     )
     np.testing.assert_array_equal(raw.positions, neat.positions)
     assert one.normalize_weights(form) == form

@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank
+from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.crag import CragThresholds, fit_thresholds, threshold_utility
@@ -41,7 +41,7 @@ def split(base: TuningObjective) -> QuerySplit:
 
 def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None:
     scores, relevant = best_scores(RERANKED, base, top=3)
-    ranking = rank(RERANKED, base.runs, base.spaces)
+    ranking = rank_candidates(RERANKED, base.runs, base.spaces)
     for q in range(0, 200, 17):
         rows = [
             n

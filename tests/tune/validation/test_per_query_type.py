@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.scores import evaluate
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.report.tuning import tuning_records as model
@@ -74,7 +74,7 @@ def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     base = judge.objective
     system = System.model_validate({"name": "typed", **found.config})
     assert system.types == ("a", "b", "hybrid")
-    values = evaluate([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
+    values = evaluate_systems([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
     overall = base.evaluate_params([chosen.params])[0]
     mask = judge.split.held_out
     assert (values - overall)[mask].mean() == pytest.approx(found.over_global.difference)
