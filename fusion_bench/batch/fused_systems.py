@@ -35,7 +35,7 @@ def evaluate_batch(
         spaces: Score space of each rerank list.
 
     Returns:
-        For each system its values, to the last bit those of ``measure.evaluate`` after
+        For each system its values, to the last bit those of ``compute_measures`` after
         ``evaluate.rank`` wherever they are not left open, or why they must be had from there.
     """
     reason = unsupported_reason(measures)

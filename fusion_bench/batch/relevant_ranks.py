@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures import Measure
-from fusion_bench.measures.compute import FORMULAS
 from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
 __all__ = ["Placed", "Unsupported", "deepest", "unsupported_reason", "values"]
-
-#: Measures that look at relevant documents only.
-COUNTED: Final = frozenset({"nDCG", "RR", "R", "AP", "P", "Success"})
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Unsupported:
 def unsupported_reason(measures: Sequence[Measure]) -> str | None:
     """Why these measures need more than the places of relevant documents; None = they do not."""
     for measure in measures:
-        if measure.kind not in COUNTED or measure.judged_only:
+        if measure.required_ranks != "relevant" or measure.judged_only:
             return f"{measure.name} looks at more than the relevant documents"
     return None
 
@@ -43,7 +39,7 @@ def unsupported_reason(measures: Sequence[Measure]) -> str | None:
 def values(
     runs: AlignedRuns, placed: IntArray, measures: Sequence[Measure], top_k: int | None
 ) -> FloatArray:
-    """(M, Q): what ``measure.evaluate`` gives, to the last bit.
+    """(M, Q): what ``compute_measures`` gives, to the last bit.
 
     Args:
         runs: The view.
@@ -54,7 +50,7 @@ def values(
     ranking = Placed(runs, placed, deepest(measures, top_k))
     found: FloatArray = np.zeros((len(measures), len(runs.queries)))
     for m, measure in enumerate(measures):
-        found[m] = FORMULAS[measure.kind](measure, ranking)
+        found[m] = measure.compute(ranking)
     return found
 
 

@@ -73,9 +73,9 @@ def assess_system(
     for index, plain, part in plain_systems(system, runs):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
-        values[:, index] = measure.evaluate(measures, view, positions, qrels=qrels)
+        values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)
         # Before top_k cuts: with the unjudged documents gone, others must be able to move up.
-        judged_only[index] = measure.evaluate(
+        judged_only[index] = measure.compute_measures(
             [measures[0].with_judged_only()], view, placed, qrels=qrels
         )[0]
         ties = measure.tie_sensitivity(
@@ -113,4 +113,4 @@ def perfect_order_values(
         runs.offsets,
         tie_order=np.where(runs.judged, 0, 1),
     )
-    return measure.evaluate(measures, runs, placed, qrels=qrels)
+    return measure.compute_measures(measures, runs, placed, qrels=qrels)

@@ -221,7 +221,7 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
 
     def value(ranks: IntArray) -> FloatArray:
         place = _among(aligned, ranks, scored & (ranks > 0))
-        return np.asarray(measure.evaluate(asked, aligned, place)[0][answered])
+        return np.asarray(measure.compute_measures(asked, aligned, place)[0][answered])
 
     own = value(aligned.rerank_ranks[row])
     found = {}

@@ -23,6 +23,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 from fusion_bench.measures import Measure
+from fusion_bench.measures.ir_measures_backend import ExternalMeasure
 
 __all__ = [
     "Scores",
@@ -243,7 +244,7 @@ def evaluate_systems(
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
         return _values(systems, part, measures, spaces or {}, qrels)
 
-    if any(measure.kind == "external" for measure in measures):
+    if any(isinstance(measure, ExternalMeasure) for measure in measures):
         found = [work(runs)]  # ir_measures would read all judgements again for each shard
     else:
         found = list(over_shards(work, runs, threads))

@@ -1,14 +1,20 @@
-"""Measures: their names, their values per query, and what ties could make of them."""
+"""Measures: one file each, found by name; their values per query, and how ties change them."""
 
-from fusion_bench.measures.compute import evaluate
-from fusion_bench.measures.names import Measure, parse_measure
-from fusion_bench.measures.ranking import no_relevant
+from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
+from fusion_bench.measures.compute import compute_measures
+from fusion_bench.measures.names import parse_measure
+from fusion_bench.measures.ranking import Ranking, no_relevant
+from fusion_bench.measures.tied_lists import TiedLists
 from fusion_bench.measures.ties import TieSensitivity, tie_sensitivity
 
 __all__ = [
+    "BinaryMeasure",
     "Measure",
+    "Ranking",
     "TieSensitivity",
-    "evaluate",
+    "TiedLists",
+    "compute_measures",
+    "measure_classes",
     "no_relevant",
     "parse_measure",
     "tie_sensitivity",

@@ -1,6 +1,11 @@
-"""Measures that the engine does not compute itself: ir_measures does.
+"""Measures of any other name, which ir_measures computes.
 
-This is the only module that imports ir_measures, and only when such a measure is asked for.
+This is the only module that imports ir_measures, and only when such a measure is used.
+
+ir_measures gets our order, as pseudo-scores that fall strictly: trec_eval compares scores as
+32-bit floats, and the providers behind ir_measures break ties in different ways. Numbers replace
+the ids, because some providers write ids to files that are split at blanks, and gdeval reads no
+other query ids.
 """
 
 from __future__ import annotations
@@ -14,13 +19,14 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.measures.ir_measures_input import judgements_table, ranked_table
-from fusion_bench.measures.ranking import seen_as_judged
+from fusion_bench.measures._base import Measure
+from fusion_bench.measures.ranking import Ranking, has_grade
 
-__all__ = ["canonical", "from_ir_measures", "judged_only_name"]
+__all__ = ["ExternalMeasure", "evaluate_externally", "parse_external_measure"]
 
 EXAMPLES: Final = (
     *("nDCG@10", "nDCG(dcg='exp-log2')@10", "RR@10", "RR(rel=2)@10"),
@@ -42,8 +48,35 @@ PROVIDER_ERRORS: Final = (
 )
 
 
-def canonical(text: str, binary_relevance: int, where: str) -> tuple[str, bool]:
-    """Canonical name of a measure of ir_measures, and whether it is over judged documents only.
+class ExternalMeasure(Measure):
+    """A measure of ir_measures, which reads its options from the name.
+
+    Attributes:
+        external_name: The canonical name.
+    """
+
+    method: str = "ir_measures"
+    external_name: str
+
+    @property
+    def name(self) -> str:
+        """The canonical name."""
+        return self.external_name
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """Not from a ranking alone: see :func:`evaluate_externally`."""
+        raise NotImplementedError(f"{self.name} is computed by ir_measures")
+
+    def with_judged_only(self) -> Measure:
+        """The same measure over judged documents only."""
+        if self.judged_only:
+            return self
+        name = _judged_only_name(self.name)
+        return ExternalMeasure(judged_only=True, external_name=name)
+
+
+def parse_external_measure(text: str, binary_relevance: int, where: str) -> ExternalMeasure:
+    """Read the name of a measure of ir_measures.
 
     Args:
         text: The name as given.
@@ -57,7 +90,7 @@ def canonical(text: str, binary_relevance: int, where: str) -> tuple[str, bool]:
     try:
         measure = _parse(text)
         rel = measure.SUPPORTED_PARAMS.get("rel")
-        # NumRet is not binary unless it is told so: its rel has no default.
+        # NumRet is binary only with an explicit rel: it has no default.
         if rel is not None and rel.default == 1 and "rel" not in measure.params:
             measure = measure(rel=binary_relevance)
         plain = _without_judged_only(measure)
@@ -70,10 +103,12 @@ def canonical(text: str, binary_relevance: int, where: str) -> tuple[str, bool]:
         raise UnknownNameError("measure", text, EXAMPLES, where=where)
     name = _name(plain, show_rel=binary_relevance != 1)
     judged_only = bool(measure.params.get("judged_only"))
-    return judged_only_name(name) if judged_only else name, judged_only
+    return ExternalMeasure(
+        judged_only=judged_only, external_name=_judged_only_name(name) if judged_only else name
+    )
 
 
-def judged_only_name(name: str) -> str:
+def _judged_only_name(name: str) -> str:
     """The name of the same measure over judged documents only.
 
     Not made by ir_measures, which has this option for some of its measures alone.
@@ -96,13 +131,13 @@ def _name(measure: Any, *, show_rel: bool) -> str:  # noqa: ANN401 - ir_measures
     return f"{measure.__name__}{brackets}{at}"
 
 
-def from_ir_measures(
+def evaluate_externally(
     names: Sequence[str],
     runs: AlignedRuns,
     positions: IntArray,
     qrels: Qrels | None,
 ) -> FloatArray:
-    """What ir_measures finds for the given order.
+    """Values that ir_measures computes for the given order.
 
     ``judged_only`` is done here, by leaving the unjudged documents out: most providers of
     ir_measures do not have it.
@@ -111,59 +146,59 @@ def from_ir_measures(
         names: Canonical names, (M,).
         runs: Whose queries and documents.
         positions: Shape (N,), 1-based; 0 = not returned.
-        qrels: The judgements, which such measures need of unreturned documents too.
+        qrels: The judgments, which such measures need of unreturned documents too.
 
     Returns:
         Shape (M, Q). A query with an empty list has the measure's default.
 
     Raises:
-        ConfigError: The judgements are missing, lack a query of the runs, or have negative grades
+        ConfigError: The judgments are missing, lack a query of the runs, or have negative grades
             that the measure would need; or ir_measures fails.
     """
     codes: dict[str, int] = {}
-    judgements = judgements_table(names, runs, qrels, codes)
+    judgments = _judgments_table(names, runs, qrels, codes)
     measures = [_parse(name) for name in names]
     values = np.empty((len(names), len(runs.queries)))
     for judged_only in (False, True):
         chosen = [
             i for i, m in enumerate(measures) if bool(m.params.get("judged_only")) is judged_only
         ]
-        listed = (positions > 0) & seen_as_judged(runs) if judged_only else positions > 0
-        kept = np.flatnonzero(listed)
-        asked = [_without_judged_only(measures[i]) for i in chosen]
-        values[chosen] = _calculate(asked, ranked_table(runs, positions, kept, codes), judgements)
+        is_kept = (positions > 0) & has_grade(runs) if judged_only else positions > 0
+        kept = np.flatnonzero(is_kept)
+        plain = [_without_judged_only(measures[i]) for i in chosen]
+        values[chosen] = _calculate(plain, _ranked_table(runs, positions, kept, codes), judgments)
     return values
 
 
 def _calculate(
     measures: Sequence[Any],
     ranked: dict[str, dict[str, float]],
-    judgements: dict[str, dict[str, int]],
+    judgments: dict[str, dict[str, int]],
 ) -> FloatArray:
-    """Shape (M, Q): one row a measure; queries in the order of the judgements."""
-    values = np.empty((len(measures), len(judgements)))
-    index = {query: q for q, query in enumerate(judgements)}
-    for values_of_one, measure in zip(values, measures, strict=True):
-        values_of_one[:] = measure.DEFAULT
+    """Shape (M, Q): one row a measure; queries in the order of the judgments."""
+    values = np.empty((len(measures), len(judgments)))
+    index = {query: q for q, query in enumerate(judgments)}
+    for row, measure in zip(values, measures, strict=True):
+        row[:] = measure.DEFAULT
         if not ranked:
             continue  # some providers cannot read an empty run
-        known = {query: judgements[query] for query in ranked}
+        known = {query: judgments[query] for query in ranked}
         # One measure at a time: asked together, they may be computed from one another's options.
         for query, value in _metrics(measure, known, ranked):
-            values_of_one[index[query]] = value
+            row[index[query]] = value
     return values
 
 
 def _metrics(
     measure: Any,  # noqa: ANN401 - see above
-    judgements: dict[str, dict[str, int]],
+    judgments: dict[str, dict[str, int]],
     ranked: dict[str, dict[str, float]],
 ) -> list[tuple[str, float]]:
     """Query and value."""
     try:
         with _known_warnings():
-            found = _ir_measures().iter_calc([measure], judgements, ranked)
-            return [(metric.query_id, metric.value) for metric in found]
+            metrics = _ir_measures().iter_calc([measure], judgments, ranked)
+            return [(metric.query_id, metric.value) for metric in metrics]
     except PROVIDER_ERRORS as e:
         raise ConfigError(f"{measure}: ir_measures could not compute it: {e}") from e
 
@@ -194,3 +229,59 @@ def _known_warnings() -> Iterator[None]:
         warnings.filterwarnings("ignore", r"ast\.(Num|Str|NameConstant)", DeprecationWarning)
         warnings.filterwarnings("ignore", r"Attribute [ns] is deprecated", DeprecationWarning)
         yield
+
+
+def _ranked_table(
+    runs: AlignedRuns, positions: IntArray, kept: IntArray, codes: dict[str, int]
+) -> dict[str, dict[str, float]]:
+    """Query → document → pseudo-score; whole numbers, so exact as 32-bit floats too."""
+    ranked: dict[str, dict[str, float]] = {}
+    depth = int(positions.max(initial=0)) + 1
+    columns = (runs.query_index[kept], runs.documents[kept], depth - positions[kept])
+    for query, document, score in zip(*(column.tolist() for column in columns), strict=True):
+        name = _number(runs.vocabulary[document], codes)
+        ranked.setdefault(str(query + 1), {})[name] = float(score)
+    return ranked
+
+
+def _judgments_table(
+    names: Sequence[str], runs: AlignedRuns, qrels: Qrels | None, codes: dict[str, int]
+) -> dict[str, dict[str, int]]:
+    """Query → document → grade, for the queries of the runs and in their order.
+
+    Negative grades are left out, as to trec_eval they are not judged: pytrec_eval, handed some,
+    crashes or never returns. A query that had no others keeps one document that no run returns.
+    """
+    if qrels is None:
+        raise ConfigError(
+            f"{', '.join(names)}: computed by ir_measures, which needs the judgments: pass qrels"
+        )
+    if (qrels.grades < 0).any() and any(name.startswith("infAP") for name in names):
+        raise ConfigError(
+            "infAP takes a negative grade for 'pooled, not judged', which pytrec_eval cannot be "
+            "handed: leave infAP out, or the negative grades"
+        )
+    rows = dict(slices(qrels.queries, qrels.offsets))
+    missing = [query for query in runs.queries if query not in rows]
+    if missing:
+        raise ConfigError(
+            f"query {missing[0]!r} of the runs is not in the qrels given for {names[0]}"
+        )
+    return {
+        str(q): {
+            _number(qrels.vocabulary[document], codes): grade
+            for document, grade in zip(
+                qrels.documents[rows[query]].tolist(),
+                qrels.grades[rows[query]].tolist(),
+                strict=True,
+            )
+            if grade >= 0
+        }
+        or {"nothing": 0}
+        for q, query in enumerate(runs.queries, start=1)
+    }
+
+
+def _number(document: str, codes: dict[str, int]) -> str:
+    """A stand-in for a document id, the same at every mention."""
+    return f"d{codes.setdefault(document, len(codes))}"

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 
 __all__ = [
     "BoolArray",
     "Ranking",
     "Rows",
-    "counted",
+    "count_in_groups",
+    "has_grade",
     "no_relevant",
+    "ratio",
     "relevant_counts",
-    "seen_as_judged",
 ]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -76,22 +77,22 @@ class Ranking:
     def relevant(self, rel: int) -> Rows:
         """The returned documents of grade ``rel`` (at least 1) or better."""
         if rel not in self._relevant:
-            if self.judged_only:
-                found = self.judged.where(self.judged.grade >= rel)
-            else:
-                found = self._rows(_relevant_index(self.runs, rel))
-            self._relevant[rel] = found
+            self._relevant[rel] = (
+                self.judged.where(self.judged.grade >= rel)
+                if self.judged_only
+                else self._rows(_relevant_index(self.runs, rel))
+            )
         return self._relevant[rel]
 
     @cached_property
     def judged(self) -> Rows:
         """The returned documents that are judged."""
-        judged = seen_as_judged(self.runs) if self.judged_only else self.runs.judged
+        judged = has_grade(self.runs) if self.judged_only else self.runs.judged
         key = ("measure", "judged", self.judged_only)
         rows = self._rows(self.runs.memo(key, lambda: np.flatnonzero(judged).astype(np.int64)))
         if not self.judged_only:
             return rows
-        return Rows(rows.query, counted(rows.query), rows.grade)
+        return Rows(rows.query, count_in_groups(rows.query), rows.grade)
 
     @cached_property
     def returned(self) -> IntArray:
@@ -110,12 +111,12 @@ class Ranking:
         return Rows(query[order], position[order], self.runs.grades[index][order])
 
 
-def counted(labels: IntArray) -> IntArray:
+def count_in_groups(labels: IntArray) -> IntArray:
     """1, 2, 3 … inside each stretch of equal labels; ``labels``, shape (m,), never falls."""
     return np.arange(1, len(labels) + 1) - np.searchsorted(labels, labels)
 
 
-def seen_as_judged(runs: AlignedRuns) -> BoolArray:
+def has_grade(runs: AlignedRuns) -> BoolArray:
     """(N,): what stays in a list of judged documents only: grades from 0.
 
     trec_eval -J, hence ir_measures, takes a negative grade for "pooled, but not judged" there;
@@ -132,6 +133,12 @@ def relevant_counts(runs: AlignedRuns, rel: int) -> IntArray:
         return np.bincount(query, minlength=len(runs.queries))
 
     return runs.memo(("measure", "relevant counts", rel), count)
+
+
+def ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> FloatArray:
+    """Part over whole, any shape; 0 where the whole is 0."""
+    above, below = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
 
 
 def no_relevant(runs: AlignedRuns, rel: int = 1) -> BoolArray:

@@ -7,6 +7,7 @@ group stands behind ``a`` documents and has ``n`` members, ``r`` of them relevan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,9 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measures.compute import gains, ideal_dcg, log_discounts, ratio
-from fusion_bench.measures.names import Measure
-from fusion_bench.measures.ranking import BoolArray, counted, relevant_counts, seen_as_judged
+from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
 
-__all__ = ["TiedLists", "expectation", "tied_lists"]
+__all__ = ["TiedLists", "find_tied_lists"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class TiedLists:
     before: IntArray
     members: IntArray
 
-    def totals(self, values: NDArray[np.generic]) -> FloatArray:
+    def sum_by_group(self, values: NDArray[np.generic]) -> FloatArray:
         """(G,): sums of the rows' values, (m,), by group."""
         return np.bincount(self.group, values, minlength=len(self.owner)).astype(np.float64)
 
@@ -55,8 +54,44 @@ class TiedLists:
         """(Q,): sums of the rows' values, (m,), by query, in rank order."""
         return np.bincount(self.query, values, minlength=len(self.runs.queries)).astype(np.float64)
 
+    def mean_by_rank(self, gain: NDArray[np.generic], depth: IntArray) -> FloatArray:
+        """(m,): the mean of ``gain``, (m,), over each row's group; 0 beyond ``depth``, (Q,)."""
+        mean = self.sum_by_group(gain) / self.members
+        return np.where(self.position <= depth[self.query], mean[self.group], 0.0)
 
-def tied_lists(
+    def expect_at_first(
+        self, relevant: BoolArray, depth: IntArray, value_at: Callable[[IntArray], FloatArray]
+    ) -> FloatArray:
+        """Expected value of a measure that depends on the first relevant document alone.
+
+        It lies in the first group that has one, at its j-th place with the hypergeometric
+        probability S(j − 1) · r/(n − j + 1), S(j) being that of no relevant one among the first j.
+
+        Args:
+            relevant: Shape (m,).
+            depth: Shape (Q,): beyond this rank the value is 0.
+            value_at: The measure's value where the first relevant document has this rank.
+
+        Returns:
+            Shape (Q,).
+        """
+        by_group = self.sum_by_group(relevant)
+        holds = np.flatnonzero(by_group > 0)
+        owner, index = np.unique(self.owner[holds], return_index=True)
+        chosen = holds[index]
+        r, n, a = by_group[chosen], self.members[chosen], self.before[chosen]
+        value, none_yet = np.zeros(len(chosen)), np.ones(len(chosen))
+        for j in range(1, int((n - r).max(initial=-1)) + 2):
+            left = np.maximum(n - j + 1, 1)
+            counts = a + j <= depth[owner]
+            value += np.where(counts, none_yet * (r / left) * value_at(a + j), 0.0)
+            none_yet *= np.maximum(left - r, 0) / left
+        expected = np.zeros(len(self.runs.queries))
+        expected[owner] = value
+        return expected
+
+
+def find_tied_lists(
     runs: AlignedRuns,
     positions: IntArray,
     firsts: IntArray,
@@ -75,12 +110,12 @@ def tied_lists(
     """
     rows = np.flatnonzero((positions > 0) & queries[runs.query_index])
     if judged_only:
-        rows = rows[seen_as_judged(runs)[rows]]
+        rows = rows[has_grade(runs)[rows]]
     slots = runs.offsets[runs.query_index[rows]] + positions[rows]
     rows = rows[np.argsort(slots)]
     query = runs.query_index[rows]
     heads = runs.offsets[query] + firsts[rows]  # tells groups apart: distinct and never falling
-    position = counted(query) if judged_only else positions[rows]
+    position = count_in_groups(query) if judged_only else positions[rows]
     starts = np.flatnonzero(np.diff(heads, prepend=-1) > 0)
     return TiedLists(
         runs=runs,
@@ -93,82 +128,3 @@ def tied_lists(
         before=position[starts] - 1,
         members=np.diff(np.append(starts, len(rows))),
     )
-
-
-def expectation(measure: Measure, lists: TiedLists, limit: IntArray) -> FloatArray:
-    """Expected value over uniformly random orders inside every group of ties.
-
-    Args:
-        measure: One of the engine's own.
-        lists: The lists; of judged documents only where the measure says so.
-        limit: Shape (Q,): documents beyond this position are not returned.
-
-    Returns:
-        Shape (Q,).
-    """
-    depth = limit if measure.cutoff is None else np.minimum(limit, measure.cutoff)
-    if measure.kind in ("RR", "Success"):
-        return _first_relevant(measure, lists, depth)
-    if measure.kind == "AP":
-        return _average_precision(measure, lists, depth)
-    return _linear(measure, lists, depth)
-
-
-def _linear(measure: Measure, lists: TiedLists, depth: IntArray) -> FloatArray:
-    """nDCG, P, R, Judged: every member of a group earns the group's mean gain."""
-    runs = lists.runs
-    gain: NDArray[np.generic] = lists.grade >= measure.rel
-    if measure.kind == "nDCG":
-        gain = gains(lists.grade, measure.dcg)
-        whole = ideal_dcg(runs, measure.dcg, measure.cutoff)
-    elif measure.kind == "R":
-        whole = relevant_counts(runs, measure.rel).astype(np.float64)
-    elif measure.kind == "P":
-        whole = np.full(len(runs.queries), float(measure.cutoff or 1))
-    else:
-        gain = lists.judged
-        length = np.bincount(lists.query, minlength=len(runs.queries))
-        whole = np.minimum(length, depth).astype(np.float64)
-    mean = lists.totals(gain) / lists.members
-    terms = np.where(lists.position <= depth[lists.query], mean[lists.group], 0.0)
-    if measure.kind == "nDCG":
-        terms = terms / log_discounts(runs)[lists.position]
-    return ratio(lists.by_query(terms), whole)
-
-
-def _average_precision(measure: Measure, lists: TiedLists, depth: IntArray) -> FloatArray:
-    """Sum of E[relevant at i · precision at i] over the positions i.
-
-    The j-th member of a group behind R relevant documents is relevant with chance r/n; given
-    that, each of the j − 1 members before it is with chance (r − 1)/(n − 1).
-    """
-    relevant = lists.totals(lists.grade >= measure.rel)
-    running = np.cumsum(relevant) - relevant
-    earlier = running - running[np.searchsorted(lists.owner, lists.owner)]  # in its own query
-    r, n = relevant[lists.group], lists.members[lists.group]
-    others = (lists.position - lists.before[lists.group] - 1) * (r - 1) / np.maximum(n - 1, 1)
-    terms = r / n * (earlier[lists.group] + 1 + others) / lists.position
-    terms[lists.position > depth[lists.query]] = 0
-    return ratio(lists.by_query(terms), relevant_counts(lists.runs, measure.rel))
-
-
-def _first_relevant(measure: Measure, lists: TiedLists, depth: IntArray) -> FloatArray:
-    """RR and Success: where the first relevant document falls.
-
-    It lies in the first group that has one, at its j-th place with the hypergeometric chance
-    S(j − 1) · r/(n − j + 1), S(j) being the chance that the first j members are all irrelevant.
-    """
-    relevant = lists.totals(lists.grade >= measure.rel)
-    holds = np.flatnonzero(relevant > 0)
-    owner, index = np.unique(lists.owner[holds], return_index=True)
-    chosen = holds[index]
-    r, n, a = relevant[chosen], lists.members[chosen], lists.before[chosen]
-    value, none_yet = np.zeros(len(chosen)), np.ones(len(chosen))
-    for j in range(1, int((n - r).max(initial=-1)) + 2):
-        left = np.maximum(n - j + 1, 1)
-        reward = 1 / (a + j) if measure.kind == "RR" else 1.0
-        value += np.where(a + j <= depth[owner], none_yet * (r / left) * reward, 0.0)
-        none_yet *= np.maximum(left - r, 0) / left
-    expected = np.zeros(len(lists.runs.queries))
-    expected[owner] = value
-    return expected

@@ -7,6 +7,7 @@ module gives the range of a measure over all orders that the scores allow, and i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,25 +17,24 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Qrels
-from fusion_bench.measures.compute import evaluate
-from fusion_bench.measures.names import Measure
-from fusion_bench.measures.ranking import BoolArray, counted, seen_as_judged
-from fusion_bench.measures.tied_lists import expectation, tied_lists
-from fusion_bench.measures.ties_at_cutoff import over_the_edge
+from fusion_bench.measures._base import Measure
+from fusion_bench.measures.compute import compute_measures
+from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
+from fusion_bench.measures.tied_lists import TiedLists, find_tied_lists
 
 __all__ = ["TieSensitivity", "tie_sensitivity"]
 
 
 @dataclass(frozen=True, eq=False)
 class TieSensitivity:
-    """What the order of ties could make of each measure.
+    """How much each measure depends on the order of ties.
 
     Attributes:
         affected: (M,): queries whose value depends on it.
         minimum: (M, Q).
         maximum: (M, Q).
-        expected: (M, Q): mean over all orders, each as likely; NaN where ir_measures computes
-            the measure and the order matters.
+        expected: (M, Q): mean over all orders, each as likely; NaN where the order matters and
+            the measure has no formula for it.
     """
 
     affected: IntArray
@@ -48,7 +48,7 @@ class TieSensitivity:
 
 
 class _Order(NamedTuple):
-    """What the closed forms work from."""
+    """One order of the candidates, with its groups of ties."""
 
     runs: AlignedRuns
     positions: IntArray
@@ -67,18 +67,18 @@ def tie_sensitivity(
 ) -> TieSensitivity:
     """Least, greatest and expected value over all orders of equal scores.
 
-    Of a measure that ir_measures computes, the extremes are those of three orders: the given
-    one, best grades first, and best grades last in each group. They are the true extremes where
-    a better document higher up never lowers the measure.
+    Of a measure that reads more than relevant or judged ranks, the extremes are those of three
+    orders: the given one, best grades first, and best grades last in each group. They are the
+    true extremes where a better document higher up never lowers the measure.
 
     Args:
         measures: (M,).
         runs: The candidates.
-        positions: Shape (N,): places before any cut; 0 = not returned.
+        positions: Shape (N,): ranks before any cut; 0 = not returned.
         firsts: Shape (N,): position of the first member of each candidate's group of ties, as
             :func:`fusion_bench.data.ordering.tie_firsts` returns it.
-        limit: Documents beyond this place are not returned (``top_k``); None = all are.
-        qrels: The judgements, needed only where ir_measures computes a measure.
+        limit: Documents beyond this rank are not returned (``top_k``); None = all are.
+        qrels: The judgments, needed only where ir_measures computes a measure.
 
     Raises:
         ConfigError: A measure of ir_measures without ``qrels``.
@@ -88,19 +88,20 @@ def tie_sensitivity(
     minimum, maximum = np.empty(size), np.empty(size)
     movable = _movable(order)
     for of_judged in (False, True):
-        chosen = [m for m, x in enumerate(measures) if (x.kind == "Judged") is of_judged]
+        chosen = [m for m, x in enumerate(measures) if (x.required_ranks == "judged") is of_judged]
         if not chosen:
             continue
-        some = [measures[m] for m in chosen]
-        keys = runs.judged.astype(np.int64) + seen_as_judged(runs) if of_judged else runs.grades
-        lowest, highest = (_replaced(order, movable, sign * keys) for sign in (1, -1))
-        minimum[chosen] = evaluate(some, runs, lowest, qrels=qrels)
-        maximum[chosen] = evaluate(some, runs, highest, qrels=qrels)
-    others = [m for m, measure in enumerate(measures) if measure.kind == "external"]
+        group = [measures[m] for m in chosen]
+        keys = runs.judged.astype(np.int64) + has_grade(runs) if of_judged else runs.grades
+        lowest, highest = (_reorder(order, movable, sign * keys) for sign in (1, -1))
+        minimum[chosen] = compute_measures(group, runs, lowest, qrels=qrels)
+        maximum[chosen] = compute_measures(group, runs, highest, qrels=qrels)
+    others = [m for m, measure in enumerate(measures) if measure.required_ranks == "all"]
     if others:
-        given = evaluate([measures[m] for m in others], runs, _cut(positions, limit), qrels=qrels)
-        seen = np.stack([minimum[others], maximum[others], given])
-        minimum[others], maximum[others] = seen.min(axis=0), seen.max(axis=0)
+        group = [measures[m] for m in others]
+        given = compute_measures(group, runs, _cut(positions, limit), qrels=qrels)
+        values = np.stack([minimum[others], maximum[others], given])
+        minimum[others], maximum[others] = values.min(axis=0), values.max(axis=0)
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
     expected = minimum.copy()
     for m, measure in enumerate(measures):
@@ -134,13 +135,13 @@ def _movable(order: _Order) -> _Movable:
     return _Movable(rows[kept], head[kept])
 
 
-def _replaced(order: _Order, movable: _Movable, keys: IntArray) -> IntArray:
+def _reorder(order: _Order, movable: _Movable, keys: IntArray) -> IntArray:
     """Shape (N,): positions with every group of ties ordered by ``keys``, (N,), lowest first."""
     ordered = np.lexsort((keys[movable.rows], movable.head))
     rows, head = movable.rows[ordered], movable.head[ordered]
-    placed = order.positions.copy()
-    placed[rows] = order.firsts[rows] + counted(head) - 1
-    return _cut(placed, order.limit)
+    positions = order.positions.copy()
+    positions[rows] = order.firsts[rows] + count_in_groups(head) - 1
+    return _cut(positions, order.limit)
 
 
 def _cut(positions: IntArray, limit: int | None) -> IntArray:
@@ -149,15 +150,57 @@ def _cut(positions: IntArray, limit: int | None) -> IntArray:
 
 
 def _expected(measure: Measure, order: _Order, queries: BoolArray) -> FloatArray:
-    """(Q,): expected value at the queries asked for."""
-    size = len(order.runs.queries)
-    if measure.kind == "external":
-        return np.full(size, np.nan)
-    lists = tied_lists(*order[:3], queries, judged_only=measure.judged_only)
-    everything = np.full(size, np.iinfo(np.int64).max)
-    if order.limit is None:
-        return expectation(measure, lists, everything)
-    if not measure.judged_only:
-        return expectation(measure, lists, np.minimum(everything, order.limit))
-    shown = tied_lists(*order[:3], queries, judged_only=False)
-    return over_the_edge(measure, lists, shown, order.limit)
+    """(Q,): expected value at these queries."""
+    lists = find_tied_lists(*order[:3], queries, judged_only=measure.judged_only)
+    depth = np.full(len(order.runs.queries), np.iinfo(np.int64).max)
+    if order.limit is not None and measure.judged_only:
+        returned = find_tied_lists(*order[:3], queries, judged_only=False)
+        return _expect_across_limit(measure, lists, returned, order.limit)
+    if order.limit is not None:
+        depth = np.minimum(depth, order.limit)
+    return measure.expected_value(lists, measure.cut_depth(depth))
+
+
+def _expect_across_limit(
+    measure: Measure, lists: TiedLists, returned: TiedLists, limit: int
+) -> FloatArray:
+    """Expected value over judged documents where a group of ties lies across the limit.
+
+    Chance decides how many judged members of that group are returned. Given that number,
+    they are a random order of the group's judged members cut after so many: the expected value
+    is the mean over the numbers, which are distributed hypergeometrically.
+
+    Args:
+        measure: A judged-only measure.
+        lists: The judged documents.
+        returned: All documents.
+        limit: Documents beyond this position of the whole list are not returned.
+    """
+    size = len(lists.runs.queries)
+    last = returned.before + returned.members
+    across = np.flatnonzero((returned.before < limit) & (limit <= last))
+    judged = returned.sum_by_group(returned.judged & (returned.grade >= 0)).astype(np.int64)
+    inside = np.where(last < limit, judged, 0)
+    sure = np.bincount(returned.owner, inside, minlength=size).astype(np.int64)
+    drawn = limit - returned.before[across]
+    owner, members, marked = returned.owner[across], returned.members[across], judged[across]
+    total = np.zeros(size)
+    for number in range(int(np.minimum(drawn, marked).max(initial=0)) + 1):
+        probability = np.zeros(size)
+        probability[owner] = [
+            _hypergeometric(number, *urn)
+            for urn in zip(members.tolist(), marked.tolist(), drawn.tolist(), strict=True)
+        ]
+        if number == 0:
+            ended = np.setdiff1d(np.arange(size), owner)  # lists that end before the limit
+            probability[ended] = 1.0
+        total += probability * measure.expected_value(lists, measure.cut_depth(sure + number))
+    return total
+
+
+def _hypergeometric(number: int, members: int, marked: int, drawn: int) -> float:
+    """Probability of exactly ``number`` marked ones among the drawn members."""
+    if number > drawn:
+        return 0.0
+    ways = math.comb(marked, number) * math.comb(members - marked, drawn - number)
+    return ways / math.comb(members, drawn)

@@ -125,7 +125,7 @@ def plain(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> F
         ranking = rank_candidates(system, runs, spaces)
     except (AlignmentError, ConfigError):
         return None
-    return measure.evaluate(MEASURES, ranking.runs, ranking.positions)
+    return measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
 
 
 def asked(system: System) -> SystemSpec:

@@ -59,7 +59,7 @@ def plain(
     placed = positions(fusion.fuse(view), view.offsets)
     if top_k is not None:
         placed = np.where(placed > top_k, 0, placed)
-    return measure.evaluate(measures, view, placed)
+    return measure.compute_measures(measures, view, placed)
 
 
 def counted(

@@ -12,6 +12,7 @@ import numpy as np
 
 from fusion_bench.blend import Blend, Blended
 from fusion_bench.fuse import Fusion
+from fusion_bench.measures import BinaryMeasure
 from fusion_bench.normalize import Normalizer
 
 
@@ -44,6 +45,16 @@ class Reverse(Blend):
         return Blended(-fused.scores, tiers, -fused.sort_scores)
 
 
+class HitAtOne(BinaryMeasure):
+    """``Hit``: whether the first document is relevant."""
+
+    method: str = "Hit"
+
+    def compute(self, ranking):
+        first = ranking.relevant(self.rel).top(1)
+        return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
+
+
 FORMAT = object()
 '''
 ENTRY_POINTS = """
@@ -55,6 +66,9 @@ halve = tiny_plugin.methods:Halve
 
 [fusion_bench.blends]
 reverse = tiny_plugin.methods:Reverse
+
+[fusion_bench.measures]
+Hit = tiny_plugin.methods:HitAtOne
 
 [fusion_bench.formats]
 tiny = tiny_plugin.methods:FORMAT

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fusion_bench.blend import blends
 from fusion_bench.config.plugins import distribution_of, load_reference
 from fusion_bench.config.registry import MethodRegistry, Registry
+from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
+from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
 from fusion_bench.normalize import normalizers
 from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path, write_package
 
@@ -22,6 +26,7 @@ METHODS: list[tuple[MethodRegistry[Any], str, str]] = [
     (fusions, "best_score", "tiny_plugin.methods:BestScore"),
     (normalizers, "halve", "tiny_plugin.methods:Halve"),
     (blends, "reverse", "tiny_plugin.methods:Reverse"),
+    (measure_classes, "Hit", "tiny_plugin.methods:HitAtOne"),
 ]
 
 
@@ -63,6 +68,25 @@ def test_a_system_states_the_distribution_of_each_method() -> None:
     assert resolved["blend"]["distribution"] == DISTRIBUTION
     assert "distribution" not in resolved["fusion"]
     assert System.model_validate(resolved) == system
+
+
+@pytest.mark.usefixtures("_installed")
+@pytest.mark.parametrize("head", ["Hit", "tiny_plugin.methods:HitAtOne"])
+def test_a_measure_of_a_plugin_is_computed(head: str) -> None:
+    measure = parse_measure(f"{head}@5", binary_relevance=2)
+    assert measure.name == f"{head}(rel=2)@5"
+    assert parse_measure(measure.name, binary_relevance=2) == measure
+    runs = align(
+        Qrels.from_dict({"p": {"a": 2, "b": 1}, "q": {"a": 1, "b": 2}}),
+        [Run.from_dict("r", {"p": {"a": 1.0, "b": 1.0}, "q": {"a": 1.0}})],
+    )
+    positions, firsts = np.array([2, 1, 1]), np.array([1, 1, 1])
+    assert compute_measures([measure], runs, positions).tolist() == [[1.0, 0.0]]
+    ties = tie_sensitivity([measure], runs, positions, firsts)
+    assert (ties.minimum.tolist(), ties.maximum.tolist()) == ([[0.0, 0.0]], [[1.0, 0.0]])
+    assert np.isnan(ties.expected[0, 0])
+    with pytest.raises(ConfigError, match="has no option 'gain'"):
+        parse_measure(f"{head}(gain=2)")
 
 
 @pytest.mark.usefixtures("_installed")

@@ -52,7 +52,7 @@ def all_measures() -> list[Measure]:
 class Case:
     """Grades of judged documents, and scores of candidates; None = a candidate not returned."""
 
-    judgements: dict[str, dict[str, int]]
+    judgments: dict[str, dict[str, int]]
     scores: dict[str, dict[str, float | None]]
 
     def returned(self, query: str) -> dict[str, float]:
@@ -78,7 +78,7 @@ def build(case: Case) -> Built:
         query: {document: 0.0 if score is None else score for document, score in scores.items()}
         for query, scores in case.scores.items()
     }
-    qrels = Qrels.from_dict(case.judgements)
+    qrels = Qrels.from_dict(case.judgments)
     runs = align(qrels, [Run.from_dict("run", filled)])
     scores = np.array(
         [
@@ -94,13 +94,13 @@ def build(case: Case) -> Built:
 @st.composite
 def cases(draw: st.DrawFn, *, documents: int = 10, levels: int = 4, lowest_grade: int = -2) -> Case:
     ids = [f"d{i}" for i in range(documents)]
-    judgements: dict[str, dict[str, int]] = {}
+    judgments: dict[str, dict[str, int]] = {}
     scores: dict[str, dict[str, float | None]] = {}
     grade = st.integers(lowest_grade, 3)
     score = st.one_of(st.none(), *[st.integers(0, levels - 1).map(float)] * 4)
     for q in range(draw(st.integers(1, 4))):
-        judgements[f"q{q}"] = draw(st.dictionaries(st.sampled_from(ids), grade, min_size=1))
+        judgments[f"q{q}"] = draw(st.dictionaries(st.sampled_from(ids), grade, min_size=1))
         found = draw(st.dictionaries(st.sampled_from(ids), score, min_size=int(q == 0)))
         if found:
             scores[f"q{q}"] = found
-    return Case(judgements, scores)
+    return Case(judgments, scores)

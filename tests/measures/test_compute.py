@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import DataError
-from fusion_bench.measures import evaluate, no_relevant, parse_measure
+from fusion_bench.measures import compute_measures, no_relevant, parse_measure
 from tests.measures.cases import COMMON, Case, all_measures, build, cases
 from tests.oracle.measures import measure_value
 
 
-def value(name: str, judgements: dict[str, int], *ranked: str) -> float:
+def value(name: str, judgments: dict[str, int], *ranked: str) -> float:
     """One measure of one list; the list is shown best first."""
     scores: dict[str, float | None] = {d: -float(i) for i, d in enumerate(ranked)}
-    built = build(Case({"q": judgements}, {"q": scores}))
-    return float(evaluate([parse_measure(name)], built.runs, built.positions)[0, 0])
+    built = build(Case({"q": judgments}, {"q": scores}))
+    return float(compute_measures([parse_measure(name)], built.runs, built.positions)[0, 0])
 
 
 @settings(deadline=None)
@@ -26,10 +26,10 @@ def value(name: str, judgements: dict[str, int], *ranked: str) -> float:
 def test_every_measure_is_what_the_obvious_loop_finds(case: Case) -> None:
     built = build(case)
     measures = all_measures()
-    found = evaluate(measures, built.runs, built.positions)
+    found = compute_measures(measures, built.runs, built.positions)
     for m, measure in enumerate(measures):
         for q, query in enumerate(built.runs.queries):
-            expected = measure_value(measure, case.ranked(query), case.judgements[query])
+            expected = measure_value(measure, case.ranked(query), case.judgments[query])
             assert found[m, q] == pytest.approx(expected, abs=1e-12), (measure.name, query)
 
 
@@ -38,34 +38,34 @@ def test_every_measure_is_what_the_obvious_loop_finds(case: Case) -> None:
 def test_a_query_never_depends_on_the_others(case: Case) -> None:
     built = build(case)
     measures = all_measures()
-    together = evaluate(measures, built.runs, built.positions)
+    together = compute_measures(measures, built.runs, built.positions)
     for q in range(len(built.runs.queries)):
         keep = np.arange(len(built.runs.queries)) == q
         placed = built.positions[keep[built.runs.query_index]]
-        alone = evaluate(measures, built.runs.subset(keep), placed)
+        alone = compute_measures(measures, built.runs.subset(keep), placed)
         assert alone[:, 0].tobytes() == together[:, q].tobytes()
 
 
 def test_long_lists_are_the_same_bits_in_any_shard() -> None:
     rng = np.random.default_rng(3)
     ids = [f"d{i}" for i in range(300)]
-    judgements = {
+    judgments = {
         f"q{q}": {d: int(g) for d, g in zip(ids, rng.integers(-1, 4, 300), strict=True)}
         for q in range(20)
     }
     scores: dict[str, dict[str, float | None]] = {
         query: {d: float(s) for d, s in zip(ids, rng.normal(size=300), strict=True)}
-        for query in judgements
+        for query in judgments
     }
-    built = build(Case(judgements, scores))
+    built = build(Case(judgments, scores))
     measures = all_measures()
-    whole = evaluate(measures, built.runs, built.positions)
+    whole = compute_measures(measures, built.runs, built.positions)
     for parts in (2, 7, 20):
         shards = []
         for part in range(parts):
             keep = np.arange(20) % parts == part
             placed = built.positions[keep[built.runs.query_index]]
-            shards.append(evaluate(measures, built.runs.subset(keep), placed))
+            shards.append(compute_measures(measures, built.runs.subset(keep), placed))
         for part, shard in enumerate(shards):
             assert shard.tobytes() == np.ascontiguousarray(whole[:, part::parts]).tobytes()
 
@@ -76,7 +76,7 @@ def test_inputs_stay_as_they_were(case: Case) -> None:
     built = build(case)
     before = built.positions.copy()
     built.positions.setflags(write=False)
-    evaluate(all_measures(), built.runs, built.positions)
+    compute_measures(all_measures(), built.runs, built.positions)
     assert (built.positions == before).all()
 
 
@@ -85,7 +85,7 @@ def test_an_empty_list_and_nothing_relevant_are_zero(name: str) -> None:
     if not name.startswith("Judged"):
         assert value(name, {"a": 0, "b": -1}, "a", "b") == 0
     built = build(Case({"q": {"a": 1}}, {"q": {"a": None}}))
-    assert evaluate([parse_measure(name)], built.runs, built.positions)[0, 0] == 0
+    assert compute_measures([parse_measure(name)], built.runs, built.positions)[0, 0] == 0
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_a_grade_that_overflows_two_to_the_grade_is_refused() -> None:
 
 def test_no_measure_gives_no_row() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
-    assert evaluate([], built.runs, built.positions).shape == (0, 1)
+    assert compute_measures([], built.runs, built.positions).shape == (0, 1)

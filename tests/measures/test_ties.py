@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.measures import evaluate, parse_measure, tie_sensitivity
+from fusion_bench.measures import compute_measures, parse_measure, tie_sensitivity
 from tests.measures.cases import Case, all_measures, build, cases
 from tests.oracle.measures import measure_value, orders
 
@@ -20,7 +20,7 @@ def brute(
     lists = [order[:limit] for order in orders(case.returned(query))]
     return np.array(
         [
-            [measure_value(measure, ranked, case.judgements[query]) for ranked in lists]
+            [measure_value(measure, ranked, case.judgments[query]) for ranked in lists]
             for measure in all_measures()
         ]
     )
@@ -50,7 +50,7 @@ def test_the_given_order_lies_between_the_extremes(case: Case) -> None:
     built = build(case)
     measures = all_measures()
     found = tie_sensitivity(measures, built.runs, built.positions, built.firsts)
-    values = evaluate(measures, built.runs, built.positions)
+    values = compute_measures(measures, built.runs, built.positions)
     assert (found.minimum <= values).all()
     assert (values <= found.maximum).all()
     assert (found.minimum <= found.expected + 1e-12).all()

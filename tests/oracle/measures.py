@@ -8,22 +8,22 @@ from itertools import groupby, permutations, product
 
 from fusion_bench.measures import Measure
 
-Judgements = Mapping[str, int]
+Judgments = Mapping[str, int]
 
 
-def measure_value(measure: Measure, ranked: Sequence[str], judgements: Judgements) -> float:
+def measure_value(measure: Measure, ranked: Sequence[str], judgments: Judgments) -> float:
     if measure.judged_only:
         # As trec_eval -J: a negative grade is "in the pool, but not judged".
-        ranked = [document for document in ranked if judgements.get(document, -1) >= 0]
+        ranked = [document for document in ranked if judgments.get(document, -1) >= 0]
     shown = ranked if measure.cutoff is None else ranked[: measure.cutoff]
-    return ORACLES[measure.kind](measure, shown, judgements)
+    return ORACLES[measure.method](measure, shown, judgments)
 
 
-def _ndcg(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+def _ndcg(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
     def gain(grade: int) -> float:
         if grade <= 0:
             return 0.0
-        return float(grade) if measure.dcg == "log2" else 2.0**grade - 1
+        return float(grade) if "exp-log2" not in measure.name else 2.0**grade - 1
 
     def dcg(grades: Sequence[int]) -> float:
         total = 0.0
@@ -31,54 +31,54 @@ def _ndcg(measure: Measure, shown: Sequence[str], judgements: Judgements) -> flo
             total += gain(grade) / math.log2(position + 1)
         return total
 
-    best = sorted(judgements.values(), reverse=True)
+    best = sorted(judgments.values(), reverse=True)
     ideal = dcg(best if measure.cutoff is None else best[: measure.cutoff])
-    return dcg([judgements.get(document, 0) for document in shown]) / ideal if ideal else 0.0
+    return dcg([judgments.get(document, 0) for document in shown]) / ideal if ideal else 0.0
 
 
-def _is_relevant(measure: Measure, document: str, judgements: Judgements) -> bool:
-    return document in judgements and judgements[document] >= measure.rel
+def _is_relevant(measure: Measure, document: str, judgments: Judgments) -> bool:
+    return document in judgments and judgments[document] >= getattr(measure, "rel", 1)
 
 
-def _found(measure: Measure, shown: Sequence[str], judgements: Judgements) -> int:
-    return sum(_is_relevant(measure, document, judgements) for document in shown)
+def _found(measure: Measure, shown: Sequence[str], judgments: Judgments) -> int:
+    return sum(_is_relevant(measure, document, judgments) for document in shown)
 
 
-def _rr(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+def _rr(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
     for position, document in enumerate(shown, start=1):
-        if _is_relevant(measure, document, judgements):
+        if _is_relevant(measure, document, judgments):
             return 1 / position
     return 0.0
 
 
-def _ap(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
-    relevant = _found(measure, list(judgements), judgements)
+def _ap(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
+    relevant = _found(measure, list(judgments), judgments)
     total, found = 0.0, 0
     for position, document in enumerate(shown, start=1):
-        if _is_relevant(measure, document, judgements):
+        if _is_relevant(measure, document, judgments):
             found += 1
             total += found / position
     return total / relevant if relevant else 0.0
 
 
-def _recall(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
-    relevant = _found(measure, list(judgements), judgements)
-    return _found(measure, shown, judgements) / relevant if relevant else 0.0
+def _recall(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
+    relevant = _found(measure, list(judgments), judgments)
+    return _found(measure, shown, judgments) / relevant if relevant else 0.0
 
 
-def _precision(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+def _precision(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
     assert measure.cutoff is not None
-    return _found(measure, shown, judgements) / measure.cutoff
+    return _found(measure, shown, judgments) / measure.cutoff
 
 
-def _success(measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
-    return float(_found(measure, shown, judgements) > 0)
+def _success(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
+    return float(_found(measure, shown, judgments) > 0)
 
 
-def _judged(_measure: Measure, shown: Sequence[str], judgements: Judgements) -> float:
+def _judged(_measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
     if not shown:
         return 0.0
-    return sum(document in judgements for document in shown) / len(shown)
+    return sum(document in judgments for document in shown) / len(shown)
 
 
 ORACLES = {

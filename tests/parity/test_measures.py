@@ -92,5 +92,5 @@ def theirs(collection: str, name: str) -> FloatArray:
 @pytest.mark.filterwarnings("ignore:ast.NameConstant is deprecated:DeprecationWarning")
 def test_a_measure_equals_ir_measures(collection: str, name: str) -> None:
     ranking = ranked(collection)
-    [ours] = measure.evaluate([parse_measure(name)], ranking.runs, ranking.positions)
+    [ours] = measure.compute_measures([parse_measure(name)], ranking.runs, ranking.positions)
     assert np.abs(ours - theirs(collection, name)).max() <= PRINTED.get(name, 1e-9)

@@ -14,7 +14,7 @@ import pytest
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import positions
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.measures import evaluate, parse_measure
+from fusion_bench.measures import compute_measures, parse_measure
 from tests.parity.data import parity_data
 
 #: trec_eval's name → ours; a number stands behind the last underscore where there is an @.
@@ -108,7 +108,7 @@ def test_reproduces_trec_eval(out: str, judged: str, results: str, rel: int, eve
         if known is None:
             continue
         measure = parse_measure(known, binary_relevance=rel)
-        values = evaluate([measure], runs, placed, qrels=qrels)[0]
+        values = compute_measures([measure], runs, placed, qrels=qrels)[0]
         if query == "all":
             counted = values if every else values[returned]
             found = counted.sum() if known.startswith(SUMS) else counted.mean()

@@ -1,0 +1,129 @@
+"""The contract of a measure."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field, StrictBool, model_validator
+
+from fusion_bench.config.registry import Method, MethodRegistry
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.measures.ranking import Ranking
+from fusion_bench.measures.tied_lists import TiedLists
+
+__all__ = ["BinaryMeasure", "Measure", "RequiredRanks", "measure_classes"]
+
+#: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
+RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]
+PositiveInt = Annotated[int, Field(ge=1, strict=True)]
+
+
+class Measure(Method):
+    """One measure of one ranked list.
+
+    A measure needs ``compute`` alone; the fields of its class are the options of its name::
+
+        @measure_classes.register
+        class HitAtOne(BinaryMeasure):
+            \"\"\"``Hit``: whether the first document is relevant.\"\"\"
+
+            method: str = "Hit"
+
+            def compute(self, ranking: Ranking) -> FloatArray:
+                first = ranking.relevant(self.rel).top(1)
+                return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
+
+    Attributes:
+        method: The name before brackets and cutoff, such as ``nDCG``.
+        cutoff: Only the first ``cutoff`` ranks count; None = the whole list.
+        judged_only: Unjudged documents are taken out of the list first.
+        aliases: Other names of the method.
+        needs_cutoff: Whether a cutoff is required.
+        required_ranks: ``relevant`` lets the batch engine evaluate it from the ranks of relevant
+            documents alone; ``all`` is always right.
+        external_options: Options with which ir_measures computes it instead.
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    needs_cutoff: ClassVar[bool] = False
+    required_ranks: ClassVar[RequiredRanks] = "all"
+    external_options: ClassVar[frozenset[str]] = frozenset()
+
+    cutoff: PositiveInt | None = None
+    judged_only: StrictBool = False
+
+    @model_validator(mode="after")
+    def _check_cutoff(self) -> Measure:
+        if self.needs_cutoff and self.cutoff is None:
+            raise ValueError(f"{self.method} needs a cutoff, such as {self.method}@10")
+        return self
+
+    @abstractmethod
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): its value for each query; 0 for an empty list."""
+
+    def expected_value(
+        self,
+        lists: TiedLists,
+        depth: IntArray,  # noqa: ARG002 - closed forms read it
+    ) -> FloatArray:
+        """(Q,): its mean over all orders inside every group of ties; NaN = no formula.
+
+        Args:
+            lists: The lists; of judged documents only where the measure says so.
+            depth: Shape (Q,): documents beyond this rank do not count.
+        """
+        return np.full(len(lists.runs.queries), np.nan)
+
+    def cut_depth(self, depth: IntArray) -> IntArray:
+        """(Q,): the depth, but at most the cutoff."""
+        return depth if self.cutoff is None else np.minimum(depth, self.cutoff)
+
+    def with_judged_only(self) -> Measure:
+        """The same measure over judged documents only."""
+        return self.model_copy(update={"judged_only": True})
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """What may stand in the brackets of its name, ``judged_only`` last."""
+        options = [key for key in cls.model_fields if key not in Measure.model_fields]
+        return (*(key for key in options if key != "default_rel"), "judged_only")
+
+    @property
+    def name(self) -> str:
+        """The name as ir_measures prints it, the same for every spelling of the measure."""
+        options = ",".join(f"{key}={getattr(self, key)!r}" for key in self._shown_options())
+        brackets = f"({options})" if options else ""
+        return f"{self.method}{brackets}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+
+    def _shown_options(self) -> list[str]:
+        """Options that differ from their default."""
+        fields = type(self).model_fields
+        return [key for key in self.option_names() if getattr(self, key) != fields[key].default]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BinaryMeasure(Measure):
+    """A measure to which a document is relevant or not.
+
+    Attributes:
+        rel: The grade from which a document is relevant.
+        default_rel: The grade that the dataset declares. Where it is not 1, the name states
+            ``rel`` even if that is 1: read again, a name without it would mean ``default_rel``.
+    """
+
+    rel: PositiveInt = 1
+    default_rel: PositiveInt = 1
+
+    def _shown_options(self) -> list[str]:
+        shown = super()._shown_options()
+        return ["rel", *shown] if self.default_rel != 1 and "rel" not in shown else shown
+
+
+measure_classes: MethodRegistry[Measure] = MethodRegistry(
+    "measure", "fusion_bench.measures", "fusion_bench.measures", Measure
+)

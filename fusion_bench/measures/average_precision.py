@@ -1,0 +1,49 @@
+"""Average precision."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
+from fusion_bench.measures.ranking import Ranking, count_in_groups, ratio, relevant_counts
+from fusion_bench.measures.tied_lists import TiedLists
+
+__all__ = ["AveragePrecision"]
+
+
+@measure_classes.register
+class AveragePrecision(BinaryMeasure):
+    """``AP``: precision summed at relevant documents, over all relevant ones.
+
+    Source: trec_eval's m_map and m_map_cut.
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("MAP",)
+    required_ranks: ClassVar[RequiredRanks] = "relevant"
+
+    method: str = "AP"
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): 0 where nothing is relevant."""
+        rows = ranking.relevant(self.rel).top(self.cutoff)
+        precision = count_in_groups(rows.query) / rows.position
+        total = np.bincount(rows.query, precision, minlength=ranking.size)
+        return ratio(total, relevant_counts(ranking.runs, self.rel))
+
+    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        """(Q,): the sum of E[relevant at i · precision at i] over the ranks i.
+
+        The j-th member of a group behind R relevant documents is relevant with probability r/n;
+        given that, each of the j − 1 members before it is with (r − 1)/(n − 1).
+        """
+        relevant = lists.sum_by_group(lists.grade >= self.rel)
+        running = np.cumsum(relevant) - relevant
+        earlier = running - running[np.searchsorted(lists.owner, lists.owner)]  # of its own query
+        r, n = relevant[lists.group], lists.members[lists.group]
+        others = (lists.position - lists.before[lists.group] - 1) * (r - 1) / np.maximum(n - 1, 1)
+        terms = r / n * (earlier[lists.group] + 1 + others) / lists.position
+        terms[lists.position > depth[lists.query]] = 0
+        return ratio(lists.by_query(terms), relevant_counts(lists.runs, self.rel))

@@ -1,0 +1,36 @@
+"""Reciprocal rank."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
+from fusion_bench.measures.ranking import Ranking, count_in_groups
+from fusion_bench.measures.tied_lists import TiedLists
+
+__all__ = ["ReciprocalRank"]
+
+
+@measure_classes.register
+class ReciprocalRank(BinaryMeasure):
+    """``RR``: one over the rank of the first relevant document (trec_eval's m_recip_rank)."""
+
+    aliases: ClassVar[tuple[str, ...]] = ("MRR",)
+    required_ranks: ClassVar[RequiredRanks] = "relevant"
+
+    method: str = "RR"
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): 0 where nothing relevant is returned within the cutoff."""
+        rows = ranking.relevant(self.rel).top(self.cutoff)
+        first = rows.where(count_in_groups(rows.query) == 1)
+        values = np.zeros(ranking.size)
+        values[first.query] = 1 / first.position
+        return values
+
+    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        """(Q,): by where the first relevant document falls."""
+        return lists.expect_at_first(lists.grade >= self.rel, depth, lambda rank: 1 / rank)

@@ -1,0 +1,77 @@
+"""Recall, precision and success: how many relevant documents stand within a cutoff."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
+from fusion_bench.measures.ranking import Ranking, ratio, relevant_counts
+from fusion_bench.measures.tied_lists import TiedLists
+
+__all__ = ["Precision", "Recall", "Success"]
+
+
+class _RelevantInTop(BinaryMeasure):
+    """A measure that depends on the number of relevant documents within the cutoff alone."""
+
+    needs_cutoff: ClassVar[bool] = True
+    required_ranks: ClassVar[RequiredRanks] = "relevant"
+
+    def _count(self, ranking: Ranking) -> IntArray:
+        rows = ranking.relevant(self.rel).top(self.cutoff)
+        return np.bincount(rows.query, minlength=ranking.size)
+
+    def _expected_count(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        return lists.by_query(lists.mean_by_rank(lists.grade >= self.rel, depth))
+
+
+@measure_classes.register
+class Recall(_RelevantInTop):
+    """``R``: the share of all relevant documents within the cutoff (trec_eval's m_recall)."""
+
+    aliases: ClassVar[tuple[str, ...]] = ("Recall",)
+
+    method: str = "R"
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): 0 where nothing is relevant."""
+        return ratio(self._count(ranking), relevant_counts(ranking.runs, self.rel))
+
+    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        """(Q,): every member of a group counts as the group's mean."""
+        return ratio(self._expected_count(lists, depth), relevant_counts(lists.runs, self.rel))
+
+
+@measure_classes.register
+class Precision(_RelevantInTop):
+    """``P``: relevant documents over the cutoff, however short the list is (trec_eval's m_P)."""
+
+    aliases: ClassVar[tuple[str, ...]] = ("Precision",)
+
+    method: str = "P"
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): at most 1."""
+        return self._count(ranking) / np.float64(self.cutoff or 1)
+
+    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        """(Q,): every member of a group counts as the group's mean."""
+        return self._expected_count(lists, depth) / np.float64(self.cutoff or 1)
+
+
+@measure_classes.register
+class Success(_RelevantInTop):
+    """``Success``: 1 where any document within the cutoff is relevant (trec_eval's m_success)."""
+
+    method: str = "Success"
+
+    def compute(self, ranking: Ranking) -> FloatArray:
+        """(Q,): 0 or 1."""
+        return (self._count(ranking) > 0).astype(np.float64)
+
+    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+        """(Q,): the probability that the first relevant document falls within the depth."""
+        return lists.expect_at_first(lists.grade >= self.rel, depth, np.ones_like)
