@@ -304,7 +304,7 @@ def _ranked(
 ) -> FloatArray:
     """(M, Q): the plain path."""
     ranking = rank_candidates(system, runs, spaces)
-    return measure.evaluate(measures, ranking.runs, ranking.positions, qrels=qrels)
+    return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
 
 
 @dataclass(frozen=True)

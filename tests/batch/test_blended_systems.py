@@ -409,6 +409,6 @@ def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
     ):
         expected = np.zeros_like(found.values)
         for index, ranking in rank_queries(system, runs, {"r": "unit"}):
-            expected[:, index] = measure.evaluate(MEASURES, ranking.runs, ranking.positions)
+            expected[:, index] = measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
         assert found.values.tobytes() == expected.tobytes()
         assert found.evaluation_path == "counted"
