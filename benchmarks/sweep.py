@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,6 +45,24 @@ def problem(size: str, space: str) -> TuningObjective:
     return TuningObjective(system, case.aligned, parse_measure("nDCG@10"), parameters)
 
 
+@dataclass(frozen=True, eq=False)
+class ReplacedObjective(TuningObjective):
+    """An objective whose values come from a function."""
+
+    call: Callable[[Sequence[Params]], FloatArray] = field(kw_only=True)
+
+    def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
+        """What the function returns."""
+        return self.call(trials)
+
+
+def replace_values(
+    one: TuningObjective, call: Callable[[Sequence[Params]], FloatArray]
+) -> TuningObjective:
+    """The objective with its values from a function."""
+    return ReplacedObjective(one.system, one.runs, one.measure, one.parameters, call=call)
+
+
 class Clock:
     """Wall and CPU seconds inside a function that is called many times."""
 
@@ -73,14 +92,16 @@ def sweep(one: TuningObjective, settings: SearchSettings) -> tuple[float, ...]:
     evaluate = Clock(one.evaluate_params)
     with TemporaryDirectory() as folder:
         study, cpu, wall = timed(
-            lambda: run_search(one, keep, settings, log=Path(folder) / "log", evaluate=evaluate)
+            lambda: run_search(
+                replace_values(one, evaluate), keep, settings, log=Path(folder) / "log"
+            )
         )
     known = {repr(sorted(t.params.items())): t.value for t in study.trials}
 
     def instant(trials: Sequence[Params]) -> FloatArray:
         return np.array([[known[repr(sorted(params.items()))]] for params in trials])
 
-    _, bare_cpu, bare_wall = timed(lambda: run_search(one, keep, settings, evaluate=instant))
+    _, bare_cpu, bare_wall = timed(lambda: run_search(replace_values(one, instant), keep, settings))
     return cpu, wall, bare_cpu, bare_wall, evaluate.cpu
 
 

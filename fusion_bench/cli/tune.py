@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fusion_bench.config.models import Source
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.experiment.tune_settings import TuneSettings
-    from fusion_bench.tune.distributed.dask_tuning import Spread
     from fusion_bench.tune.space.objective import TuningObjective
+    from fusion_bench.tune.space.open_problem import ObjectivePaths
 
 __all__ = ["command", "tune"]
 
@@ -170,26 +170,28 @@ def _walk(
     from fusion_bench.report.write import write_tuning
     from fusion_bench.tune.export_experiment import tuned_experiment
     from fusion_bench.tune.run import TuningRun
-    from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
+    from fusion_bench.tune.space.open_problem import (
+        ObjectivePaths,
+        create_objective,
+        load_tuning_dataset,
+    )
 
     with progress_bar() as progress:
         progress(f"reading {name}", 0, 1)
         path = find_dataset(name, folders, where=source.where(("dataset",)))
         dataset = load_tuning_dataset(experiment, source, tuning, path)
         objective = create_objective(experiment, source, tuning, dataset)
-        address = how.pop("cluster")
-        progress("reading" if address is None else f"{address} reads the queries", 1, 1)
-        with _spread(
-            address, objective, source.path, path, tuning, v2_enabled=experiment.v2_enabled
-        ) as spread:
+        enabled = experiment.v2_enabled
+        paths = ObjectivePaths(source.path.resolve(), path.resolve(), tuning, enabled)
+        workers, cluster = how.pop("workers"), how.pop("cluster")
+        with _distributed(objective, paths, workers, cluster) as evaluated:
             walk = TuningRun(
-                objective,
+                evaluated,
                 dataset,
                 tuning,
                 folder,
                 alpha=experiment.alpha,
                 interval=experiment.interval,
-                spread=spread,
                 progress=progress,
                 **how,
             )
@@ -213,24 +215,21 @@ def _refuse_two_ways(workers: int, storage: str | None) -> None:
 
 
 @contextmanager
-def _spread(
-    address: str | None,
-    objective: TuningObjective,
-    experiment: Path,
-    dataset: Path,
-    tuning: TuneSettings,
-    *,
-    v2_enabled: bool,
-) -> Iterator[Spread | None]:
-    """The objective's queries on a cluster; None without one."""
-    if address is None:
-        yield None
+def _distributed(
+    objective: TuningObjective, paths: ObjectivePaths, workers: int, cluster: str | None
+) -> Iterator[TuningObjective]:
+    """The objective, evaluated by the workers that were asked for."""
+    if workers == 1 and cluster is None:
+        yield objective
         return
-    from fusion_bench.tune.distributed.dask_tuning import Part, Spread, connected
+    from fusion_bench.tune.distributed import (
+        connect_cluster,
+        distribute_objective,
+        start_processes,
+    )
 
-    part = Part(experiment.resolve(), dataset.resolve(), tuning, v2_enabled, 0, 1)
-    with connected(address) as client:
-        yield Spread(client, objective, part)
+    with start_processes(workers) if cluster is None else connect_cluster(cluster) as pool:
+        yield distribute_objective(objective, paths, pool)
 
 
 def _tuning(experiment: Experiment, source: Source, **given: Any) -> TuneSettings:  # noqa: ANN401

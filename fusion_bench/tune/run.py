@@ -14,9 +14,9 @@ from fusion_bench.report.tuning import TuningReport
 from fusion_bench.report.tuning.tuning_records import Front
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
-from fusion_bench.tune.search.processes import Evaluate
+from fusion_bench.tune.search.optuna_storage import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.search.shared_study import export, shared_search
+from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import cross_validate
@@ -43,11 +43,8 @@ class TuningRun:
         folder: Where the records of the searches are kept.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
-        workers: Processes that evaluate.
         storage: A database through which other machines take part; None = this one alone.
         export: A database that the finished search is copied to.
-        spread: Makes another way to the values of an objective's queries where a mask is true, such
-            as a cluster's; None = this machine's.
         progress: Called as the work goes on.
     """
 
@@ -57,10 +54,8 @@ class TuningRun:
     folder: Path
     alpha: float = 0.05
     interval: IntervalMethod = "t"
-    workers: int = 1
     storage: str | None = None
     export: str | None = None
-    spread: Callable[[TuningObjective, BoolArray], Evaluate] | None = None
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
     def __call__(self, name: str, provenance: Provenance) -> TuningReport:
@@ -81,7 +76,7 @@ class TuningRun:
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
         if self.export is not None:
-            export(result, self.objective, self.export, f"{name} on {self.dataset.name}")
+            export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
         chosen = evaluation.choose_trial(result)
         cross = typed = front = None
         try:
@@ -126,12 +121,7 @@ class TuningRun:
     def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""
         self.progress(f"{self.dataset.name}: type {name}", 0, 1)
-        settings, evaluate = self.tuning.search_settings(), self._evaluate(objective, keep)
-        result = run_search(objective, keep, settings, workers=self.workers, evaluate=evaluate)
-        return _check_finished(result)
-
-    def _evaluate(self, objective: TuningObjective, keep: BoolArray) -> Evaluate | None:
-        return None if self.spread is None else self.spread(objective, keep)
+        return _check_finished(run_search(objective, keep, self.tuning.search_settings()))
 
     def _search(self, keep: BoolArray, fold: int) -> SearchResult:
         """Search on these queries; fold 0 = all tuning queries."""
@@ -146,20 +136,12 @@ class TuningRun:
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
-            result = shared_search(
-                self.objective, keep, settings, self.storage, on_trial=show, workers=self.workers
+            result = search_shared_study(
+                self.objective, keep, settings, self.storage, on_trial=show
             )
         else:
             log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
-            result = run_search(
-                self.objective,
-                keep,
-                settings,
-                on_trial=show,
-                log=log,
-                workers=self.workers,
-                evaluate=self._evaluate(self.objective, keep),
-            )
+            result = run_search(self.objective, keep, settings, on_trial=show, log=log)
         return _check_finished(result) if fold else result
 
 

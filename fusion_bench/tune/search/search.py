@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,12 +19,11 @@ from numpy.typing import NDArray
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.processes import Evaluate, evaluators
 from fusion_bench.tune.search.samplers import make_proposer
 from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["SearchResult", "run_search", "run_trials", "search_fingerprint"]
+__all__ = ["SearchResult", "run_search", "search_fingerprint"]
 
 #: What can change without making it another search: when it ends, not where it goes.
 RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
@@ -65,8 +63,6 @@ def run_search(
     *,
     on_trial: TrialCallback | None = None,
     log: Path | None = None,
-    workers: int = 1,
-    evaluate: Evaluate | None = None,
 ) -> SearchResult:
     """Search a space on some of the queries.
 
@@ -76,8 +72,6 @@ def run_search(
         settings: How.
         on_trial: Called after each trial with it and the best so far.
         log: Where finished trials are written, and looked up when the search was cut short.
-        workers: Processes that evaluate; the result does not depend on it.
-        evaluate: Instead of all that, another way to the values of these queries.
 
     Raises:
         ConfigError: The default itself cannot be computed, the sampler cannot search this space,
@@ -87,32 +81,11 @@ def run_search(
     if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     record = TrialLog(log, search_fingerprint(part, settings)) if log is not None else None
-    with nullcontext(evaluate) if evaluate else evaluators(part, workers) as found:
-        return run_trials(part, settings, found, log=record, on_trial=on_trial)
-
-
-def run_trials(
-    objective: TuningObjective,
-    settings: SearchSettings,
-    evaluate: Evaluate,
-    *,
-    log: TrialLog | None = None,
-    on_trial: TrialCallback | None = None,
-) -> SearchResult:
-    """Go through a search, wherever its trials are evaluated.
-
-    Args:
-        objective: Its space.
-        settings: How.
-        evaluate: Trials → (T, Q) values, of which the mean counts.
-        log: Where finished trials are written and looked up.
-        on_trial: Called after each trial with it and the best so far.
-    """
-    run = _TrialRecorder(objective, evaluate, log, on_trial)
+    run = _TrialRecorder(part, record, on_trial)
     interrupted = False
     started = time.monotonic()
     try:
-        _ask_and_tell(run, objective, settings, started)
+        _ask_and_tell(run, part, settings, started)
     except KeyboardInterrupt:
         if not run.trials:
             raise
@@ -122,22 +95,8 @@ def run_trials(
 
 def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> str:
     """What two searches have in common that go the same way: a SHA-256."""
-    runs = objective.runs
-    digest = hashlib.sha256()
     rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
-    for text in (
-        objective.system.model_dump_json(),
-        objective.measure.name,
-        objective.parameters,
-        sorted(rules.items()),
-        runs.queries,
-        runs.ties,
-        sorted(objective.spaces.items()),
-    ):
-        digest.update(repr(text).encode())
-    for array in (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return hashlib.sha256(repr((objective.fingerprint, sorted(rules.items()))).encode()).hexdigest()
 
 
 def _ask_and_tell(
@@ -165,12 +124,10 @@ class _TrialRecorder:
     def __init__(
         self,
         objective: TuningObjective,
-        evaluate: Evaluate,
         log: TrialLog | None,
         on_trial: TrialCallback | None,
     ) -> None:
         self.trials: list[Trial] = []
-        self.evaluate = evaluate
         self._objective = objective
         self._log = log
         self._on_trial = on_trial
@@ -187,7 +144,8 @@ class _TrialRecorder:
             batch = [self._objective.normalize_weights(params) for params in proposed]
         known = [None if self._log is None else self._log.find_value(params) for params in batch]
         new = [params for params, value in zip(batch, known, strict=True) if value is None]
-        found = iter(self.evaluate(new).mean(axis=1).tolist() if new else ())
+        means = self._objective.evaluate_params(new).mean(axis=1).tolist() if new else ()
+        found = iter(means)
         values = [next(found) if value is None else value for value in known]
         first = len(self.trials)
         done = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -79,6 +80,24 @@ class TuningObjective:
     def conditional(self) -> bool:
         """Whether some parameter takes part only under others."""
         return any(one.when for one in self.parameters)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the system, the measure, the space and the data."""
+        runs, digest = self.runs, hashlib.sha256()
+        for text in (
+            self.system.model_dump_json(),
+            self.measure.name,
+            self.parameters,
+            runs.queries,
+            runs.ties,
+            sorted(self.spaces.items()),
+        ):
+            digest.update(repr(text).encode())
+        arrays = (runs.offsets, runs.ranks, runs.scores, runs.grades, runs.rerank, runs.documents)
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def contains(self, params: Params) -> bool:
         """Whether these values are a point of the space: every active parameter, nothing else."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fusion_bench.config.models import Source
+from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
 from fusion_bench.io import Dataset, load_dataset
@@ -16,7 +19,7 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
 
-__all__ = ["create_objective", "load_tuning_dataset"]
+__all__ = ["ObjectivePaths", "create_objective", "load_tuning_dataset"]
 
 
 def load_tuning_dataset(
@@ -91,3 +94,38 @@ def create_objective(
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(system, task.runs, measure, parameters, dataset.spaces, dataset.qrels)
+
+
+@dataclass(frozen=True)
+class ObjectivePaths:
+    """The files of an objective, so that another process can open it.
+
+    Attributes:
+        experiment: The experiment's file.
+        dataset: The ``dataset.yaml``.
+        tuning: As the experiment and the command line say.
+        v2_enabled: As ``RAG_FUSION_V2_ENABLED`` says.
+        fingerprint: Of the objective that must be there; None = any.
+    """
+
+    experiment: Path
+    dataset: Path
+    tuning: TuneSettings = field(hash=False)
+    v2_enabled: bool = True
+    fingerprint: str | None = field(default=None, compare=False)
+
+    def open(self) -> tuple[TuningObjective, Mapping[str, Query]]:
+        """The objective on all judged queries, and what is known of the queries.
+
+        Raises:
+            FusionBenchError: A file breaks a rule, or contents differ from the fingerprint.
+        """
+        experiment, source = read_experiment(self.experiment, v2_enabled=self.v2_enabled)
+        dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
+        objective = create_objective(experiment, source, self.tuning, dataset)
+        if self.fingerprint not in {None, objective.fingerprint}:
+            raise ConfigError(
+                f"{self.dataset}: a worker reads other data there than this machine: give all of "
+                "them the same files under the same path"
+            )
+        return objective, dataset.queries

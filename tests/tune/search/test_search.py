@@ -174,19 +174,24 @@ def test_time_runs_out_between_batches() -> None:
     assert len(go(timeout=1e-9, trials=100).trials) < 100
 
 
-def test_a_search_goes_on_where_its_log_ends(tmp_path: Path) -> None:
+def test_a_search_goes_on_where_its_log_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = problem(V2, METHODS, runs=RUNS)
     whole = go(one)
     go(one, log=tmp_path / "log", trials=13)
     evaluated: list[Params] = []
 
-    def counted(trials: Sequence[Params]) -> FloatArray:
-        evaluated.extend(trials)
-        return one.evaluate_params(trials)
+    evaluate = TuningObjective.evaluate_params
 
+    def record(self: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+        evaluated.extend(trials)
+        return evaluate(self, trials)
+
+    monkeypatch.setattr(TuningObjective, "evaluate_params", record)
     settings = SearchSettings(trials=24, batch=8)
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    again = run_search(one, keep, settings, log=tmp_path / "log", evaluate=counted)
+    again = run_search(one, keep, settings, log=tmp_path / "log")
     assert told(again) == told(whole)
     done = {repr(sorted(t.params.items())) for t in whole.trials[:13]}
     assert not done & {repr(sorted(params.items())) for params in evaluated}
@@ -226,7 +231,7 @@ def deadly(self, trial):
     count += 1
     if count == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-search._Run._announce = deadly
+search._TrialRecorder._notify = deadly
 go(problem(V2, METHODS, runs=RUNS), log=Path(sys.argv[1]), trials=24)
 """
 
@@ -234,7 +239,7 @@ go(problem(V2, METHODS, runs=RUNS), log=Path(sys.argv[1]), trials=24)
 def test_killed_searches_lose_and_repeat_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for after in (5, 17):
-        root = Path(__file__).parents[2]
+        root = Path(__file__).parents[3]
         done = subprocess.run(
             [sys.executable, "-c", KILLED, str(log), str(after)],
             cwd=root,

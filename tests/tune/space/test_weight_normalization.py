@@ -15,7 +15,7 @@ from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.search import run_search
-from fusion_bench.tune.search.shared_study import shared_search
+from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.weight_normalization import find_free_weights
 from fusion_bench.tune.validation.ablation import reset_means, reset_parameter
@@ -172,7 +172,8 @@ def test_every_trial_but_the_default_comes_in_one_form(sampler: str) -> None:
 def test_a_shared_search_has_the_same_form(tmp_path: Path) -> None:
     one = problem(ranges=WEIGHTS, runs=RUNS)
     keep = np.ones(len(RUNS.queries), dtype=bool)
-    study = shared_search(one, keep, SearchSettings(trials=8), f"sqlite:///{tmp_path / 'study.db'}")
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = search_shared_study(one, keep, SearchSettings(trials=8), url)
     for trial in study.trials[1:]:
         assert trial.is_failed or max(trial.params[GOOD], trial.params[BAD]) == 1.0  # type: ignore[type-var]
         assert trial.is_failed or trial.value == one.evaluate_params([trial.params]).mean()

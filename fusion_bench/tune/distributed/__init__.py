@@ -1,1 +1,0 @@
-"""Tuning on many machines."""

@@ -1,0 +1,25 @@
+"""An empty database for the tests of shared and exported searches."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import optuna
+import pytest
+
+
+@pytest.fixture(scope="package")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with Optuna's tables, which take seconds to make."""
+    path = tmp_path_factory.mktemp("sqlite") / "empty.db"
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    storage.remove_session()
+    storage.engine.dispose()
+    return path
+
+
+@pytest.fixture
+def sqlite(tables: Path, tmp_path: Path) -> str:
+    copy = shutil.copy(tables, tmp_path / "study.db")
+    return f"sqlite:///{copy}"
