@@ -22,7 +22,7 @@ __all__ = [
     "Value",
     "choice",
     "integer",
-    "merged",
+    "merge_parameters",
     "real",
     "table",
 ]
@@ -107,7 +107,7 @@ class Parameter:
     def contains(self, value: Value) -> bool:
         """Whether a value lies in the space, on its steps."""
         if self.kind == "choice":
-            return any(value == one and type(value) is type(one) for one in self.choices)
+            return any(value == c and type(value) is type(c) for c in self.choices)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         low, high = self.bounds
@@ -128,7 +128,7 @@ class Parameter:
         A value outside the range has its place outside; one that is no number or no choice, NaN.
         """
         if self.kind == "choice":
-            places = [i for i, one in enumerate(self.choices) if one == value]
+            places = [i for i, option in enumerate(self.choices) if option == value]
             return places[0] / max(len(self.choices) - 1, 1) if places else math.nan
         if isinstance(value, str) or value is None or (self.log and value <= 0):
             return math.nan
@@ -166,45 +166,47 @@ def table(path: str, entries: int, greatest: float, deepest: int) -> tuple[Param
         greatest: Values are searched in [0, greatest].
         deepest: Ranks that one entry may span.
     """
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     for i in range(1, entries + 1):
-        found.append(real(f"{path}.{i}.value", 0.0, greatest))
-        found.append(integer(f"{path}.{i}.ranks", 1, deepest))
-    return tuple(found)
+        parameters.append(real(f"{path}.{i}.value", 0.0, greatest))
+        parameters.append(integer(f"{path}.{i}.ranks", 1, deepest))
+    return tuple(parameters)
 
 
-def merged(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     """One parameter a path: equal ones under several values of a choice take part under each.
 
     Parameters of one path and different ranges cannot be one dimension: the later ones get their
     condition's value into their name, ``fusion(isr).k``, which stands for the same place.
     """
-    found: dict[str, Parameter] = {}
-    for one in parameters:
-        path = one.path
-        if path in found and not _same(found[path], one):
+    by_path: dict[str, Parameter] = {}
+    for parameter in parameters:
+        path = parameter.path
+        if path in by_path and not _is_same_dimension(by_path[path], parameter):
             head, _, rest = path.partition(".")
-            path = f"{head}({one.when[-1][1][0]}).{rest}" if one.when else path
-            if path in found or path == one.path:
-                raise ConfigError(f"{one.path}: two ranges for one parameter: keep one")
-        if path in found:
-            found[path] = replace(found[path], when=_either(found[path].when, one.when))
+            path = f"{head}({parameter.when[-1][1][0]}).{rest}" if parameter.when else path
+            if path in by_path or path == parameter.path:
+                raise ConfigError(f"{parameter.path}: two ranges for one parameter: keep one")
+        if path in by_path:
+            by_path[path] = replace(
+                by_path[path], when=_join_conditions(by_path[path].when, parameter.when)
+            )
         else:
-            found[path] = replace(one, path=path)
-    return tuple(found.values())
+            by_path[path] = replace(parameter, path=path)
+    return tuple(by_path.values())
 
 
-def _same(a: Parameter, b: Parameter) -> bool:
+def _is_same_dimension(a: Parameter, b: Parameter) -> bool:
     return replace(a, when=()) == replace(b, when=()) and [p for p, _ in a.when] == [
         p for p, _ in b.when
     ]
 
 
-def _either(
+def _join_conditions(
     a: tuple[tuple[str, tuple[Value, ...]], ...], b: tuple[tuple[str, tuple[Value, ...]], ...]
 ) -> tuple[tuple[str, tuple[Value, ...]], ...]:
     """Conditions on the same paths, loosened to the values of both."""
     return tuple(
-        (path, (*mine, *(value for value in other if value not in mine)))
-        for (path, mine), (_, other) in zip(a, b, strict=True)
+        (path, (*first, *(value for value in second if value not in first)))
+        for (path, first), (_, second) in zip(a, b, strict=True)
     )

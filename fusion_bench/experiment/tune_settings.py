@@ -1,4 +1,4 @@
-"""What an experiment's ``tune:`` says: which system, over what, how long, how it is judged."""
+"""The settings of ``tune:``: the system, the space, the search, and how it is evaluated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
-#: Stands for the ranges that the methods declare themselves.
+#: In YAML, the ranges that the methods declare.
 DECLARED = "own"
 
 
@@ -80,9 +80,9 @@ class SearchSettings(StrictModel):
     """How a search runs.
 
     Attributes:
-        trials: How many configurations are tried, the default and the seeds' included.
-        timeout: Stop asking for more after so many seconds; None = never.
-        sampler: Who proposes them: ``tpe`` takes every space, ``cmaes`` numbers without
+        trials: How many parameter sets are tried, the default and the presets included.
+        timeout: Stop starting trials after this many seconds; None = never.
+        sampler: Proposes them: ``tpe`` takes every space, ``cmaes`` numbers without
             conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions, ``random``
             every space; ``grid`` and ``brute_force`` go through all points.
         batch: Trials that are asked for and evaluated together.
@@ -99,11 +99,11 @@ class SearchSettings(StrictModel):
 
 
 class DeclaredCost(StrictModel):
-    """What reranking takes, by the candidate.
+    """The cost of reranking.
 
     Attributes:
-        price: Of a thousand reranked candidates, in any currency.
-        seconds: That one reranked candidate takes.
+        price: Of 1,000 reranked candidates, in any currency.
+        seconds: Of one reranked candidate.
     """
 
     price: Annotated[float, Field(ge=0)] | None = None
@@ -111,13 +111,13 @@ class DeclaredCost(StrictModel):
 
 
 class EffortSettings(DeclaredCost):
-    """What reranking takes, for the front of quality against effort.
+    """The cost of reranking, for the front of quality against effort.
 
-    The ledger of a rerank list knows better, so it wins where there is one.
+    The ledger of a rerank list overrides these values.
 
     Attributes:
-        rerankers: The same for single rerank lists; what one does not say holds as for all.
-        prefer: ``declared`` lets what is declared here win over a ledger.
+        rerankers: The same for single rerank lists, over the values for all.
+        prefer: ``declared`` = these values override a ledger.
     """
 
     rerankers: dict[str, DeclaredCost] = Field(default_factory=dict)
@@ -125,20 +125,20 @@ class EffortSettings(DeclaredCost):
 
     def declared_for(self, reranker: str) -> DeclaredCost:
         """What is declared for one rerank list."""
-        own = self.rerankers.get(reranker, DeclaredCost())
+        single = self.rerankers.get(reranker, DeclaredCost())
         return DeclaredCost(
-            price=self.price if own.price is None else own.price,
-            seconds=self.seconds if own.seconds is None else own.seconds,
+            price=self.price if single.price is None else single.price,
+            seconds=self.seconds if single.seconds is None else single.seconds,
         )
 
 
 class FrontSettings(StrictModel):
-    """How the front of quality against rerank effort is looked for.
+    """The search for the front of quality against rerank effort.
 
     Attributes:
-        method: Good trials are taken to every depth, then ``tpe`` or ``nsga2`` (Optuna's
-            multi-objective samplers) go on from there; ``depths`` stops before, ``none`` looks for
-            no front.
+        method: Good trials are taken to every depth; then ``tpe`` or ``nsga2`` (Optuna's
+            multi-objective samplers) search on. ``depths`` stops before that, ``none`` searches no
+            front.
         trials: Of the sampler.
         depths: Rerank depths, 0 = no reranker; None = those that the space allows, or a ladder
             from 1 to 100.
@@ -155,9 +155,9 @@ class CragSettings(StrictModel):
     Attributes:
         upper: The default's: at or above it the verdict is ``correct``.
         lower: The default's: below it the verdict is ``incorrect``, between them ``ambiguous``.
-        top: So many documents of the list count.
+        top: Documents of the list that count.
         grade: From which a document is relevant.
-        credit: What ``ambiguous`` is worth, where a right verdict is worth 1 and a wrong one 0.
+        credit: Utility of ``ambiguous``, where a right verdict has 1 and a wrong one 0.
     """
 
     upper: float = 0.7
@@ -174,25 +174,25 @@ class CragSettings(StrictModel):
 
 
 class TuneSettings(SearchSettings):
-    """What an experiment's ``tune:`` says.
+    """The settings of an experiment's ``tune:``.
 
     Attributes:
-        system: Whose numbers are tuned; what it says now is the default to beat.
-        measure: What is maximised; the experiment's first measure by default.
+        system: The system to tune; as it is written, it is the default to beat.
+        measure: What is maximized; the experiment's first measure by default.
         parameters: Path → range, or ``own`` for what the methods declare at or below that path;
             None = everything that they declare.
-        held_out: Share of the queries that decides, where the dataset has no splits of its own.
+        held_out: Share of the queries held out, where the dataset has no splits of its own.
         split_seed: Hashed with query ids; another one gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
         choose: ``shrinkage`` = the trial with the greatest gain over the default on the tuning
             queries after shrinkage (prior weight 10); ``best`` = the greatest mean; or
             ``one_standard_error`` = the nearest to the default among those level with the best.
-        effort: What a reranked candidate costs.
-        front: How quality against rerank effort is looked for.
+        effort: The cost of reranking.
+        front: The search of quality against rerank effort.
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
-        by_query_type: Tune each query type by itself too, and ask whether that is worth it.
-        degraded: Whether a rerank list that a fallback answered in part may be tuned on.
+        by_query_type: Tune each query type by itself too, and compare that with one set for all.
+        degraded: Whether to tune on a rerank list that a fallback answered in part.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {

@@ -9,7 +9,7 @@ from fusion_bench.config.parameters import (
     Parameter,
     choice,
     integer,
-    merged,
+    merge_parameters,
     real,
     table,
 )
@@ -82,7 +82,7 @@ def test_a_table_is_widths_and_values() -> None:
 
 
 def test_equal_parameters_of_two_methods_are_one_dimension() -> None:
-    found = merged(
+    found = merge_parameters(
         [integer("k", 1, 9).add_condition("m", "a"), integer("k", 1, 9).add_condition("m", "b")]
     )
     assert found == (integer("k", 1, 9).add_condition("m", "a", "b"),)
@@ -93,9 +93,9 @@ def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
         integer("f.k", 1, 9).add_condition("m", "a"),
         integer("f.k", 1, 5).add_condition("m", "b"),
     )
-    assert [one.path for one in merged([a, b])] == ["f.k", "f(b).k"]
+    assert [one.path for one in merge_parameters([a, b])] == ["f.k", "f(b).k"]
     with pytest.raises(ConfigError, match=r"f\.k: two ranges for one parameter"):
-        merged([integer("f.k", 1, 9), integer("f.k", 1, 5)])
+        merge_parameters([integer("f.k", 1, 9), integer("f.k", 1, 5)])
 
 
 def test_neat_numbers_stay_inside_and_on_their_steps() -> None:

@@ -1,4 +1,4 @@
-"""Where a parameter's value stands in a system: read there, and put there.
+"""Paths of parameters in a system: values are read from there and written there.
 
 Paths are those of the YAML, with what :mod:`fusion_bench.config.parameters` adds for tables.
 Weights are read and set by source name, whatever roles the system's own weights go by, so that no
@@ -53,27 +53,27 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
     Raises:
         ConfigError: No such place, or a value that its method refuses.
     """
-    own = {CONDITION.sub("", path): value for path, value in params.items()}
-    typed: dict[str, dict[str, Value]] = {}
-    for path in [path for path in own if TYPED_PATH.fullmatch(path)]:
+    values = {CONDITION.sub("", path): value for path, value in params.items()}
+    by_type: dict[str, dict[str, Value]] = {}
+    for path in [path for path in values if TYPED_PATH.fullmatch(path)]:
         query_type, inner = _split_typed_path(system, path)
-        typed.setdefault(query_type, {})[inner] = own.pop(path)
-    data = _set_values(system, own, roles)
-    for query_type, inside in typed.items():
-        variant = _set_values(system.of_type(query_type), inside, roles)
+        by_type.setdefault(query_type, {})[inner] = values.pop(path)
+    data = _set_values(system, values, roles)
+    for query_type, inner_values in by_type.items():
+        variant = _set_values(system.of_type(query_type), inner_values, roles)
         data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
     return validated(System, data)
 
 
-def _set_values(system: System, own: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:
+def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:
     """The system as plain data with these values in their places."""
     data = system.model_dump()
-    for path in sorted(own, key=lambda path: path.count(".")):
+    for path in sorted(values, key=lambda path: path.count(".")):
         if path.endswith("method"):  # first, because it replaces what others stand in
-            _set_method(data, system, path, str(own[path]))
+            _set_method(data, system, path, str(values[path]))
     tables: dict[str, dict[tuple[int, str], float]] = {}
     weights: dict[str, float] = {}
-    for path, value in own.items():
+    for path, value in values.items():
         if entry := TABLE_ENTRY.fullmatch(path):
             tables.setdefault(entry[1], {})[int(entry[2]), entry[3]] = _check_number(path, value)
         elif weight := SOURCE_WEIGHT.fullmatch(path):
@@ -85,7 +85,7 @@ def _set_values(system: System, own: Mapping[str, Value], roles: SourceRoles) ->
         parent[name] = _change_table(parent.get(name), entries, path)
     if weights:
         _set_weights(data, weights, roles, system)
-    if any(TYPE_WEIGHT.fullmatch(path) for path in own):
+    if any(TYPE_WEIGHT.fullmatch(path) for path in values):
         _normalize_type_weights(data["weights_by_type"])
     return data
 
@@ -139,12 +139,12 @@ def _split_typed_path(system: System, path: str) -> tuple[str, str]:
     Raises:
         ConfigError: The system has no answer of its own for that type.
     """
-    found = TYPED_PATH.fullmatch(path)
+    match = TYPED_PATH.fullmatch(path)
     known = system.by_query_type or {}
-    if found is None or found[1] not in known:
+    if match is None or match[1] not in known:
         listed = ", ".join(known) or "none"
         raise ConfigError(f"{path}: no such query type in the system (types: {listed})")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _set_method(data: dict[str, Any], system: System, path: str, method: str) -> None:
@@ -217,13 +217,13 @@ def _change_table(
     count = max(i for i, _ in entries)
     if count > len(limits):
         raise ConfigError(f"{path}: it has {len(limits)} entries, and {count} is asked for")
-    found: dict[int, float] = {}
-    before = upto = 0
+    changed: dict[int, float] = {}
+    before = limit_after = 0
     for i, (limit, value) in enumerate(limits, 1):
-        upto += int(entries.get((i, "ranks"), limit - before))
+        limit_after += int(entries.get((i, "ranks"), limit - before))
         before = limit
-        found[upto] = entries.get((i, "value"), value)
-    return found
+        changed[limit_after] = entries.get((i, "value"), value)
+    return changed
 
 
 def _source_weights(fusion: Fusion, system: System, roles: SourceRoles) -> dict[str, float]:
@@ -231,10 +231,10 @@ def _source_weights(fusion: Fusion, system: System, roles: SourceRoles) -> dict[
     if "weights" not in type(fusion).model_fields:
         return {}
     try:
-        found = fusion.source_weights(system.runs, [roles[name] for name in system.runs])
+        weights = fusion.source_weights(system.runs, [roles[name] for name in system.runs])
     except FusionBenchError:
         return {}
-    return dict(zip(system.runs, found.tolist(), strict=True))
+    return dict(zip(system.runs, weights.tolist(), strict=True))
 
 
 def _set_weights(

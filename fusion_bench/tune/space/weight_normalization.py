@@ -1,8 +1,8 @@
-"""One form for weights of which only the ratio counts.
+"""Normalization of weights of which only the ratio counts.
 
-Scaling all weights by one factor changes no rank of most systems, so a sampler proposes one system
-under many names: folds that agree seem to differ, and what was tried is tried again. Such weights
-are divided by the greatest one; weights by query type by their sum, as they are used.
+In most systems scaling all weights by one factor changes no rank. Such weights are divided by the
+greatest one (weights by query type by their sum). Then equal systems have equal parameters: folds
+that agree look alike, and a sampler does not try one system twice.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from fusion_bench.tune.space.parameter_paths import (
 
 __all__ = ["find_free_weights", "normalize_weights", "structure_key"]
 
-#: Readings of the retrieval term that divide the scale of the fused scores out.
+#: Retrieval terms that divide out the scale of the fused scores.
 DIVIDED = ("fused_min_max", "fused_max_possible")
 
 
 class _WeightGroup(NamedTuple):
-    """Weights that go together: path → name or role; of one query type, perhaps its shares."""
+    """Weights that are scaled together.
+
+    Attributes:
+        names: Path → name or role of the source.
+        query_type: Whose weights they are; empty = of all queries.
+        shares: Whether they are weights by query type, which add up to 1.
+    """
 
     names: Mapping[str, str]
     query_type: str
@@ -39,21 +45,21 @@ class _WeightGroup(NamedTuple):
 def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
     """The same system's parameters with the greatest weight of each free group at 1.
 
-    Where a range does not let it be 1, it is as near to 1 as all ranges let it, which still depends
-    on nothing but the ratio. Numbers with steps stay as they are.
+    Where a range does not allow 1, it is as near to 1 as all ranges allow, which still depends only
+    on the ratio. Parameters with steps stay as they are.
 
     Args:
         params: Path → value.
         parameters: The space.
-        free: What :func:`free_weights` says of these.
+        free: What :func:`find_free_weights` returns for these.
     """
-    known = {one.path: one for one in parameters}
-    found = dict(params)
+    known = {parameter.path: parameter for parameter in parameters if parameter.path in free}
+    normalized = dict(params)
     for group in _weight_groups(params) if free else ():
-        own = {path: known[path] for path in group.names if path in known and path in free}
-        if len(own) == len(group.names):
-            found |= _divide_weights(params, own, by_sum=group.shares)
-    return found
+        members = {path: known[path] for path in group.names if path in known}
+        if len(members) == len(group.names):
+            normalized |= _divide_weights(params, members, by_sum=group.shares)
+    return normalized
 
 
 def find_free_weights(system: System, params: Params, roles: SourceRoles) -> frozenset[str]:
@@ -73,7 +79,7 @@ def find_free_weights(system: System, params: Params, roles: SourceRoles) -> fro
 
 
 def structure_key(params: Params) -> Hashable:
-    """All that :func:`free_weights` hangs on: which parameters there are, choices, and zeros."""
+    """All that :func:`find_free_weights` depends on: the paths, the choices, and the zeros."""
     return tuple(
         (path, value == 0 if isinstance(value, float | int) else value)
         for path, value in params.items()
@@ -81,31 +87,31 @@ def structure_key(params: Params) -> Hashable:
 
 
 def _weight_groups(params: Params) -> Iterator[_WeightGroup]:
-    found: dict[tuple[str, bool], dict[str, str]] = {}
+    groups: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
         plain, query_type = CONDITION.sub("", path), ""
         if share := TYPE_WEIGHT.fullmatch(plain):
-            found.setdefault((share[1], True), {})[path] = share[2]
+            groups.setdefault((share[1], True), {})[path] = share[2]
             continue
         if typed := TYPED_PATH.fullmatch(plain):
             query_type, plain = typed[1], typed[2]
         if weight := SOURCE_WEIGHT.fullmatch(plain):
-            found.setdefault((query_type, False), {})[path] = weight[1]
-    for (query_type, shares), names in found.items():
+            groups.setdefault((query_type, False), {})[path] = weight[1]
+    for (query_type, shares), names in groups.items():
         yield _WeightGroup(names, query_type, shares)
 
 
 def _is_free(system: System, group: _WeightGroup, roles: SourceRoles) -> bool:
-    """Whether scaling these weights changes no rank: they are all there are, and nobody looks."""
+    """Whether scaling these weights changes no rank: the group has all of them."""
     names = set(group.names.values())
     if group.shares:
         by_type = system.weights_by_type.root if system.weights_by_type is not None else {}
         return all(key in names for key, w in by_type.get(group.query_type, {}).items() if w > 0)
     if system.weights_by_type is not None:
         return False
-    own = system.of_type(group.query_type) if group.query_type else system
-    named = (not names.isdisjoint({name, *roles[name]}) for name in own.runs)
-    return all(named) and _ignores_score_scale(own)
+    plain = system.of_type(group.query_type) if group.query_type else system
+    named = (not names.isdisjoint({name, *roles[name]}) for name in plain.runs)
+    return all(named) and _ignores_score_scale(plain)
 
 
 def _ignores_score_scale(system: System) -> bool:
@@ -122,22 +128,22 @@ def _ignores_score_scale(system: System) -> bool:
 
 
 def _divide_weights(
-    params: Params, own: Mapping[str, Parameter], *, by_sum: bool
+    params: Params, members: Mapping[str, Parameter], *, by_sum: bool
 ) -> dict[str, Value]:
     """The weights over one divisor, inside their ranges; nothing where that cannot be."""
     weights: dict[str, float] = {}
-    for path, one in own.items():
+    for path, parameter in members.items():
         value = params[path]
-        if one.kind != "float" or one.step is not None or not one.contains(value):
+        if parameter.kind != "float" or parameter.step is not None or not parameter.contains(value):
             return {}
         weights[path] = float(str(value))
     positive = {path: weight for path, weight in weights.items() if weight > 0}
     if not positive:
         return {}
     divisor: float = sum(positive.values(), 0.0) if by_sum else max(positive.values())
-    divisor = max(divisor, *(w / own[path].bounds[1] for path, w in positive.items()))
-    lows = {path: own[path].bounds[0] for path in positive}
+    divisor = max(divisor, *(w / members[path].bounds[1] for path, w in positive.items()))
+    lows = {path: members[path].bounds[0] for path in positive}
     divisor = min([divisor, *(w / lows[path] for path, w in positive.items() if lows[path] > 0)])
     if divisor == 1:
         return {}
-    return {path: own[path].round_value(w / divisor) for path, w in positive.items()}
+    return {path: members[path].round_value(w / divisor) for path, w in positive.items()}

@@ -1,0 +1,97 @@
+"""Every point of a finite space, for the samplers ``grid`` and ``brute_force``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from fusion_bench.config.parameters import Parameter, Params, Value
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.tune_settings import SearchSettings
+
+__all__ = ["PointProposer"]
+
+#: The most points that are gone through.
+MOST_POINTS = 200_000
+
+
+class PointProposer:
+    """Every point of a finite space once, in random order where not all of them are wanted."""
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        settings: SearchSettings,
+        normalize: Callable[[Params], Params],
+    ) -> None:
+        levels = {
+            parameter.path: _parameter_levels(parameter, settings) for parameter in parameters
+        }
+        points = list(itertools.islice(_all_points(parameters, levels), MOST_POINTS + 1))
+        if len(points) > MOST_POINTS:
+            raise ConfigError(
+                f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
+                "tune fewer parameters, use larger steps, or another sampler"
+            )
+        points = list({repr(params): params for params in map(normalize, points)}.values())
+        if len(points) > settings.trials:
+            order = np.random.default_rng(settings.seed).permutation(len(points))
+            points = [points[i] for i in order]
+        self._left = iter(points)
+        self._done: list[Params] = []
+
+    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
+        """Leave out points that were tried already."""
+        self._done += [params for params, _ in trials]
+
+    def ask(self, count: int) -> list[Params]:
+        """The next points."""
+        fresh = (params for params in self._left if params not in self._done)
+        return list(itertools.islice(fresh, count))
+
+    def tell(self, values: Sequence[float]) -> None:
+        """Points do not depend on values."""
+
+
+def _parameter_levels(parameter: Parameter, settings: SearchSettings) -> tuple[Value, ...]:
+    """The values to go through."""
+    if parameter.kind == "choice":
+        return parameter.choices
+    low, high = parameter.bounds
+    step = 1.0 if parameter.kind == "int" and parameter.step is None else parameter.step
+    stepwise = settings.sampler == "brute_force" or parameter.step is not None
+    if stepwise and step is None:
+        raise ConfigError(
+            f"sampler brute_force goes through every value, and {parameter.path} has no step: "
+            "give it one, or use grid"
+        )
+    if stepwise and step is not None:  # on integers, divided once: sums of steps lose the last ones
+        values = low + np.arange(int((high - low) / step + 1e-9) + 1) * step
+    elif parameter.log:
+        values = np.geomspace(low, high, settings.points)
+    else:
+        values = np.linspace(low, high, settings.points)
+    if parameter.kind == "int":
+        return tuple(dict.fromkeys(int(v) for v in np.rint(values)))
+    return tuple(float(f"{v:.12g}") for v in values)
+
+
+def _all_points(
+    parameters: Sequence[Parameter], levels: dict[str, tuple[Value, ...]]
+) -> Iterator[Params]:
+    """Every point, the last parameter running fastest; inactive parameters take no part."""
+
+    def expand_from(n: int, chosen: dict[str, Value]) -> Iterator[Params]:
+        if n == len(parameters):
+            yield dict(chosen)
+            return
+        parameter = parameters[n]
+        if not parameter.is_active(chosen):
+            yield from expand_from(n + 1, chosen)
+            return
+        for value in levels[parameter.path]:
+            yield from expand_from(n + 1, chosen | {parameter.path: value})
+
+    return expand_from(0, {})
