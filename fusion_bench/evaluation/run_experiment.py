@@ -120,18 +120,21 @@ def run_on_datasets(
     split = experiment.split if split is None else split
     query_type = experiment.query_type if query_type is None else query_type
     collections = []
+    distributions: dict[str, str] = {}
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
         task = prepare_dataset(
             experiment, source, systems, dataset, split=split, query_type=query_type
         )
         collections.append(_collection(task, progress))
+        distributions |= measure.list_distributions(task.measures)
     return model.Report(
         name=source.path.stem,
         settings={
             **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
             "split": split,
             "query_type": query_type,
+            **({"measure_distributions": distributions} if distributions else {}),
         },
         provenance=report_provenance(experiment, source),
         collections=tuple(collections),

@@ -29,7 +29,6 @@ __all__ = [
     "BaselineUpdate",
     "CollectionBaseline",
     "ListDescription",
-    "MeasureDefinition",
     "baseline_path",
     "read_baseline",
     "update_command",
@@ -44,16 +43,6 @@ class GateRecord(BaseModel):
     """Frozen; a key it does not know means another format, and NaN is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class MeasureDefinition(GateRecord):
-    """What a measure's name stands for; see ``measure.Measure``."""
-
-    kind: str
-    cutoff: int | None
-    rel: int
-    dcg: str
-    judged_only: bool
 
 
 class ListDescription(GateRecord):
@@ -96,7 +85,7 @@ class CollectionBaseline(GateRecord):
     split: str | None
     query_type: str | None
     queries: tuple[str, ...]
-    definitions: dict[str, MeasureDefinition]
+    definitions: dict[str, dict[str, Any]]
     values: dict[str, tuple[float, ...]]
 
     def value_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:

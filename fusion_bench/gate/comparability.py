@@ -80,13 +80,15 @@ def _compare_definitions(old: CollectionBaseline, new: CollectionBaseline) -> It
             known = ", ".join(old.definitions)
             yield f"the baseline has no values of {name} (it has {known})"
         elif before != definition:
-            change = _describe_change(before.model_dump(), definition.model_dump())
+            change = _describe_change(before, definition)
             yield f"{name} is defined otherwise: {change}"
 
 
 def _describe_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     return ", ".join(
-        f"{key} {before[key]!r} → {after[key]!r}" for key in before if before[key] != after[key]
+        f"{key} {before.get(key)!r} → {after.get(key)!r}"
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
     )
 
 

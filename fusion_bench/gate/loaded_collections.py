@@ -161,7 +161,7 @@ def describe_collection(arms: LoadedCollection) -> model.CollectionBaseline:
         split=task.split,
         query_type=task.query_type,
         queries=task.runs.queries,
-        definitions={m.name: _describe_measure(m) for m in task.measures},
+        definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},
     )
 
@@ -177,11 +177,6 @@ def evaluate_collection(arms: LoadedCollection, system: System) -> model.Collect
             "values": {m.name: tuple(values[i].tolist()) for i, m in enumerate(arms.task.measures)},
         }
     )
-
-
-def _describe_measure(measure: Measure) -> model.MeasureDefinition:
-    fields = model.MeasureDefinition.model_fields
-    return model.MeasureDefinition(**{name: getattr(measure, name) for name in fields})
 
 
 def _select_parts(parts: Mapping[str, T], system: System) -> dict[str, T]:

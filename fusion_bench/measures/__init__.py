@@ -1,6 +1,6 @@
 """Measures: one file each, found by name; their values per query, and how ties change them."""
 
-from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
+from fusion_bench.measures._base import BinaryMeasure, Measure, list_distributions, measure_classes
 from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.measures.ranking import Ranking, no_relevant
@@ -14,6 +14,7 @@ __all__ = [
     "TieSensitivity",
     "TiedLists",
     "compute_measures",
+    "list_distributions",
     "measure_classes",
     "no_relevant",
     "parse_measure",

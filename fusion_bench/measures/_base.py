@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, StrictBool, model_validator
 
+from fusion_bench.config.plugins import distribution_of
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures.ranking import Ranking
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["BinaryMeasure", "Measure", "RequiredRanks", "measure_classes"]
+__all__ = ["BinaryMeasure", "Measure", "RequiredRanks", "list_distributions", "measure_classes"]
 
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
 RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]
@@ -122,6 +124,12 @@ class BinaryMeasure(Measure):
     def _shown_options(self) -> list[str]:
         shown = super()._shown_options()
         return ["rel", *shown] if self.default_rel != 1 and "rel" not in shown else shown
+
+
+def list_distributions(measures: Iterable[Measure]) -> dict[str, str]:
+    """Name → ``name==version`` of the distribution of each measure from another distribution."""
+    origins = {measure.name: distribution_of(type(measure)) for measure in measures}
+    return {name: origin for name, origin in sorted(origins.items()) if origin is not None}
 
 
 measure_classes: MethodRegistry[Measure] = MethodRegistry(

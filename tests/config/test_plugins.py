@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from fusion_bench.blend import blends
 from fusion_bench.config.plugins import distribution_of, load_reference
@@ -16,10 +17,14 @@ from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.run_experiment import run_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
 from fusion_bench.normalize import normalizers
+from tests import tiny
 from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_path, write_package
 
 METHODS: list[tuple[MethodRegistry[Any], str, str]] = [
@@ -168,3 +173,22 @@ def test_an_editable_installation_is_an_installation(
     monkeypatch.syspath_prepend(tmp_path)
     dumped = fusions.build("best_score").model_dump()
     assert dumped["distribution"] == f"{DISTRIBUTION} (editable)"
+
+
+@pytest.mark.usefixtures("_installed")
+def test_reports_and_baselines_state_the_distribution_of_a_measure(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path / "tiny")
+    text = (root / tiny.EXPERIMENT).read_text(encoding="utf-8")
+    data = yaml.safe_load(text) | {
+        "measures": ["Hit@3", "RR@10"],
+        "gate": {"system": "two", "checks": {"Hit@3": {"max_drop": 0.5}}},
+    }
+    (root / tiny.EXPERIMENT).write_text(yaml.safe_dump(data), encoding="utf-8")
+    experiment, source = read_experiment(root / tiny.EXPERIMENT)
+    folders = [root / "datasets"]
+    report = run_experiment(experiment, source, folders=folders)
+    assert report.settings["measure_distributions"] == {"Hit@3": DISTRIBUTION}
+    baseline = update_baseline(
+        experiment, source, baseline=tmp_path / "b.json", reason="r", folders=folders
+    )
+    assert baseline.collections[0].definitions["Hit@3"]["distribution"] == DISTRIBUTION

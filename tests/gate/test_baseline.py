@@ -14,14 +14,13 @@ from fusion_bench.gate.baseline import (
     Baseline,
     BaselineUpdate,
     CollectionBaseline,
-    MeasureDefinition,
     read_baseline,
     write_baseline,
 )
 
 
 def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:
-    definition = MeasureDefinition(kind="RR", cutoff=10, rel=1, dcg="log2", judged_only=False)
+    definition = {"method": "RR", "cutoff": 10, "rel": 1, "judged_only": False}
     arm = CollectionBaseline(
         collection="mine",
         version="1",

@@ -275,7 +275,7 @@ def test_another_measure_and_another_definition(root: Path) -> None:
     edit(root, EXPERIMENT, "    AP@10:", "    RR@10:")
     old = read_baseline(path)
     assert old is not None
-    other = old.collections[0].definitions["nDCG@10"].model_copy(update={"dcg": "exp-log2"})
+    other = old.collections[0].definitions["nDCG@10"] | {"dcg": "exp-log2"}
     arm = old.collections[0]
     definitions = {**arm.definitions, "nDCG@10": other}
     rewrite(path, collections=(arm.model_copy(update={"definitions": definitions}),))

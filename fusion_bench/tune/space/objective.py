@@ -87,7 +87,7 @@ class TuningObjective:
         runs, digest = self.runs, hashlib.sha256()
         for text in (
             self.system.model_dump_json(),
-            self.measure.name,
+            self.measure.model_dump_json(),
             self.parameters,
             runs.queries,
             runs.ties,
