@@ -1,12 +1,13 @@
-"""Renews docs/gate-self-test.md: the gate on trial on every collection there is.
+"""Self-test of the gate on every collection: renews docs/gate-self-test.md.
 
-The built-in collection is tried as its experiment says. The collections of the parity tests are
-tried where FUSION_BENCH_PARITY_DATA names them; without it they are left out.
+The built-in collection runs as its experiment says. The collections of the parity tests run where
+FUSION_BENCH_PARITY_DATA names them; without it they are left out.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
-from fusion_bench.gate.self_test.page import HEADINGS, headline, page, picture, rows
+from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
 from fusion_bench.gate.self_test.run import run_self_test
 from fusion_bench.measures import parse_measure
+from fusion_bench.report.markdown import format_table
+from fusion_bench.report.plots import png
 from fusion_bench.util.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent
@@ -27,21 +30,20 @@ PAGE = ROOT / "docs" / "gate-self-test.md"
 PICTURE = ROOT / "docs" / "gate-self-test.png"
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP@100", "P@5")
 MAX_DROP, RUNS, SEED = 0.01, 2000, 7
-HEAD = """# The gate on trial
+HEAD = """# Self-test of the gate
 
-`fusion-bench gate --self-test` measures on your own data how often the gate is wrong when the
-truth is known. This page holds what it found on the built-in collection and on the public ones of
-the parity tests. `make self-test` renews it (a few minutes; `FUSION_BENCH_PARITY_DATA` names the
-public collections).
+`fusion-bench gate --self-test` measures the gate's error rates on your data. This page shows the
+rates on the built-in collection and on the public collections of the parity tests. `make self-test`
+renews it in a few minutes; `FUSION_BENCH_PARITY_DATA` names the public collections.
 
-What is tried, what an interval covers and what is promised stands in [gate.md](gate.md#proof).
+[gate.md](gate.md#proof) explains the rates and the intervals.
 
-![Power by true drop on the built-in collection, printed and measured](gate-self-test.png)
+![Power by true drop on the built-in collection, stated and measured](gate-self-test.png)
 
 """
 
 
-def pairs(collection: str) -> list[Check]:
+def build_checks(collection: str) -> list[Check]:
     """RRF against a convex combination of the same two runs."""
     from tests.parity.collections import PAIRS, aligned
 
@@ -60,35 +62,41 @@ def pairs(collection: str) -> list[Check]:
     ]
 
 
-def section(found: SelfTestResult, title: str, systems: tuple[str, str]) -> str:
+def build_section(result: SelfTestResult, title: str) -> list[str]:
     """A collection's part of the page."""
-    text = page(found, title, systems)
-    table = text[text.index(f"| {HEADINGS[0]}") :]
-    differences = f"Differences of {systems[1]} to {systems[0]}."
-    return f"## {title}\n\n**{headline(found)}.** {differences}\n\n{table}\n"
+    page = build_self_test_page(result, title)
+    reference, candidate = result.systems
+    [table] = page.sections[0].tables
+    return [
+        f"## {title}",
+        "",
+        f"**{result.headline}.** Differences of {candidate} and {reference}.",
+        "",
+        *format_table(table),
+        *("" for finding in page.sections[0].findings[:1]),
+        *(f"- {finding.text}" for finding in page.sections[0].findings),
+        "",
+    ]
 
 
 def main() -> None:
-    """Try everything and write the page."""
+    """Run the self-test on every collection and write the page."""
     experiment, source = read_experiment(EXPERIMENT)
-    found, systems, checks = run_self_test(
-        experiment, source, folders=[ROOT / "datasets"], runs=RUNS
-    )
-    drops = {f"{check.collection} / {check.measure}": check.max_drop for check in checks}
-    write_atomic(PICTURE, picture(found, drops))
-    parts = [section(found, "attack", systems)]
-    tried = [found]
+    result = run_self_test(experiment, source, folders=[ROOT / "datasets"], runs=RUNS)
+    write_atomic(PICTURE, png(draw_power_curves(result)))
+    lines, results = build_section(result, "attack"), [result]
     if os.environ.get("FUSION_BENCH_PARITY_DATA"):
         from tests.parity.collections import COLLECTIONS
 
         for name in COLLECTIONS:
-            tried.append(measure_error_rates(pairs(name), runs=RUNS, seed=SEED))
-            parts.append(section(tried[-1], name, ("rrf", "convex")))
-            print(name, headline(tried[-1]))
-    total = sum(len(rows(one)) for one in tried)
-    broken = sum(not finding.agrees for one in tried for finding in one.error_rates)
-    summary = f"**{total} promises on {len(tried)} collections, {broken} of them broken.**\n\n"
-    write_atomic(PAGE, (HEAD + summary + "\n".join(parts)).rstrip().encode() + b"\n")
+            result = measure_error_rates(build_checks(name), runs=RUNS, seed=SEED)
+            results.append(replace(result, systems=("rrf", "convex")))
+            lines += build_section(results[-1], name)
+            print(name, result.headline)
+    total = sum(len(result.error_rates) for result in results)
+    wrong = sum(not rate.agrees for result in results for rate in result.error_rates)
+    summary = f"**{total} error rates on {len(results)} collections, {wrong} disagree.**\n\n"
+    write_atomic(PAGE, (HEAD + summary + "\n".join(lines)).rstrip().encode() + b"\n")
     print(summary.strip())
 
 

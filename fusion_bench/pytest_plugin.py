@@ -1,11 +1,11 @@
-"""A pytest fixture that holds a search configuration to its baseline.
+"""A pytest fixture that checks a search configuration against its baseline.
 
 ::
 
     def test_search_config(fusion_gate):
         fusion_gate("experiments/mine.yaml")
 
-Nothing heavy is imported until a test asks for the fixture.
+The gate is imported only when a test calls the fixture.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["FusionGate", "GateWarning", "fusion_gate"]
 
 
 class GateWarning(UserWarning):
-    """The gate could not tell, and its policy says to warn."""
+    """A check is inconclusive, and the policy says to warn."""
 
 
 class FusionGate:
-    """What the fixture is: call it with an experiment, and it fails the test where the gate blocks.
+    """The fixture: call it with an experiment, and it fails the test where the gate blocks.
 
     Args:
         root: Folder that relative paths start from: pytest's root.
@@ -44,7 +44,7 @@ class FusionGate:
         baseline: str | Path | None = None,
         datasets: Sequence[str | Path] = (),
     ) -> GateVerdict:
-        """Hold an experiment's candidate to its baseline.
+        """Check an experiment's candidate against its baseline.
 
         Args:
             experiment: The YAML file.
@@ -53,22 +53,22 @@ class FusionGate:
                 folder, then in the root.
 
         Returns:
-            The decision, where the test goes on.
+            The verdict, where the gate does not block.
         """
         from fusion_bench.errors import FusionBenchError
 
         try:
-            result = self._run_gate(experiment, baseline, datasets)
+            verdict = self._run_gate(experiment, baseline, datasets)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
-        from fusion_bench.gate.report import text
+        from fusion_bench.gate.report import format_text
 
-        if result.exit_code:
-            pytest.fail(text(result), pytrace=False)
-        unclear = any(check.status == "inconclusive" for check in result.checks)
-        if unclear and result.on_inconclusive == "warn":
-            warnings.warn(text(result), GateWarning, stacklevel=2)
-        return result
+        if verdict.exit_code:
+            pytest.fail(format_text(verdict), pytrace=False)
+        is_unclear = any(check.status == "inconclusive" for check in verdict.checks)
+        if is_unclear and verdict.on_inconclusive == "warn":
+            warnings.warn(format_text(verdict), GateWarning, stacklevel=2)
+        return verdict
 
     def _run_gate(
         self,
@@ -81,16 +81,16 @@ class FusionGate:
 
         path = self.root / experiment
         parsed, source = read_experiment(path)
-        named = [self.root / folder for folder in datasets]
+        folders = [self.root / folder for folder in datasets]
         return run_gate(
             parsed,
             source,
             baseline=self.root / (baseline or baseline_path(path)),
-            folders=named or [path.parent.parent / "datasets", self.root / "datasets"],
+            folders=folders or [path.parent.parent / "datasets", self.root / "datasets"],
         )
 
 
 @pytest.fixture
 def fusion_gate(request: pytest.FixtureRequest) -> FusionGate:
-    """Hold a search configuration to its baseline: ``fusion_gate("experiments/mine.yaml")``."""
+    """Check a configuration against its baseline: ``fusion_gate("experiments/mine.yaml")``."""
     return FusionGate(request.config.rootpath)

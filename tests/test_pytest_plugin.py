@@ -48,7 +48,7 @@ def test_in_a_run_of_its_own(root: Path) -> None:
     last = run()
     assert last.returncode == 1
     assert "mine / local / RR@10: regressed: mean 1.0000 → " in last.stdout
-    assert "lost: mine, query q11" in last.stdout
+    assert "mine, query q11" in last.stdout
     assert "Traceback" not in last.stdout
 
 
@@ -77,7 +77,7 @@ def test_the_policy_holds_here_too(
         with pytest.raises(pytest.fail.Exception, match="inconclusive: 2 checks"):
             gate(EXPERIMENT)
     elif policy == "warn":
-        with pytest.warns(GateWarning, match="too noisy to tell"):
+        with pytest.warns(GateWarning, match="minimum detectable drop"):
             gate(EXPERIMENT)
     else:
         assert gate(EXPERIMENT).exit_code == 0

@@ -1,4 +1,4 @@
-"""Hold a changed configuration to the committed baseline."""
+"""Check a configuration for regressions against the committed baseline."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ from fusion_bench.cli._console import echo, echo_error, echo_written
 
 if TYPE_CHECKING:
     from fusion_bench.gate import GateVerdict
+    from fusion_bench.report.page import Page
 
 __all__ = ["command", "gate"]
 
+#: The file name that stands for standard output.
+STDOUT = Path("-")
 
 command = command_app()
 
@@ -44,7 +47,7 @@ def gate(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            help="The baseline. Default: reports/baselines/EXPERIMENT.json.",
+            help="Baseline file. Default: reports/baselines/EXPERIMENT.json.",
             metavar="FILE",
             show_default=False,
         ),
@@ -53,22 +56,22 @@ def gate(
         bool, typer.Option("--update", help="Write the candidate as the new baseline.")
     ] = False,
     reason: Annotated[
-        str | None, typer.Option(help="With --update: why the numbers may change.")
+        str | None, typer.Option(help="With --update: why the values may change.")
     ] = None,
     self_test: Annotated[
         bool,
-        typer.Option("--self-test", help="Measure false alarms, detection and false passes."),
+        typer.Option("--self-test", help="Measure false alarms, power and false passes."),
     ] = False,
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Of the self-test. Default: 2000.", min=100, max=100_000, show_default=False
+            help="Runs of the self-test. Default: 2000.", min=100, max=100_000, show_default=False
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            help="Of the self-test: the other system. Default: the experiment's baseline.",
+            help="Other system of the self-test. Default: the experiment's baseline.",
             metavar="NAME",
         ),
     ] = None,
@@ -80,84 +83,102 @@ def gate(
     junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Hold a changed configuration to the committed baseline.
+    """Check a configuration for regressions against the committed baseline.
 
-    Writes gate.json, gate.md and gate.xml, or the self-test's report.
+    Writes gate.json, gate.md and gate.xml, or the files of the self-test.
 
-    Exit codes: 0 passed, 1 a regression, 2 could not be compared, 3 inconclusive and the policy
-    blocks. A self-test ends with 1 where a promise is broken.
+    Exit codes: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks. The
+    self-test exits with 1 where an error rate disagrees with the stated one.
     """
-    chosen = {"--update": update, "--self-test": self_test}
+    _check_options(
+        update=update,
+        self_test=self_test,
+        for_update={"--reason": reason},
+        for_self_test={"--runs": runs, "--against": against},
+        for_verdict={"--markdown": markdown, "--junit": junit},
+    )
+    if update:
+        _update_baseline(experiment, baseline, reason, datasets, json=json)
+    elif self_test:
+        _run_self_test(experiment, datasets, runs or 2000, against, out, json=json)
+    else:
+        _run_gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
+
+
+def _check_options(
+    *,
+    update: bool,
+    self_test: bool,
+    for_update: dict[str, object],
+    for_self_test: dict[str, object],
+    for_verdict: dict[str, object],
+) -> None:
+    """Refuse options that do not go together."""
     if update and self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
-    _only_with("--update", reason=reason, given=update)
-    _only_with("--self-test", runs=runs, against=against, given=self_test)
-    for option, value in {"--markdown": markdown, "--junit": junit}.items():
-        if value is not None and any(chosen.values()):
-            raise typer.BadParameter("goes with a verdict only", param_hint=option)
-    if update:
-        _update(experiment, baseline, reason, datasets, json=json)
-    elif self_test:
-        _self_test(experiment, datasets, runs or 2000, against, out, json=json)
-    else:
-        _gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
+    groups = (
+        (for_update, update, "needs --update"),
+        (for_self_test, self_test, "needs --self-test"),
+        (for_verdict, not (update or self_test), "does not go with --update or --self-test"),
+    )
+    for options, is_allowed, message in groups:
+        for option, value in options.items():
+            if value is not None and not is_allowed:
+                raise typer.BadParameter(message, param_hint=option)
 
 
-def _only_with(option: str, *, given: bool, **others: object) -> None:
-    for name, value in others.items():
-        if value is not None and not given:
-            raise typer.BadParameter(f"goes with {option} only", param_hint=f"--{name}")
-
-
-def _gate(
+def _run_gate(
     experiment: Path,
     baseline: Path | None,
     datasets: list[Path] | None,
-    places: tuple[Path | None, Path | None, Path | None],
+    files: tuple[Path | None, Path | None, Path | None],
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.cli._gate_output import render
     from fusion_bench.gate import baseline_path, run_gate
+    from fusion_bench.gate.report import build_gate_page
+    from fusion_bench.report.terminal import print_page
 
-    out, markdown, junit = places
-    with experiment_context(experiment, datasets) as (parsed, source, how):
+    out, markdown, junit = files
+    with experiment_context(experiment, datasets) as (parsed, source, options):
         folder = out_folder(out, experiment)
-        result = run_gate(parsed, source, baseline=baseline or baseline_path(experiment), **how)
-    printed = _write(result, folder, markdown, junit)
+        verdict = run_gate(
+            parsed, source, baseline=baseline or baseline_path(experiment), **options
+        )
+    page = build_gate_page(verdict)
+    _write_verdict(verdict, page, folder, markdown, junit)
     if json:
-        typer.echo(result.model_dump_json())
-    elif not printed and not result.refusals:
-        render(result, make_console())
-    if result.refusals:
-        echo_error(result.headline)
-    raise typer.Exit(result.exit_code)
+        typer.echo(verdict.model_dump_json())
+    elif markdown != STDOUT and not verdict.refusals:
+        print_page(page, make_console())
+    if verdict.refusals:
+        echo_error(verdict.headline)
+    raise typer.Exit(verdict.exit_code)
 
 
-def _write(result: GateVerdict, out: Path, markdown: Path | None, junit: Path | None) -> bool:
-    """Write every form of the decision; whether Markdown took the place of the table."""
-    from fusion_bench.gate import report as render
-    from fusion_bench.gate.junit import render_junit as as_junit
+def _write_verdict(
+    verdict: GateVerdict, page: Page, folder: Path, markdown: Path | None, junit: Path | None
+) -> None:
+    from fusion_bench.gate.junit import render_junit
+    from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
 
-    page = render.markdown(result)
-    printed = markdown == Path("-")
-    if printed:
-        typer.echo(page, nl=False)
+    text, xml = render_page(page), render_junit(verdict)
+    if markdown == STDOUT:
+        typer.echo(text, nl=False)
     files = {
-        None if printed else markdown: page,
-        junit: as_junit(result),
-        out / "gate.md": page,
-        out / "gate.xml": as_junit(result),
-        out / "gate.json": result.model_dump_json(indent=1) + "\n",
+        None if markdown == STDOUT else markdown: text,
+        junit: xml,
+        folder / "gate.md": text,
+        folder / "gate.xml": xml,
+        folder / "gate.json": verdict.model_dump_json(indent=1) + "\n",
     }
-    for path, text in files.items():
+    for path, content in files.items():
         if path is not None:
-            write_atomic(path, text.encode())
-    return printed
+            write_atomic(path, content.encode())
 
 
-def _update(
+def _update_baseline(
     experiment: Path,
     baseline: Path | None,
     reason: str | None,
@@ -169,16 +190,16 @@ def _update(
     from fusion_bench.gate.power_check import check_power
 
     if reason is None or not reason.strip():
-        raise typer.BadParameter("say why the numbers may change", param_hint="--reason")
+        raise typer.BadParameter("say why the values may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
-    with experiment_context(experiment, datasets) as (parsed, source, how):
-        written = update_baseline(parsed, source, baseline=path, reason=reason, **how)
-        warnings = () if json else check_power(parsed, source, **how)
-    last = written.history[-1]
+    with experiment_context(experiment, datasets) as (parsed, source, options):
+        new = update_baseline(parsed, source, baseline=path, reason=reason, **options)
+        warnings = () if json else check_power(parsed, source, **options)
+    last = new.history[-1]
     if json:
         typer.echo(last.model_dump_json())
         return
-    echo(f"Written: {path}: {written.system}, update {len(written.history)}: {last.reason}")
+    echo(f"Written: {path}: {new.system}, update {len(new.history)}: {last.reason}")
     for collection, means in last.means.items():
         values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
         echo(f"  {collection}: {values}")
@@ -187,7 +208,7 @@ def _update(
     echo("Commit it together with the change.")
 
 
-def _self_test(
+def _run_self_test(
     experiment: Path,
     datasets: list[Path] | None,
     runs: int,
@@ -196,24 +217,18 @@ def _self_test(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.cli._gate_output import render_self_test
-    from fusion_bench.gate.self_test.page import page, picture, plain
+    from fusion_bench.gate.self_test.page import build_self_test_page, format_json, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
-    from fusion_bench.util.atomic_files import write_atomic
+    from fusion_bench.report.terminal import print_page
 
-    with experiment_context(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, options):
         folder = out_folder(out, experiment)
-        found, systems, checks = run_self_test(parsed, source, against=against, runs=runs, **how)
-        max_drops = {check.name: check.max_drop for check in checks}
-        files = {
-            "self-test.json": plain(found, systems).encode(),
-            "self-test.md": page(found, f"Self-test of {experiment.stem}", systems).encode(),
-            "self-test.png": picture(found, max_drops),
-        }
-        written = [write_atomic(folder / name, data) for name, data in files.items()]
+        result = run_self_test(parsed, source, against=against, runs=runs, **options)
+        page = build_self_test_page(result, f"Self-test of {experiment.stem}")
+        paths = write_self_test(result, page, folder)
     if json:
-        typer.echo(plain(found, systems), nl=False)
+        typer.echo(format_json(result), nl=False)
     else:
-        render_self_test(found, systems, make_console())
-        echo_written(written)
-    raise typer.Exit(0 if found.agrees else 1)
+        print_page(page, make_console())
+        echo_written(paths)
+    raise typer.Exit(0 if result.agrees else 1)

@@ -1,4 +1,4 @@
-"""The committed baseline: what a candidate is held to, query by query, and why it was chosen.
+"""The committed baseline: values by query, the data they come from, and why it was written.
 
 Format history:
     1   first version
@@ -40,17 +40,17 @@ FORMAT_VERSION = 2
 
 
 class GateRecord(BaseModel):
-    """Frozen; a key it does not know means another format, and NaN is refused."""
+    """Frozen; refuses unknown keys and NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ListDescription(GateRecord):
-    """How a run or rerank list takes part, apart from its contents.
+    """The options of a run or rerank list.
 
     Attributes:
         roles: Roles of a run.
-        reading: The resolved options it was read with.
+        read_options: The resolved options of its reader.
         score_space: What a rerank list's numbers mean.
     """
 
@@ -66,14 +66,14 @@ class CollectionBaseline(GateRecord):
         collection: The dataset.
         version: Its version, for people.
         digests: SHA-256 of each part that was loaded: qrels, queries, runs, rerank lists.
-        lists: How each of those lists takes part.
+        lists: The options of each of those lists.
         judgments: What an unjudged document means.
         binary_relevance: Grade from which binary measures count.
         split: Which split was evaluated; None = all judged queries.
         query_type: Which query type; None = all.
         queries: The Q query ids.
-        definitions: What each measure's name stands for.
-        values: By measure, the Q values, every digit of them.
+        definitions: The definition of each measure.
+        values: By measure, the Q values in full precision.
     """
 
     collection: str
@@ -92,10 +92,10 @@ class CollectionBaseline(GateRecord):
         """The values by measure, each (Q,).
 
         Args:
-            queries: The same ids in the order that is wanted; its own by default.
+            queries: The same ids in the order of the result; by default as stored.
         """
-        places = {query: q for q, query in enumerate(self.queries)}
-        order = [places[query] for query in (self.queries if queries is None else queries)]
+        positions = {query: q for q, query in enumerate(self.queries)}
+        order = [positions[query] for query in (self.queries if queries is None else queries)]
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
 
@@ -103,11 +103,11 @@ class BaselineUpdate(GateRecord):
     """Why the baseline was written.
 
     Attributes:
-        when: UTC, ISO 8601.
-        reason: In the words of whoever did it.
-        version: Of this package.
-        config_sha256: Of the system's resolved configuration.
-        means: By collection and measure.
+        updated_at: UTC, ISO 8601.
+        reason: As given with ``--reason``.
+        version: The version of this package.
+        config_sha256: SHA-256 of the system's resolved configuration.
+        means: Means by collection and measure.
     """
 
     updated_at: str
@@ -118,7 +118,7 @@ class BaselineUpdate(GateRecord):
 
 
 class Baseline(GateRecord):
-    """What a gate needs of the accepted state.
+    """The accepted state that a gate compares with.
 
     Attributes:
         format: Always ``fusion-bench-baseline``.
@@ -127,11 +127,11 @@ class Baseline(GateRecord):
         experiment: The experiment's file name without its suffix.
         system: The system's name.
         config: Its resolved configuration.
-        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said.
+        v2_enabled: Whether methods of version 2 ran as such.
         ties: The tie rule.
-        arms: One per collection.
+        collections: One record a collection.
         history: Every update, the oldest first.
-        seal: SHA-256 of all the rest: a file that was edited by hand is refused.
+        checksum: SHA-256 of all other keys: a file edited by hand is refused.
     """
 
     format: Literal["fusion-bench-baseline"] = FORMAT
@@ -147,23 +147,23 @@ class Baseline(GateRecord):
     checksum: str = ""
 
     def find_collection(self, collection: str) -> CollectionBaseline | None:
-        """The arm of a collection; None where it has none."""
-        return next((arm for arm in self.collections if arm.collection == collection), None)
+        """The record of a collection; None where there is none."""
+        return next((item for item in self.collections if item.collection == collection), None)
 
     def with_checksum(self) -> Baseline:
-        """The same with its seal."""
+        """The same with its checksum."""
         return self.model_copy(update={"checksum": _compute_checksum(self.model_dump(mode="json"))})
 
 
 def baseline_path(experiment: Path) -> Path:
-    """Where an experiment's baseline is by default: ``reports/baselines/NAME.json``."""
+    """The default file of an experiment's baseline: ``reports/baselines/NAME.json``."""
     return Path("reports", "baselines", f"{experiment.stem}.json")
 
 
 def update_command(experiment: Path, baseline: Path) -> str:
-    """What writes a baseline, ready to be copied."""
-    place = "" if baseline == baseline_path(experiment) else f" --baseline {quote(str(baseline))}"
-    return f'fusion-bench gate {quote(str(experiment))}{place} --update --reason "…"'
+    """The command that writes a baseline."""
+    option = "" if baseline == baseline_path(experiment) else f" --baseline {quote(str(baseline))}"
+    return f'fusion-bench gate {quote(str(experiment))}{option} --update --reason "…"'
 
 
 def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:
@@ -171,48 +171,48 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
 
     Args:
         path: The file.
-        experiment: Whose baseline it is, for the advice in an error.
+        experiment: Its experiment, for the command in an error.
 
     Raises:
-        DataError: Not a baseline, of a format that this version does not know, or edited by hand.
+        DataError: Not a baseline, of another format version, or edited by hand.
     """
     command = update_command(experiment or Path("EXPERIMENT"), path)
-    remedy = f"move it away, and write a new one: {command}"
+    remedy = f"move it away and write a new one: {command}"
 
-    def unchanged(data: dict[str, Any]) -> None:
+    def check_checksum(data: dict[str, Any]) -> None:
         if data.get("checksum") != _compute_checksum(data):
             raise DataError(
-                f"{path}: changed since it was written (its seal does not fit): restore it, or "
-                f"{remedy}"
+                f"{path}: edited since it was written (its checksum does not match): restore it, "
+                f"or {remedy}"
             )
 
     try:
-        return read_stored(path, Baseline, what="baseline", remedy=remedy, check=unchanged)
+        return read_stored(path, Baseline, what="baseline", remedy=remedy, check=check_checksum)
     except FileNotFoundError:
         return None
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Write a sealed baseline; the one place that does.
+    """Write a baseline with its checksum.
 
     Raises:
-        ConfigError: The last reason says nothing.
-        FusionBenchError: The place cannot be written to.
+        ConfigError: The last reason is blank.
+        FusionBenchError: The file cannot be written.
     """
     if not baseline.history[-1].reason.strip():
-        raise ConfigError("--reason: say why the numbers may change; it stays in the file")
+        raise ConfigError("--reason: say why the values may change")
     text = _format_json(baseline.with_checksum().model_dump(mode="json"))
     write_atomic(path, f"{text}\n".encode())
 
 
 def _compute_checksum(data: dict[str, Any]) -> str:
-    """SHA-256 over everything but the seal, whatever the order of the keys."""
+    """SHA-256 of all keys but the checksum, in any order."""
     rest = {key: value for key, value in data.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _format_json(value: object, indent: int = 0) -> str:
-    """JSON with a list of plain values on one line: a reviewer sees what changed, not 10,000 rows.
+    """JSON with each list of plain values on one line, so that a diff stays readable.
 
     Floats are written as the shortest text that reads back as the same float.
     """
@@ -225,9 +225,9 @@ def _format_json(value: object, indent: int = 0) -> str:
         entries = [_format_json(item, indent + 1) for item in value]
     if not entries:
         return _encode_json(value)
-    marks = "{}" if isinstance(value, dict) else "[]"
+    brackets = "{}" if isinstance(value, dict) else "[]"
     inner = f",\n{' ' * (indent + 1)}".join(entries)
-    return f"{marks[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{marks[1]}"
+    return f"{brackets[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{brackets[1]}"
 
 
 def _encode_json(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What the differences of every check say: mean, lower bound, p, and the powers of the rule."""
+"""The statistics of every check: mean, lower bound, p-values, power and status."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Check", "run_checks"]
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """One check before it is weighed: a measure on a slice of a collection.
+    """A check before it runs: a measure on a slice of a collection.
 
     Attributes:
         collection: The dataset.
         slice: The query type; None = all queries.
         measure: Its name.
         max_drop: The tolerance.
-        baseline: Shape (Q,): the baseline's values.
-        candidate: Shape (Q,): the candidate's, for the same queries.
+        baseline: Shape (Q,): values of the baseline.
+        candidate: Shape (Q,): values of the candidate for the same queries.
         groups: Shape (Q,): codes of the groups.
     """
 
@@ -48,13 +48,13 @@ class Check:
 
     @property
     def error(self) -> str | None:
-        """Why it cannot be weighed; None where it can."""
+        """Why it cannot run; None where it can."""
         if not len(self.baseline):
-            return "no query is in this slice, and an empty slice has no mean"
+            return "this slice has no query"
         for name, values in (("candidate", self.candidate), ("baseline", self.baseline)):
-            wrong = int((~np.isfinite(values)).sum())
-            if wrong:
-                return f"{wrong} of {len(values)} values of the {name} are not finite"
+            count = int((~np.isfinite(values)).sum())
+            if count:
+                return f"{count} of {len(values)} values of the {name} are not finite"
         return None
 
     @property
@@ -71,16 +71,15 @@ def run_checks(
     resamples: int | None = None,
     seed: int = 0,
 ) -> tuple[CheckResult, ...]:
-    """Weigh every check; all of them are one family of Holm's correction.
+    """Run every check; all of them are one family of Holm's correction.
 
-    A check that cannot be made takes its place in the family (with p = 1), so that a fault never
-    makes another check stricter or milder.
+    A check with an error stays in the family with p = 1, so that it changes no other p-value.
 
     Args:
         checks: The checks.
         alpha: Level of the test and of the lower bound.
-        resamples: Of the randomisation test; max(10,000, 200 × checks) by default.
-        seed: Of the signs, and of the resamples behind the powers.
+        resamples: Resamples of the randomization test; max(10,000, 200 × checks) by default.
+        seed: Seed of the random signs; the power uses the next one.
 
     Returns:
         One record a check, in their order.

@@ -1,4 +1,4 @@
-"""Whether a candidate and a baseline may be compared at all, and if not, why not.
+"""Whether a candidate and a baseline can be compared, and if not, why.
 
 Pure functions of two records. A reason names what differs, with both values.
 """
@@ -16,60 +16,60 @@ from fusion_bench.util.formatting import pluralize
 
 __all__ = ["find_changed_values", "find_incompatibilities"]
 
-#: Digits of a digest that are shown.
-SHOWN = 12
+#: Printed digits of a digest.
+DIGEST_LENGTH = 12
 
 
 def find_incompatibilities(
-    baseline: Baseline, ties: str, arms: Sequence[CollectionBaseline]
+    baseline: Baseline, ties: str, collections: Sequence[CollectionBaseline]
 ) -> Iterator[str]:
-    """Why the candidate cannot be held to the baseline; nothing where it can.
+    """Why the candidate and the baseline cannot be compared; nothing where they can.
 
-    Lists that only one of them reads may come and go: that is a change of configuration. What the
-    baseline read must still be there and be the same.
+    Lists that only the candidate reads may be new: that is a change of configuration. Lists that
+    the baseline reads must exist unchanged.
 
     Args:
         baseline: The committed one.
         ties: The candidate's tie rule.
-        arms: The candidate by collection; its ``digests`` and ``lists`` are those of everything
-            that was loaded.
+        collections: The candidate's data, with ``digests`` and ``lists`` of all that was loaded.
     """
     if baseline.engine != ENGINE:
         yield f"engine version: baseline {baseline.engine}, here {ENGINE}"
     if baseline.ties != ties:
         yield f"tie rule: baseline {baseline.ties!r}, candidate {ties!r}"
-    names = [arm.collection for arm in arms]
-    for lost in baseline.collections:
-        if lost.collection not in names:
-            yield f"{lost.collection}: in the baseline, and the candidate has no such arm"
-    for arm in arms:
-        old = baseline.find_collection(arm.collection)
-        if old is None:
-            yield f"{arm.collection}: the baseline has no such collection"
+    names = [new.collection for new in collections]
+    for old in baseline.collections:
+        if old.collection not in names:
+            yield f"{old.collection}: in the baseline, but not in the experiment"
+    for new in collections:
+        committed = baseline.find_collection(new.collection)
+        if committed is None:
+            yield f"{new.collection}: the baseline has no such collection"
         else:
-            yield from (f"{arm.collection}: {reason}" for reason in _compare_collection(old, arm))
+            for reason in _compare_collection(committed, new):
+                yield f"{new.collection}: {reason}"
 
 
 def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
     for part, digest in old.digests.items():
         now = new.digests.get(part)
         if now is None:
-            yield f"{part} of the baseline is not in the dataset any more"
+            yield f"{part} of the baseline is missing from the dataset"
         elif now != digest:
-            yield f"other contents of {part}: baseline {digest[:SHOWN]}, now {now[:SHOWN]}"
-    for part, facts in old.lists.items():
+            before, after = digest[:DIGEST_LENGTH], now[:DIGEST_LENGTH]
+            yield f"contents of {part} changed: baseline {before}, candidate {after}"
+    for part, description in old.lists.items():
         here = new.lists.get(part)
-        if here is not None and here != facts:
-            change = _describe_change(facts.model_dump(), here.model_dump())
-            yield f"{part} takes part otherwise: {change}"
-    for what in ("judgments", "binary_relevance", "split", "query_type"):
-        before, after = getattr(old, what), getattr(new, what)
+        if here is not None and here != description:
+            change = _describe_change(description.model_dump(), here.model_dump())
+            yield f"options of {part} changed: {change}"
+    for key in ("judgments", "binary_relevance", "split", "query_type"):
+        before, after = getattr(old, key), getattr(new, key)
         if before != after:
-            yield f"other {what.replace('_', ' ')}: baseline {before!r}, candidate {after!r}"
-    if set(old.queries) != set(new.queries):
-        lost = len(set(old.queries) - set(new.queries))
-        more = len(set(new.queries) - set(old.queries))
-        yield f"other queries in the split: {lost} of the baseline are gone, {more} are new"
+            yield f"{key.replace('_', ' ')} changed: baseline {before!r}, candidate {after!r}"
+    missing, added = set(old.queries) - set(new.queries), set(new.queries) - set(old.queries)
+    if missing or added:
+        yield f"queries changed: {len(missing):,} are missing, {len(added):,} are new"
     yield from _compare_definitions(old, new)
 
 
@@ -81,7 +81,7 @@ def _compare_definitions(old: CollectionBaseline, new: CollectionBaseline) -> It
             yield f"the baseline has no values of {name} (it has {known})"
         elif before != definition:
             change = _describe_change(before, definition)
-            yield f"{name} is defined otherwise: {change}"
+            yield f"the definition of {name} changed: {change}"
 
 
 def _describe_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
@@ -92,21 +92,21 @@ def _describe_change(before: Mapping[str, object], after: Mapping[str, object]) 
     )
 
 
-def find_changed_values(old: CollectionBaseline, again: CollectionBaseline) -> Iterator[str]:
-    """Where the baseline's own configuration, run today on the same data, gives other values.
+def find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    """Where the baseline's configuration does not reproduce the committed values.
 
     Args:
         old: As committed.
-        again: The same system on the same queries, evaluated now.
+        new: The same system on the same queries, evaluated now.
     """
-    committed = old.value_arrays(again.queries)
-    for name, now in again.value_arrays().items():
+    committed = old.value_arrays(new.queries)
+    for name, now in new.value_arrays().items():
         before = committed[name]
-        wrong = np.flatnonzero(~(np.abs(now - before) <= NOISE))
-        if len(wrong):
-            q = wrong[0]
+        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
+        if len(changed):
+            q = changed[0]
             yield (
-                f"{old.collection}: {name} of the baseline's own configuration is not what was "
-                f"committed for {pluralize(len(wrong), 'query')} (query {again.queries[q]!r}: "
-                f"{before[q]:.6g} then, {now[q]:.6g} now): the engine computes otherwise"
+                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
+                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
+                f"{before[q]:.6g}, now {now[q]:.6g})"
             )

@@ -1,41 +1,30 @@
-"""A decision as JUnit XML, for whatever reads that."""
+"""A verdict as JUnit XML."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.report import bound, golden_words, guard_words, sentence
-from fusion_bench.gate.result import CheckResult, GateVerdict
+from fusion_bench.gate.report import describe_check, describe_query_check
+from fusion_bench.gate.result import CheckResult, GateVerdict, GuardResult, QueryCheck
 from fusion_bench.util.formatting import escape_control_chars
 
 __all__ = ["render_junit"]
 
 
-def render_junit(result: GateVerdict) -> str:
+def render_junit(verdict: GateVerdict) -> str:
     """JUnit XML: one test case a check, guard and golden query.
 
-    A regression is a failure; what could not be checked is an error; what is inconclusive is a
-    failure where the policy blocks, and otherwise skipped with its reason.
+    A regression is a failure; an error is an error. An inconclusive check is a failure where the
+    policy blocks, and otherwise skipped with its reason.
     """
-    suite = ET.Element(
-        "testsuite", name=f"fusion-bench gate {escape_control_chars(result.experiment)}"
-    )
-    if result.refusals:
-        _add_case(suite, "baseline", "comparable", error="; ".join(result.refusals))
-    for check in result.checks:
-        _add_check(suite, check, blocks=result.on_inconclusive == "fail")
-    for guard in result.guards:
-        broken = None if guard.holds or guard.error is not None else guard_words(guard)
-        name = f"guard {guard.measure} −{guard.max_loss:g}"
-        _add_case(
-            suite, guard.collection, name, error=guard.error, failure=broken, out=bound(guard)
-        )
-    for golden in result.golden:
-        broken = None if golden.holds or golden.error is not None else golden_words(golden)
-        name = f"golden {golden.query} {golden.document}"
-        _add_case(
-            suite, golden.collection, name, error=golden.error, failure=broken, out=bound(golden)
-        )
+    title = escape_control_chars(f"fusion-bench gate {verdict.experiment}")
+    suite = ET.Element("testsuite", name=title)
+    if verdict.refusals:
+        _add_case(suite, "baseline", "comparable", error="; ".join(verdict.refusals))
+    for check in verdict.checks:
+        _add_check(suite, check, blocks=verdict.on_inconclusive == "fail")
+    for query_check in verdict.query_checks:
+        _add_query_check(suite, query_check)
     for kind in ("failure", "error", "skipped"):
         plural = kind if kind == "skipped" else f"{kind}s"
         suite.set(plural, str(len(suite.findall(f"testcase/{kind}"))))
@@ -47,17 +36,27 @@ def render_junit(result: GateVerdict) -> str:
 
 
 def _add_check(suite: ET.Element, check: CheckResult, *, blocks: bool) -> None:
-    words = sentence(check)
-    unclear = check.status == "inconclusive" and check.error is None
+    text = describe_check(check)
+    is_unclear = check.status == "inconclusive" and check.error is None
     _add_case(
         suite,
         check.collection,
         check.name,
-        error=words if check.error is not None else None,
-        failure=words if check.status == "regressed" or (unclear and blocks) else None,
-        skipped=words if unclear and not blocks else None,
-        out=words,
+        error=text if check.error is not None else None,
+        failure=text if check.status == "regressed" or (is_unclear and blocks) else None,
+        skipped=text if is_unclear and not blocks else None,
+        out=text,
     )
+
+
+def _add_query_check(suite: ET.Element, check: QueryCheck) -> None:
+    if isinstance(check, GuardResult):
+        name = f"guard {check.measure} −{check.max_loss:g}"
+    else:
+        name = f"golden {check.query} {check.document}"
+    text = describe_query_check(check)
+    failure = None if check.holds or check.error is not None else text
+    _add_case(suite, check.collection, name, error=check.error, failure=failure, out=text)
 
 
 def _add_case(

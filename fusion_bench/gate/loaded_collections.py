@@ -1,4 +1,4 @@
-"""The gated systems on every collection: loaded, aligned, evaluated, ready to be compared."""
+"""The collections that a gate runs on, and the system and policy it checks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def ignore_progress(stage: str, done: int, total: int) -> None:
-    """Nobody is told."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class LoadedCollection:
     """One collection of the gate.
 
     Attributes:
-        task: The dataset, aligned, cut to the queries that are judged on.
-        measures: By the name that the policy uses, as the dataset resolves it.
+        task: The dataset, aligned and restricted to the evaluated queries.
+        measures: The dataset's measures by the name that the policy uses.
     """
 
     task: EvaluationSet
@@ -75,21 +75,21 @@ def load_collections(
     Args:
         experiment: With a ``gate``.
         source: Where it was read from.
-        systems: The candidate first, then what else is to be run. Only the candidate must fit;
-            a list that another one names and that is gone stays out.
+        systems: The candidate first, then the others. Only the candidate's lists must exist; a
+            missing list of another system is left out.
         folders: Where named datasets live.
-        progress: Called as the work goes on.
+        progress: Called with the stage, the steps done and all steps.
 
     Raises:
-        FusionBenchError: Whatever is wrong with the experiment or its data.
+        FusionBenchError: The experiment or its data breaks a rule.
     """
-    found = []
+    collections = []
     for i, name in enumerate(experiment.dataset_names):
         place = ("dataset",) if experiment.dataset is not None else ("datasets", i)
         path = find_dataset(name, folders, where=source.where(place))
         progress(f"reading {path.parent.name}", i, len(experiment.dataset_names))
-        found.append(_load_collection(experiment, source, systems, path))
-    return found
+        collections.append(_load_collection(experiment, source, systems, path))
+    return collections
 
 
 def _load_collection(
@@ -124,20 +124,18 @@ def _parse_measures(
 ) -> dict[str, Measure]:
     policy = experiment.gate
     names = () if policy is None else policy.measures
-    found = {}
+    measures = {}
     for name in names:
-        place = next(
-            (p for p in (("gate", name), ("gate", "checks", name)) if p in source.lines), ("gate",)
-        )
-        found[name] = parse_measure(
-            name, binary_relevance=binary_relevance, where=source.where(place)
-        )
-    return found
+        places = (("gate", name), ("gate", "checks", name))
+        place = next((p for p in places if p in source.lines), ("gate",))
+        where = source.where(place)
+        measures[name] = parse_measure(name, binary_relevance=binary_relevance, where=where)
+    return measures
 
 
-def compute_values(arms: LoadedCollection, system: System) -> FloatArray:
-    """(M, Q): the system's values, measures in the order of the task."""
-    task = arms.task
+def compute_values(loaded: LoadedCollection, system: System) -> FloatArray:
+    """(M, Q): the system's values."""
+    task = loaded.task
     [scores] = evaluate_systems(
         [system],
         task.runs,
@@ -148,11 +146,11 @@ def compute_values(arms: LoadedCollection, system: System) -> FloatArray:
     return scores.values
 
 
-def describe_collection(arms: LoadedCollection) -> model.CollectionBaseline:
-    """Everything that was loaded, and how it takes part; no values."""
-    task, spec = arms.task, arms.task.dataset.spec
+def describe_collection(loaded: LoadedCollection) -> model.CollectionBaseline:
+    """What identifies the loaded data: digests, options, queries, measures; no values."""
+    task, spec = loaded.task, loaded.task.dataset.spec
     return model.CollectionBaseline(
-        collection=arms.name,
+        collection=loaded.name,
         version=spec.version,
         digests=task.dataset.digests(),
         lists=_describe_lists(task.dataset),
@@ -166,28 +164,30 @@ def describe_collection(arms: LoadedCollection) -> model.CollectionBaseline:
     )
 
 
-def evaluate_collection(arms: LoadedCollection, system: System) -> model.CollectionBaseline:
-    """What a baseline keeps of a system on a collection: its own lists, and every value."""
-    everything = describe_collection(arms)
-    values = compute_values(arms, system)
-    return everything.model_copy(
+def evaluate_collection(loaded: LoadedCollection, system: System) -> model.CollectionBaseline:
+    """What a baseline stores of a system on a collection: the lists it reads, and every value."""
+    description = describe_collection(loaded)
+    values = compute_values(loaded, system)
+    return description.model_copy(
         update={
-            "digests": _select_parts(everything.digests, system),
-            "lists": _select_parts(everything.lists, system),
-            "values": {m.name: tuple(values[i].tolist()) for i, m in enumerate(arms.task.measures)},
+            "digests": _select_parts(description.digests, system),
+            "lists": _select_parts(description.lists, system),
+            "values": {
+                m.name: tuple(values[i].tolist()) for i, m in enumerate(loaded.task.measures)
+            },
         }
     )
 
 
 def _select_parts(parts: Mapping[str, T], system: System) -> dict[str, T]:
-    """What a system reads: its own lists, and all that is no list."""
+    """The parts that a system reads: its lists, and all that is no list."""
     used = {f"runs/{name}" for name in system.runs}
     used |= {f"rerank/{name}" for name in system.rerankers}
     return {key: value for key, value in parts.items() if "/" not in key or key in used}
 
 
 def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
-    def said(spec: RunSpec) -> model.ListDescription:
+    def describe(spec: RunSpec) -> model.ListDescription:
         return model.ListDescription(
             roles=tuple(sorted(spec.roles)),
             read_options=asdict(spec.reading),
@@ -195,25 +195,25 @@ def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
         )
 
     spec = dataset.spec
-    runs = {f"runs/{name}": said(spec.runs[name]) for name in dataset.runs}
-    return runs | {f"rerank/{name}": said(spec.rerank[name]) for name in dataset.rerankers}
+    runs = {f"runs/{name}": describe(spec.runs[name]) for name in dataset.runs}
+    return runs | {f"rerank/{name}": describe(spec.rerank[name]) for name in dataset.rerankers}
 
 
-def lists_without_results(arms: LoadedCollection, system: System) -> list[str]:
-    """Lists of a system that say nothing about any evaluated query: an arm that never ran."""
-    runs = arms.task.runs
+def lists_without_results(loaded: LoadedCollection, system: System) -> list[str]:
+    """Lists of a system that have no document of any evaluated query."""
+    runs = loaded.task.runs
     view = system.view(runs) if system.weights_by_type is None else runs
-    silent = [
+    names = [
         f"run {name!r}"
         for name in view.sources
         if name in system.runs and not (runs.ranks[runs.sources.index(name)] > 0).any()
     ]
-    silent += [
+    names += [
         f"reranker {name!r}"
         for name in sorted(system.rerankers)
         if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
     ]
-    return silent
+    return names
 
 
 def require_policy(experiment: Experiment, source: Source) -> GatePolicy:
@@ -224,14 +224,14 @@ def require_policy(experiment: Experiment, source: Source) -> GatePolicy:
     """
     if experiment.gate is None:
         raise ConfigError(
-            f"{source.path}: no 'gate' key, so nothing says what may not fall: add, for example, "
+            f"{source.path}: no 'gate' key: add one, for example "
             "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
         )
     return experiment.gate
 
 
 def select_candidate(experiment: Experiment, source: Source) -> System:
-    """The system that is guarded, as it runs.
+    """The gated system.
 
     Raises:
         ConfigError: The experiment has several and does not say which.
@@ -239,17 +239,19 @@ def select_candidate(experiment: Experiment, source: Source) -> System:
     system = experiment.gated_system
     if system is None:
         raise ConfigError(
-            f"{source.where(('gate',))}: several systems, and nothing says which one is guarded: "
-            f"name it under gate.system ({', '.join(experiment.systems)})"
+            f"{source.where(('gate',))}: several systems: name the gated one "
+            f"as gate.system ({', '.join(experiment.systems)})"
         )
     return system
 
 
-def unusable_lists(arms: LoadedCollection, candidate: System, policy: GatePolicy) -> Iterator[str]:
-    """Arms that would be certified although they never ran as they are called."""
+def unusable_lists(
+    loaded: LoadedCollection, candidate: System, policy: GatePolicy
+) -> Iterator[str]:
+    """Why a list of the candidate cannot be gated: a fallback scored it, or it has no result."""
     for name in candidate.rerankers if policy.degraded == "refuse" else ():
-        reason = arms.task.dataset.degradation(name)
+        reason = loaded.task.dataset.degradation(name)
         if reason is not None:
-            yield f"{arms.name}: {reason}"
-    for what in lists_without_results(arms, candidate):
-        yield f"{arms.name}: {what} says nothing about any evaluated query: the arm never ran"
+            yield f"{loaded.name}: {reason}"
+    for name in lists_without_results(loaded, candidate):
+        yield f"{loaded.name}: {name} has no result for any evaluated query"

@@ -1,60 +1,104 @@
-"""A decision in words, and as Markdown for a pull request."""
+"""A verdict as a page, and its parts as sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from fusion_bench.gate.power_check import power_warning, required_queries_text
 from fusion_bench.gate.result import (
     CheckResult,
     DocumentChange,
     GateVerdict,
-    GoldenResult,
     GuardResult,
     QueryCheck,
     QueryRegression,
 )
-from fusion_bench.report.markdown import escape_markdown as escape
+from fusion_bench.gate.verdict import INCONCLUSIVE, PASSED
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
 __all__ = [
-    "bound",
-    "check_row",
-    "golden_words",
-    "guard_words",
-    "headings",
-    "losses",
-    "markdown",
-    "sentence",
-    "text",
-    "wishes",
+    "build_gate_page",
+    "describe_check",
+    "describe_documents",
+    "describe_query_check",
+    "format_text",
 ]
 
-MARKS = {"pass": "✅", "regressed": "❌", "inconclusive": "❔"}
+TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
+EXIT_TONES: dict[int, Tone] = {PASSED: "passed", INCONCLUSIVE: "inconclusive"}
+COLUMNS = (
+    Column("check", is_text=True),
+    Column("status", is_text=True),
+    Column("baseline", is_optional=True),
+    Column("candidate", is_optional=True),
+    Column("difference"),
+    Column("lower bound", is_optional=True),
+    Column("max_drop"),
+    Column("adjusted p", is_optional=True),
+    Column("changed", is_optional=True),
+    Column("min. detectable drop"),
+    Column("false pass rate", is_optional=True),
+)
+NOTES = (
+    "Lower bound: one-sided, 95 %. Adjusted p: one-sided paired randomization test, Holm's "
+    "correction over all checks. Minimum detectable drop: 80 % power. False pass rate: at a true "
+    "drop of exactly max_drop.",
+)
 
 
-def headings() -> tuple[str, ...]:
-    """Headings of the table of checks."""
-    return (
-        "check",
-        "verdict",
-        "before",
-        "after",
-        "difference",
-        "lower bound",
-        "max_drop",
-        "p (Holm)",
-        "changed",
-        "would see a drop of",
-        "false pass",
+def build_gate_page(verdict: GateVerdict) -> Page:
+    """The page of a verdict; the terminal and Markdown render it."""
+    return Page(
+        f"fusion-bench gate: {verdict.experiment}",
+        tuple(_build_sections(verdict)),
+        headline=Finding(verdict.headline, EXIT_TONES.get(verdict.exit_code, "failed")),
     )
 
 
-def check_row(check: CheckResult) -> tuple[str, ...]:
-    """Cells of one check, in the order of :func:`headings`."""
+def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
+    baseline = verdict.baseline
+    if verdict.baseline_system:
+        baseline += f" ({verdict.baseline_system}: “{verdict.baseline_reason}”)"
+    parts = [] if not verdict.config_changes else [_changes_table(verdict)]
+    if verdict.checks:
+        rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
+        parts.append(Table("Checks", COLUMNS, rows, NOTES))
+    yield Section(text=f"Candidate {verdict.system}, baseline {baseline}.", parts=tuple(parts))
+    findings = (*_check_findings(verdict), *_query_findings(verdict))
+    if findings:
+        yield Section("Findings", findings=findings)
+    if verdict.regressions:
+        losses = tuple(
+            Finding(_describe_loss(query), details=tuple(describe_documents(query)))
+            for query in verdict.regressions
+        )
+        yield Section("Queries that lost most", findings=losses)
+
+
+def _changes_table(verdict: GateVerdict) -> Table:
+    rows = tuple(
+        Row((path, *("–" if side is None else str(side) for side in sides)))
+        for path, sides in verdict.config_changes.items()
+    )
+    headers = ("configuration", "baseline", "candidate")
+    return Table(
+        "Changed configuration", tuple(Column(header, is_text=True) for header in headers), rows
+    )
+
+
+def _check_cells(check: CheckResult) -> tuple[str, ...]:
+    status: str = check.status
+    if check.error is not None:
+        status = "error"
+    elif not check.changed:
+        status += " (no query changed)"
+    elif check.few_changed:
+        status += " (for these queries only)"
+    rate = check.false_pass_rate
     return (
         check.name,
-        check.status + _reach(check),
+        status,
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),
         format_number(check.difference, signed=True),
@@ -63,181 +107,95 @@ def check_row(check: CheckResult) -> tuple[str, ...]:
         format_number(check.p_holm),
         f"{check.changed} of {check.queries}",
         format_number(check.min_detectable_drop),
-        "n/a" if check.false_pass_rate is None else f"{100 * check.false_pass_rate:.1f} %",
+        "n/a" if rate is None else f"{100 * rate:.1f} %",
     )
 
 
-def _reach(check: CheckResult) -> str:
-    if check.error is None and not check.changed:
-        return " (no query changed)"
-    return " (on these queries only)" if check.few_changed else ""
+def _check_findings(verdict: GateVerdict) -> Iterator[Finding]:
+    for check in verdict.checks:
+        if check.status != "pass":
+            text = f"{check.name}: {check.status}: {describe_check(check)}"
+            yield Finding(text, TONES[check.status], key=check.status)
+        elif (warning := power_warning(check)) is not None:
+            yield Finding(f"{check.name}: {warning}", "warning", key="power")
 
 
-def sentence(check: CheckResult) -> str:
-    """What a check says, in words."""
+def _query_findings(verdict: GateVerdict) -> Iterator[Finding]:
+    for check in verdict.query_checks:
+        tone: Tone = "passed" if check.holds else "failed"
+        if check.error is not None:
+            tone = "inconclusive"
+        text = f"{check.collection}: {describe_query_check(check)}"
+        yield Finding(text, tone, key="guard" if isinstance(check, GuardResult) else "golden")
+
+
+def describe_check(check: CheckResult) -> str:
+    """A check's statistics in one sentence."""
     if check.error is not None:
-        return f"could not be checked: {check.error}"
-    words = (
+        return f"not checked: {check.error}"
+    text = (
         f"mean {format_number(check.baseline_mean)} → {format_number(check.candidate_mean)} "
-        f"({format_number(check.difference, signed=True)}, "
-        f"lower bound "
-        f"{format_number(check.lower_bound, signed=True)}, max_drop {check.max_drop:g}, "
-        f"p {format_number(check.p_holm)} after Holm, "
-        f"{check.changed} of "
-        f"{pluralize(check.queries, 'query')} changed, {check.losses} worse)"
+        f"({format_number(check.difference, signed=True)}, lower bound "
+        f"{format_number(check.lower_bound, signed=True)}, max_drop {check.max_drop:g}, adjusted "
+        f"p {format_number(check.p_holm)}); {check.changed} of "
+        f"{pluralize(check.queries, 'query')} changed, {check.losses} for the worse"
     )
     if check.few_changed:
-        return f"{words}; fewer than 10 changed, so this holds on these queries only"
+        return f"{text}; fewer than 10 changed, so the status holds for these queries only"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
-        words += (
-            f"; too noisy to tell: only a drop of {format_number(check.min_detectable_drop)} would "
-            f"have been called regressed with power .8; {required_queries_text(check)}"
+        drop = format_number(check.min_detectable_drop)
+        text += f"; minimum detectable drop (80 % power) {drop}; {required_queries_text(check)}"
+    return text
+
+
+def describe_query_check(check: QueryCheck) -> str:
+    """A guard or a golden query in one sentence, with its outcome."""
+    if isinstance(check, GuardResult):
+        text = (
+            f"{pluralize(check.violations, 'query')} ({100 * check.share:.2f} %) lost more than "
+            f"{check.max_loss:g} in {check.measure}, allowed {100 * check.max_share:g} %"
         )
-    return words
+    else:
+        rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
+        text = f"query {check.query!r}: {check.document!r} is {rank}, allowed top {check.top}"
+    if check.error is not None:
+        return f"{text}: not checked: {check.error}"
+    return f"{text}: {'holds' if check.holds else 'violated'}"
 
 
-def wishes(result: GateVerdict) -> Iterator[str]:
-    """Checks that passed although they cannot guard their tolerance."""
-    for check in result.checks:
-        if check.status == "pass" and (words := power_warning(check)) is not None:
-            yield f"! {check.name}: {words}"
+def _describe_loss(query: QueryRegression) -> str:
+    values = f"{format_number(query.value_before)} → {format_number(query.value_after)}"
+    return f"{query.collection}, query {query.query}: {query.measure} {values}"
 
 
-def guard_words(guard: GuardResult) -> str:
-    """What a guard counted, and what it allows."""
-    return (
-        f"{pluralize(guard.violations, 'query')} ({100 * guard.share:.2f} %) losing more than "
-        f"{guard.max_loss:g} in {guard.measure}; at most {100 * guard.max_share:g} % may"
-    )
-
-
-def golden_words(golden: GoldenResult) -> str:
-    """Where a golden document stands, and where it must."""
-    place = "nowhere" if golden.rank is None else f"at {golden.rank}"
-    return (
-        f"query {golden.query!r} has {golden.document!r} {place}; it must be in the top "
-        f"{golden.top}"
-    )
-
-
-def bound(row: QueryCheck) -> str:
-    """A guard or a golden query in words, with what became of it."""
-    words = guard_words(row) if isinstance(row, GuardResult) else golden_words(row)
-    if row.error is not None:
-        return f"{words}: could not be checked: {row.error}"
-    return f"{words}: {'holds' if row.holds else 'broken'}"
-
-
-def losses(lost: QueryRegression) -> Iterator[str]:
-    """What became of the relevant documents of a query: those that moved, and how many did not."""
-    for document in lost.documents:
+def describe_documents(query: QueryRegression) -> Iterator[str]:
+    """A line for each relevant document that moved, and one for those that did not."""
+    for document in query.documents:
         if document.is_moved:
-            yield _fate(lost, document)
-    still = sum(not document.is_moved for document in lost.documents)
-    if still:
-        yield f"{pluralize(still, 'more relevant document')}: rank unchanged, or in neither list"
+            yield _describe_move(query, document)
+    unmoved = sum(not document.is_moved for document in query.documents)
+    if unmoved:
+        yield f"{pluralize(unmoved, 'more relevant document')}: same rank, or in neither list"
 
 
-def _fate(lost: QueryRegression, document: DocumentChange) -> str:
-    """What became of a document, and by which term."""
-    before, after = (
-        _place(*place)
-        for place in (
-            (document.rank_before, document.cut_rank_before, lost.top_k[0]),
-            (document.rank_after, document.cut_rank_after, lost.top_k[1]),
-        )
-    )
+def _describe_move(query: QueryRegression, document: DocumentChange) -> str:
+    before = _format_rank(document.rank_before, document.cut_rank_before, query.top_k[0])
+    after = _format_rank(document.rank_after, document.cut_rank_after, query.top_k[1])
     return f"{document.document} (grade {document.grade}) {before} → {after}: {document.cause}"
 
 
-def _place(rank: int | None, below: int | None, top_k: int | None) -> str:
-    if rank is None and below is not None:
-        return f"{below} (below top_k {top_k})"
+def _format_rank(rank: int | None, cut_rank: int | None, top_k: int | None) -> str:
+    if rank is None and cut_rank is not None:
+        return f"{cut_rank} (below top_k {top_k})"
     return "–" if rank is None else str(rank)
 
 
-def text(result: GateVerdict) -> str:
-    """The decision without any markup: the headline, and whatever did not pass."""
-    lines = [f"fusion-bench gate, {result.experiment}: {result.headline}"]
-    lines += [
-        f"{check.name}: {check.status}: {sentence(check)}"
-        for check in result.checks
-        if check.status != "pass"
-    ]
-    lines += wishes(result)
-    lines += [f"{row.collection}: {bound(row)}" for row in result.query_checks if not row.holds]
-    for lost in result.regressions:
-        change = (
-            f"{lost.measure} {format_number(lost.value_before)} → {format_number(lost.value_after)}"
-        )
-        lines += [f"lost: {lost.collection}, query {lost.query}: {change}"]
-        lines += [f"    {line}" for line in losses(lost)]
-    return shown_lines(lines)
-
-
-def shown_lines(lines: Sequence[str]) -> str:
-    """Lines in which a name cannot break a line or colour a terminal."""
-    return "\n".join(escape_control_chars(line) for line in lines)
-
-
-def markdown(result: GateVerdict) -> str:
-    """The decision for people who review a change."""
-    mark = {0: "✅", 3: "❔"}.get(result.exit_code, "❌")
-    lines = [f"## {mark} fusion-bench gate: {escape(result.experiment)}", ""]
-    lines += [f"**{escape(result.headline)}**", "", *_background(result)]
-    if result.checks:
-        lines += _table(
-            headings(), [(MARKS[check.status], *check_row(check)) for check in result.checks]
-        )
-        lines += [
-            f"- {escape(check.name)}: {escape(sentence(check))}"
-            for check in result.checks
-            if check.status != "pass"
-        ]
-        lines += [f"- {escape(words)}" for words in wishes(result)]
-        lines += [""]
-    lines += [*_bounds(result), *_worst(result)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _background(result: GateVerdict) -> Iterator[str]:
-    against = f"`{result.baseline}`"
-    if result.baseline_reason:
-        against += f" ({escape(result.baseline_system)}: “{escape(result.baseline_reason)}”)"
-    yield from (f"Candidate {escape(result.system)} against {against}.", "")
-    if result.config_changes:
-        rows = [
-            (path, *("–" if side is None else str(side) for side in pair))
-            for path, pair in result.config_changes.items()
-        ]
-        yield from _table(("configuration", "before", "after"), [("", *row) for row in rows])
-
-
-def _bounds(result: GateVerdict) -> Iterator[str]:
-    for row in result.query_checks:
-        yield f"- {'✅' if row.holds else '❌'} {escape(row.collection)}: {escape(bound(row))}"
-    if result.query_checks:
-        yield ""
-
-
-def _worst(result: GateVerdict) -> Iterator[str]:
-    if not result.regressions:
-        return
-    yield from ("<details>", "<summary>Queries that lost most</summary>", "")
-    for lost in result.regressions:
-        yield (
-            f"- {escape(lost.collection)}, query {escape(lost.query)}: {escape(lost.measure)} "
-            f"{format_number(lost.value_before)} → {format_number(lost.value_after)}"
-        )
-        yield from (f"  - {escape(line)}" for line in losses(lost))
-    yield from ("", "</details>", "")
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table; each row begins with a mark for its first cell."""
-    yield f"| {' | '.join(header)} |"
-    yield f"|{'|'.join(':--' for _ in header)}|"
-    for mark, first, *rest in rows:
-        cells = [f"{mark} {escape(first)}".strip(), *(escape(cell) for cell in rest)]
-        yield f"| {' | '.join(cells)} |"
-    yield ""
+def format_text(verdict: GateVerdict) -> str:
+    """The headline, and what did not pass, as plain lines."""
+    page = build_gate_page(verdict)
+    lines = [f"{page.title}: {verdict.headline}"]
+    for section in page.sections:
+        for finding in section.findings:
+            if finding.tone != "passed":
+                lines += [finding.text, *(f"    {line}" for line in finding.details)]
+    return "\n".join(map(escape_control_chars, lines))

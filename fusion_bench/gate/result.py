@@ -1,4 +1,4 @@
-"""What the gate decided and why: the record that everything shown to people is rendered from.
+"""The gate's verdict and its reasons: the record that every page is rendered from.
 
 Format history:
     1   first version
@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 
-def _known(value: object) -> object:
+def _nan_to_none(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 #: A number that may be missing: NaN becomes None, as JSON has no NaN.
-Maybe: TypeAlias = Annotated[float | None, BeforeValidator(_known)]
+OptionalFloat: TypeAlias = Annotated[float | None, BeforeValidator(_nan_to_none)]
 
 
 def check_name(collection: str, slice_name: str | None, measure: str) -> str:
@@ -79,14 +79,14 @@ class CheckResult(GateRecord):
     groups: int
     changed: int = 0
     losses: int = 0
-    baseline_mean: Maybe = None
-    candidate_mean: Maybe = None
-    difference: Maybe = None
-    lower_bound: Maybe = None
-    p: Maybe = None
-    p_holm: Maybe = None
-    min_detectable_drop: Maybe = None
-    false_pass_rate: Maybe = None
+    baseline_mean: OptionalFloat = None
+    candidate_mean: OptionalFloat = None
+    difference: OptionalFloat = None
+    lower_bound: OptionalFloat = None
+    p: OptionalFloat = None
+    p_holm: OptionalFloat = None
+    min_detectable_drop: OptionalFloat = None
+    false_pass_rate: OptionalFloat = None
     few_changed: bool = False
 
     @property
@@ -99,9 +99,9 @@ class GuardResult(GateRecord):
     """One guard on one collection.
 
     Attributes:
-        losers: Queries that lose more than ``max_loss``.
-        share: Of all queries.
-        fault: Why it could not be checked.
+        violations: Queries that lose more than ``max_loss``.
+        share: Their share of all queries.
+        error: Why it could not be checked.
         holds: Whether the share is at most ``max_share``.
     """
 
@@ -119,9 +119,9 @@ class GoldenResult(GateRecord):
     """One golden query.
 
     Attributes:
-        place: Where the document stands; None = nowhere.
-        fault: Why it could not be checked.
-        holds: Whether it stands in the first ``top`` places.
+        rank: The document's rank; None = not in the list.
+        error: Why it could not be checked.
+        holds: Whether the rank is at most ``top``.
     """
 
     collection: str
@@ -133,21 +133,21 @@ class GoldenResult(GateRecord):
     holds: bool
 
 
-#: What bounds single queries.
+#: A check of single queries.
 QueryCheck: TypeAlias = GuardResult | GoldenResult
 
 
 class DocumentChange(GateRecord):
-    """A relevant document of a query that lost, before and after.
+    """The ranks of a relevant document before and after.
 
     Attributes:
         document: Its id.
-        grade: How relevant.
-        before: Old rank; None = not in the list.
-        after: New rank; None = not in the list.
-        cut_before: Old rank below ``top_k``; None = the list is not cut above it.
-        cut_after: New rank below ``top_k``; None likewise.
-        moved_by: The term that moved it.
+        grade: Its grade.
+        rank_before: Old rank; None = not in the list.
+        rank_after: New rank; None = not in the list.
+        cut_rank_before: Old rank below ``top_k``; None = ``top_k`` does not remove it.
+        cut_rank_after: New rank below ``top_k``; None likewise.
+        cause: The term that moved it.
     """
 
     document: str
@@ -160,21 +160,21 @@ class DocumentChange(GateRecord):
 
     @property
     def is_moved(self) -> bool:
-        """Whether it stands elsewhere in the list than before."""
+        """Whether its rank changed."""
         return self.rank_before != self.rank_after
 
 
 class QueryRegression(GateRecord):
-    """One of the queries that lost most.
+    """A query whose value fell.
 
     Attributes:
         collection: The dataset.
         query: Its id.
         measure: The first measure of the policy.
-        before: Its old value.
-        after: Its new value.
-        top_k: Where the old and the new list are cut; None = nowhere.
-        documents: Its relevant documents, the most relevant first.
+        value_before: Its old value.
+        value_after: Its new value.
+        top_k: Length limit of the old and of the new list; None = no limit.
+        documents: Its relevant documents: those that moved first.
     """
 
     collection: str
@@ -187,7 +187,7 @@ class QueryRegression(GateRecord):
 
 
 class GateVerdict(GateRecord):
-    """What the gate decided.
+    """The verdict of a run of the gate.
 
     Attributes:
         format: Always ``fusion-bench-gate``.
@@ -195,16 +195,16 @@ class GateVerdict(GateRecord):
         experiment: Its name.
         baseline: File of the baseline.
         system: The candidate's name.
-        against: The baseline's system.
-        reason: Why the baseline was last written.
-        refused: Why the two cannot be compared; nothing below was then computed.
-        changes: What differs in the resolved configuration: path → (before, after).
+        baseline_system: The baseline's system.
+        baseline_reason: Why the baseline was last written.
+        refusals: Why the two cannot be compared; then nothing below was computed.
+        config_changes: What differs in the resolved configuration: path → (before, after).
         checks: Every check.
         guards: Every guard.
         golden: Every golden query.
-        worst: The queries that lost most.
-        on_inconclusive: The policy.
-        exit_code: 0 passed, 1 regression, 2 could not do it, 3 inconclusive and that blocks.
+        regressions: The queries that lost most.
+        on_inconclusive: What the policy does with an inconclusive check.
+        exit_code: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks.
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
@@ -230,15 +230,18 @@ class GateVerdict(GateRecord):
 
     @property
     def headline(self) -> str:
-        """The decision in one line."""
+        """The verdict in one line."""
         if self.refusals:
             return "refused: " + "; ".join(self.refusals)
-        verdicts = [check.status for check in self.checks]
-        broken = [r for r in self.query_checks if not r.holds and r.error is None]
-        faults = [c for c in self.checks if c.error is not None]
-        unchecked = len(faults) + sum(bound.error is not None for bound in self.query_checks)
-        words = {0: "passed", 1: "regressed", 2: "could not be checked", 3: "inconclusive"}
-        counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in get_args(CheckStatus))
-        more = f", {pluralize(len(broken), 'guard')} broken" if broken else ""
-        more += f", {unchecked} could not be made" if unchecked else ""
-        return f"{words[self.exit_code]}: {pluralize(len(verdicts), 'check')} ({counts}{more})"
+        statuses = [check.status for check in self.checks]
+        counts = [f"{statuses.count(status)} {status}" for status in get_args(CheckStatus)]
+        violated = sum(not check.holds and check.error is None for check in self.query_checks)
+        if violated:
+            counts.append(f"{pluralize(violated, 'guard')} violated")
+        errors = sum(check.error is not None for check in (*self.checks, *self.query_checks))
+        if errors:
+            counts.append(pluralize(errors, "error"))
+        outcome = {0: "passed", 1: "regressed", 2: "not checked", 3: "inconclusive"}
+        return (
+            f"{outcome[self.exit_code]}: {pluralize(len(statuses), 'check')} ({', '.join(counts)})"
+        )

@@ -1,4 +1,4 @@
-"""Writing the baseline: the one way there is, and never without a reason."""
+"""Writing a baseline, with the reason for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,13 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.gate.baseline import Baseline, BaselineUpdate, read_baseline, write_baseline
+from fusion_bench.gate.baseline import (
+    Baseline,
+    BaselineUpdate,
+    CollectionBaseline,
+    read_baseline,
+    write_baseline,
+)
 from fusion_bench.gate.loaded_collections import (
     Progress,
     evaluate_collection,
@@ -40,7 +47,7 @@ def update_baseline(
     folders: Collection[Path],
     progress: Progress = ignore_progress,
 ) -> Baseline:
-    """Write the candidate as the new baseline, and keep the history of reasons.
+    """Write the candidate as the new baseline; the reasons of all updates stay in the file.
 
     Args:
         experiment: With a ``gate``.
@@ -48,40 +55,29 @@ def update_baseline(
         baseline: File to write.
         reason: Why the numbers may change.
         folders: Where named datasets live.
-        progress: Called as the work goes on.
+        progress: Called with the stage, the steps done and all steps.
 
     Raises:
-        FusionBenchError: Whatever is wrong; a degraded list or one that says nothing included.
+        FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
+            result, or a value is not finite.
     """
     if not is_encodable(reason):
-        raise ConfigError("--reason: not UTF-8 text: write it in another way")
+        raise ConfigError("--reason: not UTF-8 text")
     policy = require_policy(experiment, source)
     candidate = select_candidate(experiment, source)
-    history = _read_history(baseline, source.path)
-    arms = load_collections(experiment, source, [candidate], folders=folders, progress=progress)
-    reasons = [reason for arm in arms for reason in unusable_lists(arm, candidate, policy)]
-    if reasons:
-        raise FusionBenchError(f"no baseline written: {'; '.join(reasons)}")
-    progress("evaluating", 0, 1)
-    records = tuple(evaluate_collection(arm, candidate) for arm in arms)
-    for arm in records:
-        for name, values in arm.value_arrays().items():
-            if not np.isfinite(values).all():
-                raise FusionBenchError(f"{arm.collection}: {name} is not finite for some query")
-    config = resolved_config(candidate)
-    change = BaselineUpdate(
-        updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        reason=" ".join(reason.split()) or " ",
-        version=__version__,
-        config_sha256=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
-        means={
-            arm.collection: {
-                name: exact_mean(values) for name, values in arm.value_arrays().items()
-            }
-            for arm in records
-        },
+    previous = read_baseline(baseline, source.path)
+    collections = load_collections(
+        experiment, source, [candidate], folders=folders, progress=progress
     )
-    written = Baseline(
+    unusable = [
+        text for loaded in collections for text in unusable_lists(loaded, candidate, policy)
+    ]
+    if unusable:
+        raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
+    progress("evaluating", 0, 1)
+    records = tuple(evaluate_collection(loaded, candidate) for loaded in collections)
+    config = resolved_config(candidate)
+    new = Baseline(
         engine=ENGINE,
         experiment=source.path.stem,
         system=candidate.name,
@@ -89,13 +85,29 @@ def update_baseline(
         v2_enabled=experiment.v2_enabled,
         ties=experiment.ties,
         collections=records,
-        history=(*history, change),
+        history=(
+            *(() if previous is None else previous.history),
+            BaselineUpdate(
+                updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                reason=" ".join(reason.split()) or " ",
+                version=__version__,
+                config_sha256=_config_digest(config),
+                means={record.collection: _finite_means(record) for record in records},
+            ),
+        ),
     )
-    write_baseline(written, baseline)
-    return written
+    write_baseline(new, baseline)
+    return new
 
 
-def _read_history(path: Path, experiment: Path) -> tuple[BaselineUpdate, ...]:
-    """The reasons so far; a baseline of an unreadable format must be moved away by hand."""
-    old = read_baseline(path, experiment)
-    return () if old is None else old.history
+def _config_digest(config: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+
+
+def _finite_means(record: CollectionBaseline) -> dict[str, float]:
+    means = {}
+    for name, values in record.value_arrays().items():
+        if not np.isfinite(values).all():
+            raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
+        means[name] = exact_mean(values)
+    return means

@@ -1,6 +1,6 @@
-"""The decisions of the gate: pure functions of numbers, and nothing else.
+"""The decisions of the gate, as pure functions of numbers.
 
-Every comparison is written so that NaN falls on the side that blocks.
+Every comparison is written so that NaN blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CheckStatus: TypeAlias = Literal["pass", "regressed", "inconclusive"]
 
 #: Level of the test and of the lower bound.
 ALPHA = 0.05
-#: Fewer changed queries than this are judged by their mean, "on these queries only".
+#: With fewer changed queries the mean decides, for these queries only.
 MIN_CHANGED = 10
 #: Exit codes.
 PASSED, REGRESSED, REFUSED, INCONCLUSIVE = 0, 1, 2, 3
@@ -42,17 +42,17 @@ def decide_status(
     max_drop: float,
     alpha: float = ALPHA,
 ) -> CheckStatus:
-    """The verdict of one check.
+    """Decide the status of one check.
 
     ``regressed``: the mean is below −m, and the one-sided test of d ≥ 0 is rejected after Holm.
-    ``pass``: the lower bound is above −m. With fewer than 10 changed queries neither says
-    anything, and the mean itself decides. Otherwise ``inconclusive``.
+    ``pass``: the lower bound is above −m. With fewer than 10 changed queries there is no
+    test, and the mean decides. Otherwise ``inconclusive``.
 
     Args:
         mean: Of candidate − baseline over the queries of the check.
         lower_bound: One-sided 1 − ``alpha`` bound of the mean; NaN = no spread is known.
         p_holm: Of the one-sided test, adjusted over all checks.
-        changed: Queries whose value differs at all.
+        changed: Queries whose value differs.
         max_drop: m ≥ 0.
         alpha: Level.
     """
@@ -74,17 +74,17 @@ def decide_exit_code(
     has_errors: bool,
     on_inconclusive: OnInconclusive,
 ) -> int:
-    """What the whole gate says.
+    """Decide the exit code of the gate.
 
     Args:
-        statuses: Of all checks that could be made.
-        has_violations: A guard or a golden query does not hold.
-        has_errors: Something could not be checked: NaN, an empty slice, a golden query that is not
-            there. No policy lets that through.
-        on_inconclusive: The policy.
+        statuses: The statuses of all checks without an error.
+        has_violations: A guard or a golden query is violated.
+        has_errors: Something could not be checked: NaN, an empty slice, a missing golden query.
+            No policy accepts that.
+        on_inconclusive: What the policy does with an inconclusive check.
 
     Returns:
-        1 = a regression; 2 = could not do it; 3 = inconclusive and the policy blocks; 0 = passed.
+        0 = passed; 1 = a regression; 2 = not checked; 3 = inconclusive, and the policy blocks.
     """
     if has_violations or "regressed" in statuses:
         return REGRESSED

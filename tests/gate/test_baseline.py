@@ -92,7 +92,7 @@ def test_an_edit_by_hand_is_refused(tmp_path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(DataError, match=r"mine\.json: changed since .*move it away.* --update"):
+    with pytest.raises(DataError, match=r"mine\.json: edited since .*move it away.* --update"):
         read_baseline(path)
     with pytest.raises(DataError, match=r"fusion-bench gate e/x\.yaml --baseline \S+ --update"):
         read_baseline(path, Path("e/x.yaml"))
@@ -130,7 +130,7 @@ def test_a_sealed_file_that_lacks_a_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_reason_must_say_something(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="say why the numbers may change"):
+    with pytest.raises(ConfigError, match="say why the values may change"):
         write_baseline(baseline([0.1], reason=" "), tmp_path / "mine.json")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,15 +1,19 @@
-"""A decision for people, for JUnit and for a test's output: nothing lost, nothing let through."""
+"""The page of a verdict, its JUnit XML and its plain text."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.cli._base import make_console
-from fusion_bench.cli._gate_output import render
 from fusion_bench.gate.junit import render_junit
-from fusion_bench.gate.report import check_row, headings, losses, markdown, sentence, text
+from fusion_bench.gate.report import (
+    build_gate_page,
+    describe_check,
+    describe_documents,
+    format_text,
+)
 from fusion_bench.gate.result import (
     CheckResult,
     DocumentChange,
@@ -18,7 +22,9 @@ from fusion_bench.gate.result import (
     GuardResult,
     QueryRegression,
 )
+from fusion_bench.report.markdown import render_page
 
+GOLDEN = Path(__file__).parent / "gate.golden.md"
 NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
 
 
@@ -112,25 +118,25 @@ FULL = result(
 )
 
 
-def cases_of(decision: GateVerdict) -> dict[str, list[str]]:
-    """What JUnit says, by kind of outcome."""
-    [suite] = ET.fromstring(render_junit(decision))  # noqa: S314 - made by the code under test
-    found: dict[str, list[str]] = {"passed": []}
+def cases_of(verdict: GateVerdict) -> dict[str, list[str]]:
+    """Names of the JUnit cases by outcome."""
+    [suite] = ET.fromstring(render_junit(verdict))  # noqa: S314 - made by the code under test
+    names: dict[str, list[str]] = {"passed": []}
     for case in suite:
         kinds = [child.tag for child in case if child.tag != "system-out"] or ["passed"]
         assert len(kinds) == 1
-        found.setdefault(kinds[0], []).append(str(case.get("name")))
+        names.setdefault(kinds[0], []).append(str(case.get("name")))
     counts = {"failure": "failures", "error": "errors", "skipped": "skipped"}
     for kind, attribute in counts.items():
-        assert suite.get(attribute) == str(len(found.get(kind, [])))
-    return found
+        assert suite.get(attribute) == str(len(names.get(kind, [])))
+    return names
 
 
-def test_junit_tells_what_failed_from_what_could_not_be_checked() -> None:
-    found = cases_of(FULL)
-    assert len(found["passed"]) == 4
-    assert len(found["failure"]) == 4  # one regressed, one inconclusive, a guard, a golden query
-    assert len(found["error"]) == 3
+def test_junit_separates_failures_from_errors() -> None:
+    names = cases_of(FULL)
+    assert len(names["passed"]) == 4
+    assert len(names["failure"]) == 4  # one regressed, one inconclusive, a guard, a golden query
+    assert len(names["error"]) == 3
     warned = cases_of(FULL.model_copy(update={"on_inconclusive": "warn"}))
     assert warned["skipped"] == ["mine / RR"]
     assert len(warned["failure"]) == 3
@@ -139,56 +145,94 @@ def test_junit_tells_what_failed_from_what_could_not_be_checked() -> None:
 def test_a_refusal_is_an_error() -> None:
     refused = result(refusals=("other split", "other ties"), exit_code=2)
     assert cases_of(refused) == {"passed": [], "error": ["comparable"]}
-    assert "other split; other ties" in markdown(refused)
-    assert text(refused).endswith("refused: other split; other ties")
+    page = build_gate_page(refused)
+    assert page.headline is not None
+    assert (page.headline.tone, page.headline.text) == (
+        "failed",
+        "refused: other split; other ties",
+    )
+    assert format_text(refused).endswith("refused: other split; other ties")
+
+
+@pytest.mark.parametrize(("code", "tone"), [(0, "passed"), (1, "failed"), (3, "inconclusive")])
+def test_the_headline_has_the_tone_of_the_exit_code(code: int, tone: str) -> None:
+    headline = build_gate_page(FULL.model_copy(update={"exit_code": code})).headline
+    assert headline is not None
+    assert headline.tone == tone
 
 
 def test_no_name_becomes_markup() -> None:
-    page = markdown(FULL)
-    assert "<b>" not in page
-    assert "\x1b" not in page + text(FULL) + render_junit(FULL)
-    table = [line for line in page.splitlines() if line.startswith("| ✅ mine")]
-    assert len(table) == 2
-    assert all(line.count("|") == len(headings()) + 1 for line in table)
+    text = render_page(build_gate_page(FULL))
+    assert "<b>" not in text
+    assert "\x1b" not in text + format_text(FULL) + render_junit(FULL)
+    rows = [line for line in text.splitlines() if line.startswith("| ✅ mine")]
+    assert len(rows) == 2
 
 
 def test_the_headline_counts_everything() -> None:
     assert FULL.headline == (
-        "regressed: 5 checks (2 pass, 1 regressed, 2 inconclusive, 2 guards broken, "
-        "3 could not be made)"
+        "regressed: 5 checks (2 pass, 1 regressed, 2 inconclusive, 2 guards violated, 3 errors)"
     )
+
+
+def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
+    page = build_gate_page(FULL)
+    _, findings, losses = page.sections
+    assert [(finding.key, finding.tone) for finding in findings.findings] == [
+        ("power", "warning"),
+        ("regressed", "failed"),
+        ("inconclusive", "inconclusive"),
+        ("inconclusive", "inconclusive"),
+        ("guard", "passed"),
+        ("guard", "failed"),
+        ("guard", "inconclusive"),
+        ("golden", "passed"),
+        ("golden", "failed"),
+        ("golden", "inconclusive"),
+    ]
+    assert len(losses.findings) == 1
+    changes, checks = page.sections[0].tables
+    assert len(changes.rows) == 1
+    assert [row.tone for row in checks.rows] == [
+        "passed",
+        "failed",
+        "inconclusive",
+        "inconclusive",
+        "passed",
+    ]
+    assert all(len(row.cells) == len(checks.columns) for row in checks.rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        (check(min_detectable_drop=0.0074), None),
+        (check(min_detectable_drop=None), None),
+        (check(min_detectable_drop=0.03, few_changed=True), None),
+        (check(min_detectable_drop=0.03), "power"),
+        (check(status="regressed"), "regressed"),
+    ],
+)
+def test_the_power_warning_is_for_checks_that_pass(given: CheckResult, key: str | None) -> None:
+    sections = build_gate_page(result(checks=(given,))).sections
+    findings = [finding.key for section in sections for finding in section.findings]
+    assert findings == ([] if key is None else [key])
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (check(error="NaN", status="inconclusive"), "could not be checked: NaN"),
-        (check(few_changed=True), "fewer than 10 changed, so this holds on these queries only"),
-        (
-            check(status="inconclusive"),
-            "too noisy to tell: only a drop of 0.0300 would have been called regressed with "
-            "power .8; 100 queries, and about 3,600 are needed",
-        ),
-        (check(status="regressed"), "40 of 100 queries changed, 10 worse)"),
+        (check(error="NaN", status="inconclusive"), "not checked: NaN"),
+        (check(few_changed=True), "the status holds for these queries only"),
+        (check(status="inconclusive"), "100 queries, and about 3,600 are needed"),
+        (check(status="regressed"), "40 of 100 queries changed, 10 for the worse"),
     ],
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
-    assert sentence(given).endswith(words)
+    assert describe_check(given).endswith(words)
 
 
-def test_a_pass_that_guards_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "! mine / nDCG@10: minimum detectable drop (80 % power) 0.0300, larger than max_drop 0.005"
-    )
-    render(FULL, make_console())
-    assert words in capsys.readouterr().out
-    assert words in text(FULL)
-    assert markdown(FULL).count("minimum detectable drop") == 1
-    sure = result(checks=(check(min_detectable_drop=0.0074), check(status="regressed")))
-    assert "minimum detectable" not in text(sure) + markdown(sure)
-
-
-def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> None:
+def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
     def document(name: str, before: int | None, after: int | None, **cut: int) -> DocumentChange:
         return DocumentChange(
             document=name, grade=3, rank_before=before, rank_after=after, cause="why", **cut
@@ -208,26 +252,12 @@ def test_who_lost_names_the_rank_below_the_cut_and_folds_what_did_not_move() -> 
             document("g", None, None, cut_rank_after=30),
         ),
     )
-    assert list(losses(lost)) == [
+    assert list(describe_documents(lost)) == [
         "d (grade 3) 1 → 27 (below top_k 10): why",
         "e (grade 3) 2 → –: why",
-        "2 more relevant documents: rank unchanged, or in neither list",
+        "2 more relevant documents: same rank, or in neither list",
     ]
 
 
-def test_a_row_has_a_cell_for_every_heading() -> None:
-    row = check_row(check(few_changed=True, min_detectable_drop=None, false_pass_rate=None))
-    assert len(row) == len(headings())
-    assert row[1] == "pass (on these queries only)"
-    assert row[-2:] == ("n/a", "n/a")
-
-
-def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    render(FULL, make_console())
-    out = capsys.readouterr().out
-    assert "mine / RR" in out
-    assert "\x1b" not in out
-    assert "lost: mine, query" in out
-    assert "at most 1 % may: broken" in out
-    assert "it must be in the top 3: holds" in out
-    assert out.rstrip().endswith("3 could not be made)")
+def test_the_page_is_the_golden_page() -> None:
+    assert render_page(build_gate_page(FULL)) == GOLDEN.read_text(encoding="utf-8")

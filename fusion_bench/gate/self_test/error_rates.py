@@ -1,10 +1,10 @@
-"""The gate on trial: how often it is wrong when the truth is known, on the user's own data.
+"""How often the gate errs where the truth is known, measured on the user's data.
 
 Two real systems give the differences. In an A/A run their labels are swapped in every group (or
-query, where no groups are declared) with probability ½, so that there is no difference in truth.
-In a planted run the groups are drawn with replacement, their mean is moved to 0, and then every
-query loses the planted drop. Each run is judged by the gate's own functions: the randomisation
-test, Holm over all checks, the lower bound and the decision.
+query, without groups) with probability ½, so that there is no true difference. For a true drop the
+groups are drawn with replacement, their mean is moved to 0, and every query loses the drop. The
+gate's functions decide each run: the randomization test, Holm's correction over all checks, the
+lower bound and the status.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from fusion_bench.util.formatting import pluralize
 
 __all__ = ["ErrorRate", "SelfTestResult", "measure_error_rates"]
 
-#: Planted drops, as multiples of the printed one.
-SIZES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+#: True drops, as multiples of the minimum detectable drop.
+DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """One promise and what became of it.
+    """A measured error rate or power, beside the stated one.
 
     Attributes:
-        kind: ``false alarm`` = any check ``regressed`` in an A/A run; ``test alone`` = one check's
-            test rejects in an A/A run, without Holm and tolerance; ``detection`` = ``regressed``
-            at a planted drop; ``false pass`` = ``pass`` at a planted drop of exactly m.
-        check: Which check; empty for all together.
-        drop: The planted drop; None = none.
+        kind: ``false alarm`` = any check ``regressed`` in an A/A run; ``single test`` = one check's
+            test rejects in an A/A run, without Holm's correction and tolerance; ``power`` =
+            ``regressed`` at a true drop; ``false pass`` = ``pass`` at a true drop of exactly m.
+        check: The check; empty for all together.
+        drop: The true drop; None = none.
         count: Runs in which it happened.
-        runs: Of how many.
-        low: Clopper–Pearson interval, all findings together at 95 % …
-        high: … its upper end.
-        promised: What the gate prints or promises.
-        at_most: Whether the promise is an upper bound.
+        runs: All runs.
+        low: Lower end of the Clopper–Pearson interval, 95 % for all rates together.
+        high: Upper end.
+        stated: The level of the rule, or what the gate prints.
+        is_upper_bound: Whether the true rate may be lower than the stated one.
     """
 
     kind: str
@@ -65,111 +65,130 @@ class ErrorRate:
     low: float
     high: float
     stated: float
-    at_most: bool = False
+    is_upper_bound: bool = False
 
     @property
     def rate(self) -> float:
-        """How often it happened."""
+        """Share of the runs in which it happened."""
         return self.count / self.runs
 
     @property
     def agrees(self) -> bool:
-        """Whether the interval is compatible with the promise."""
-        return self.low <= self.stated and (self.at_most or self.stated <= self.high)
+        """Whether the interval is compatible with the stated rate."""
+        return self.low <= self.stated and (self.is_upper_bound or self.stated <= self.high)
 
 
 @dataclass(frozen=True)
 class SelfTestResult:
-    """Every promise, and the printed power curve of every check.
+    """Every error rate, and the power curve of every check.
 
     Attributes:
-        findings: In the order of the checks.
-        curves: By check: drops and the power that the gate prints for them.
-        skipped: Checks that two systems differ on by too few queries, with the reason.
+        error_rates: In the order of the checks.
+        power_curves: By check: true drops and the power that the gate states for them.
+        max_drops: By check.
+        skipped: Checks that cannot be tested, with the reason.
+        systems: The reference system and the gated one.
     """
 
     error_rates: tuple[ErrorRate, ...]
     power_curves: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    max_drops: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    systems: tuple[str, str] = ("baseline", "candidate")
 
     @property
     def agrees(self) -> bool:
-        """Whether every promise held, and there was one."""
-        return bool(self.error_rates) and all(finding.agrees for finding in self.error_rates)
+        """Whether every rate agrees with the stated one, and there is one."""
+        return bool(self.error_rates) and all(rate.agrees for rate in self.error_rates)
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one line."""
+        if not self.error_rates:
+            return "no check can be tested: " + "; ".join(self.skipped.values())
+        wrong = sum(not rate.agrees for rate in self.error_rates)
+        outcome = f"{wrong} disagree" if wrong else "all agree"
+        return (
+            f"{len(self.error_rates)} error rates, {self.error_rates[0].runs:,} runs each: "
+            f"{outcome} with the stated rate"
+        )
 
 
 def measure_error_rates(
-    contests: Sequence[Check],
+    checks: Sequence[Check],
     *,
     runs: int = 2000,
     alpha: float = ALPHA,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> SelfTestResult:
-    """Try the rule on its own data.
+    """Measure the error rates of the rule.
 
     Args:
-        contests: The checks of a policy; baseline and candidate are two different systems.
-        runs: Of each kind.
+        checks: The checks of a policy; baseline and candidate are two different systems.
+        runs: Runs of each kind.
         alpha: Level of the rule.
-        seed: Of everything random.
-        progress: Called as the work goes on.
+        seed: Seed of all random numbers.
+        progress: Called with the stage, the steps done and all steps.
     """
-    skipped = {c.name: reason for c in contests if (reason := untestable_reason(c)) is not None}
-    fit = [contest for contest in contests if contest.name not in skipped]
-    tries = [group_check(contest, alpha / len(contests), alpha, seed) for contest in fit]
+    skipped = {c.name: reason for c in checks if (reason := untestable_reason(c)) is not None}
+    testable = [check for check in checks if check.name not in skipped]
+    grouped = [group_check(check, alpha / len(checks), alpha, seed) for check in testable]
     skipped |= {
-        t.name: f"{pluralize(len(t.sums), 'group')}: too few for the test ever to reject"
-        for t in tries
-        if t.power.min_detectable_drop is None
+        group.name: f"{pluralize(len(group.sums), 'group')}: too few for the test to reject"
+        for group in grouped
+        if group.power.min_detectable_drop is None
     }
-    checks = tuple(t for t in tries if t.name not in skipped)
+    simulated = tuple(group for group in grouped if group.name not in skipped)
     counts: list[_ErrorCount] = []
-    if checks:
-        tried = _Simulation(checks, len(contests), runs, alpha, seed)
-        counts += tried.measure_false_alarms()
-        for c, check in enumerate(checks):
+    if simulated:
+        simulation = _Simulation(simulated, len(checks), runs, alpha, seed)
+        counts += simulation.measure_false_alarms()
+        for c, check in enumerate(simulated):
             if progress is not None:
-                progress(f"planted drops: {check.name}", c, len(checks))
-            counts += tried.measure_drops(c)
+                progress(f"true drops: {check.name}", c, len(simulated))
+            counts += simulation.measure_drops(c)
     confidence = 1 - 0.05 / max(len(counts), 1)
-    findings = []
-    for found in counts:
-        low, high = clopper_pearson(found.count, runs, confidence)
-        findings.append(ErrorRate(runs=runs, low=low, high=high, **asdict(found)))
+    rates = []
+    for count in counts:
+        low, high = clopper_pearson(count.count, runs, confidence)
+        rates.append(ErrorRate(runs=runs, low=low, high=high, **asdict(count)))
     return SelfTestResult(
-        tuple(findings), {check.name: _power_curve(check.power) for check in checks}, skipped
+        tuple(rates),
+        {check.name: _power_curve(check.power) for check in simulated},
+        {check.name: check.max_drop for check in checks},
+        skipped,
     )
 
 
-def _power_curve(found: RulePower) -> tuple[FloatArray, FloatArray]:
-    """Drops and printed powers, from none to certain."""
-    drops = np.linspace(0, float(found.rejection_drops[-1]), 121)
-    return drops, np.array([found.power_at(drop) for drop in drops])
+def _power_curve(power: RulePower) -> tuple[FloatArray, FloatArray]:
+    """True drops from 0 to certain detection, and the stated power."""
+    drops = np.linspace(0, float(power.rejection_drops[-1]), 121)
+    return drops, np.array([power.power_at(drop) for drop in drops])
 
 
 @dataclass(frozen=True)
 class _ErrorCount:
-    """What was counted, before its interval is known; see ``Finding``."""
+    """A count before its interval is known; see ``ErrorRate``."""
 
     kind: str
     check: str
     drop: float | None
     count: int
     stated: float
-    at_most: bool = False
+    is_upper_bound: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class _Simulation:
-    """The checks on trial, one family of Holm's correction.
+    """The simulated checks, one family of Holm's correction.
 
     Attributes:
-        checks: The C checks that can be tried.
-        family: How many there are with those that cannot; they take their place with p = 1.
-        runs: Of each kind.
+        checks: The C checks that can be tested.
+        family: The number of all checks; the others stay in the family with p = 1.
+        runs: Runs of each kind.
         alpha: Level of the rule.
-        seed: Of everything random.
+        seed: Seed of all random numbers.
     """
 
     checks: tuple[GroupedCheck, ...]
@@ -180,35 +199,36 @@ class _Simulation:
 
     def measure_false_alarms(self) -> Iterator[_ErrorCount]:
         """A/A runs: all checks together, and each check's test alone."""
-        swapped = draw_label_swaps(self.checks, self.runs, self.seed + 2)
-        sums = [
-            check.sums * swapped[check.check.collection][:, check.codes] for check in self.checks
-        ]
+        signs = draw_label_swaps(self.checks, self.runs, self.seed + 2)
+        sums = [check.sums * signs[check.check.collection][:, check.codes] for check in self.checks]
         p = np.stack([simulated_p_values(rows, self.seed + 3) for rows in sums])
         adjusted = adjust_runs(p, self.family)
-        alarms = np.zeros(self.runs, dtype=bool)
+        has_alarm = np.zeros(self.runs, dtype=bool)
         for c, check in enumerate(self.checks):
             sizes = np.broadcast_to(check.sizes, sums[c].shape)
-            found = decide_runs(sums[c], sizes, adjusted[c], check.check.max_drop, self.alpha)
-            alarms |= np.array([verdict == "regressed" for verdict in found])
-        yield _ErrorCount("false alarm", "", None, int(alarms.sum()), self.alpha, at_most=True)
+            statuses = decide_runs(sums[c], sizes, adjusted[c], check.check.max_drop, self.alpha)
+            has_alarm |= np.array([status == "regressed" for status in statuses])
+        count = int(has_alarm.sum())
+        yield _ErrorCount("false alarm", "", None, count, self.alpha, is_upper_bound=True)
         for c, check in enumerate(self.checks):
-            rejected = int((p[c] < self.alpha).sum())
-            yield _ErrorCount("test alone", check.name, None, rejected, self.alpha, at_most=True)
+            count = int((p[c] < self.alpha).sum())
+            yield _ErrorCount(
+                "single test", check.name, None, count, self.alpha, is_upper_bound=True
+            )
 
     def measure_drops(self, c: int) -> Iterator[_ErrorCount]:
-        """Drops planted in one check, the others being left without any."""
-        check, printed = self.checks[c], self.checks[c].power
+        """True drops in one check, and none in the others."""
+        check, power = self.checks[c], self.checks[c].power
         drop = check.check.max_drop
         passed = self._decide_statuses(c, drop).count("pass")
-        yield _ErrorCount("false pass", check.name, drop, passed, printed.false_pass_rate or 0.0)
-        for size in SIZES:
-            drop = size * (printed.min_detectable_drop or 0.0)
-            found = self._decide_statuses(c, drop).count("regressed")
-            yield _ErrorCount("detection", check.name, drop, found, printed.power_at(drop))
+        yield _ErrorCount("false pass", check.name, drop, passed, power.false_pass_rate or 0.0)
+        for multiple in DROP_MULTIPLES:
+            drop = multiple * (power.min_detectable_drop or 0.0)
+            count = self._decide_statuses(c, drop).count("regressed")
+            yield _ErrorCount("power", check.name, drop, count, power.power_at(drop))
 
     def _decide_statuses(self, c: int, drop: float) -> list[CheckStatus]:
-        """The gate's decision on one check in every run at a planted drop."""
+        """The status of one check in every run at a true drop."""
         sums, sizes = self._draw_runs(c, drop)
         p = self._null_p_values.copy()
         p[c] = simulated_p_values(sums, self.seed + 3)

@@ -1,108 +1,130 @@
-"""A self-test as Markdown, JSON and a picture."""
+"""A self-test as a page, as JSON and as files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
-from fusion_bench.report.markdown import escape_markdown as escape
+from fusion_bench.report.markdown import render_page
+from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
+from fusion_bench.util.atomic_files import write_atomic
 from fusion_bench.util.formatting import format_number
 
-__all__ = ["HEADINGS", "headline", "page", "picture", "plain", "rows"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
-HEADINGS = ("what", "check", "planted drop", "happened", "share", "interval", "promised", "holds")
+__all__ = ["build_self_test_page", "draw_power_curves", "format_json", "write_self_test"]
+
+COLUMNS = (
+    Column("error rate", is_text=True),
+    Column("check", is_text=True),
+    Column("true drop"),
+    Column("count"),
+    Column("rate"),
+    Column("interval"),
+    Column("stated"),
+    Column("agrees", is_text=True),
+)
+NOTES = (
+    "Intervals: Clopper–Pearson, 95 % for all rows together.",
+    "False alarm: any check is regressed in an A/A run, in which the labels of the two systems are "
+    "swapped with probability ½, by group where there are groups. Single test: the randomization "
+    "test of one check rejects in an A/A run, without Holm's correction and tolerance. Power and "
+    "false pass: groups are drawn with replacement and the mean is moved to the true drop. Stated: "
+    "the gate's level, or the number that the gate prints.",
+)
 
 
-def headline(found: SelfTestResult) -> str:
-    """The outcome in one line."""
-    if not found.error_rates:
-        return "nothing could be tried: " + "; ".join(found.skipped.values())
-    wrong = sum(not finding.agrees for finding in found.error_rates)
-    promises = f"{len(found.error_rates)} promises, {found.error_rates[0].runs:,} runs each"
-    return f"{promises}: {f'{wrong} broken' if wrong else 'all hold'}"
-
-
-def rows(found: SelfTestResult) -> list[tuple[str, ...]]:
-    """Cells of every finding, in the order of the headings."""
-    return [_row(finding) for finding in found.error_rates]
-
-
-def _row(finding: ErrorRate) -> tuple[str, ...]:
-    promised = f"{100 * finding.stated:.1f} %"
-    return (
-        finding.kind,
-        finding.check or "all together",
-        "none" if finding.drop is None else format_number(finding.drop),
-        f"{finding.count} of {finding.runs}",
-        f"{100 * finding.rate:.2f} %",
-        f"[{100 * finding.low:.2f}, {100 * finding.high:.2f}] %",
-        f"at most {promised}" if finding.at_most else promised,
-        "yes" if finding.agrees else "NO",
+def build_self_test_page(result: SelfTestResult, title: str) -> Page:
+    """The page of a self-test; the terminal and Markdown render it."""
+    reference, candidate = result.systems
+    table = Table("Error rates", COLUMNS, tuple(map(_build_row, result.error_rates)), NOTES)
+    skipped = (
+        Finding(f"{name}: not tested: {reason}", key="skipped")
+        for name, reason in result.skipped.items()
     )
+    section = Section(
+        text=f"Differences of {candidate} and {reference}.",
+        findings=tuple(skipped),
+        parts=(table, *_power_figures(result)),
+    )
+    headline = Finding(result.headline, "passed" if result.agrees else "failed")
+    return Page(title, (section,), headline)
 
 
-def page(found: SelfTestResult, title: str, systems: tuple[str, str]) -> str:
-    """The table for people.
-
-    Args:
-        found: The self-test.
-        title: Of the page.
-        systems: The two that gave the differences.
-    """
-    lines = [
-        f"# {escape(title)}",
-        "",
-        f"**{escape(headline(found))}.** Differences of {escape(systems[1])} to "
-        f"{escape(systems[0])}.",
-        "",
-        "Clopper–Pearson intervals, 95 % for all rows together. False alarm: any check is called "
-        "regressed in an A/A run (labels swapped with probability ½, by group where there are "
-        "groups). Test alone: one check's randomisation test rejects, without Holm and tolerance. "
-        "Detection and false pass: groups drawn with replacement, mean moved to the planted drop; "
-        "what is promised is what the gate prints.",
-        "",
-        f"| {' | '.join(HEADINGS)} |",
-        f"|{'|'.join([':--', ':--', *['--:'] * 5, ':--'])}|",
-        *(f"| {' | '.join(escape(cell) for cell in row)} |" for row in rows(found)),
-        "",
-        *(f"- not tried: {escape(name)}: {escape(why)}" for name, why in found.skipped.items()),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+def _power_figures(result: SelfTestResult) -> Iterator[Figure]:
+    if result.power_curves:
+        caption = "Curves: as the gate states it. Points: as measured."
+        draw = partial(draw_power_curves, result)
+        yield Figure("self-test.png", "Power by true drop", caption, draw)
 
 
-def plain(found: SelfTestResult, systems: tuple[str, str]) -> str:
-    """JSON for programs: every finding and the printed curves."""
+def _build_row(rate: ErrorRate) -> Row:
+    stated = f"{100 * rate.stated:.1f} %"
+    cells = (
+        rate.kind,
+        rate.check or "all checks",
+        "none" if rate.drop is None else format_number(rate.drop),
+        f"{rate.count} of {rate.runs}",
+        f"{100 * rate.rate:.2f} %",
+        f"[{100 * rate.low:.2f}, {100 * rate.high:.2f}] %",
+        f"at most {stated}" if rate.is_upper_bound else stated,
+        "yes" if rate.agrees else "NO",
+    )
+    return Row(cells, "plain" if rate.agrees else "failed")
+
+
+def format_json(result: SelfTestResult) -> str:
+    """JSON for programs: every error rate and the power curves."""
     data = {
         "format": "fusion-bench-self-test",
         "format_version": 2,
-        "systems": systems,
-        "agrees": found.agrees,
+        "systems": result.systems,
+        "agrees": result.agrees,
         "error_rates": [
-            {**asdict(finding), "rate": finding.rate, "agrees": finding.agrees}
-            for finding in found.error_rates
+            {**asdict(rate), "rate": rate.rate, "agrees": rate.agrees}
+            for rate in result.error_rates
         ],
         "power_curves": {
             name: {"drop": drops.tolist(), "power": power.tolist()}
-            for name, (drops, power) in found.power_curves.items()
+            for name, (drops, power) in result.power_curves.items()
         },
-        "skipped": found.skipped,
+        "skipped": result.skipped,
     }
     return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def picture(found: SelfTestResult, max_drops: Mapping[str, float]) -> bytes:
-    """The power curves as PNG; imports matplotlib."""
-    from fusion_bench.report.plots import png
+def draw_power_curves(result: SelfTestResult) -> Drawing:
+    """The power curves with the measured power; imports Matplotlib."""
     from fusion_bench.report.power_plot import power_curves
 
     points = {
         name: [
-            (f.drop or 0.0, f.rate, f.low, f.high)
-            for f in found.error_rates
-            if f.check == name and f.kind == "detection"
+            (rate.drop or 0.0, rate.rate, rate.low, rate.high)
+            for rate in result.error_rates
+            if rate.check == name and rate.kind == "power"
         ]
-        for name in found.power_curves
+        for name in result.power_curves
     }
-    return png(power_curves(found.power_curves, points, max_drops))
+    return power_curves(result.power_curves, points, result.max_drops)
+
+
+def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:
+    """Write ``self-test.json``, ``self-test.md`` and the figure; the files written.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    from fusion_bench.report.plots import png
+
+    files = {
+        "self-test.json": format_json(result).encode(),
+        "self-test.md": render_page(page).encode(),
+        **{figure.file: png(figure.draw()) for figure in page.figures},
+    }
+    return [write_atomic(folder / name, data) for name, data in files.items()]

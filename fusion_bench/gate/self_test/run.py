@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from fusion_bench.config.models import Source
@@ -27,7 +28,7 @@ __all__ = ["compare_two_systems", "run_self_test", "select_reference"]
 def select_reference(
     experiment: Experiment, source: Source, candidate: System, name: str | None
 ) -> System:
-    """The system that the gated one is held against: by default the baseline, or the next one.
+    """The system to compare the gated one with: by default the baseline, or the next system.
 
     Raises:
         ConfigError: There is no other system.
@@ -39,8 +40,8 @@ def select_reference(
         if other is not None and other != candidate.name:
             return experiment.systems[other]
     raise ConfigError(
-        f"{source.path}: a self-test needs two different systems, and there is only "
-        f"{candidate.name!r}: add one to compare it with"
+        f"{source.path}: a self-test needs two different systems, and the only one is "
+        f"{candidate.name!r}"
     )
 
 
@@ -52,32 +53,22 @@ def run_self_test(
     against: str | None = None,
     runs: int = 2000,
     progress: Progress = ignore_progress,
-) -> tuple[SelfTestResult, tuple[str, str], list[Check]]:
-    """Put the gate of an experiment on trial.
+) -> SelfTestResult:
+    """Measure the error rates of an experiment's gate.
 
     Args:
         experiment: With a ``gate``.
         source: Where it was read from.
         folders: Where named datasets live.
         against: Another system of the experiment.
-        runs: Of each kind.
-        progress: Called as the work goes on.
-
-    Returns:
-        The self-test, the names of the two systems, and the checks.
+        runs: Runs of each kind.
+        progress: Called with the stage, the steps done and all steps.
     """
-    checks, names = compare_two_systems(
-        experiment,
-        source,
-        folders=folders,
-        against=against,
-        progress=progress,
+    checks, systems = compare_two_systems(
+        experiment, source, folders=folders, against=against, progress=progress
     )
-    return (
-        measure_error_rates(checks, runs=runs, seed=experiment.seed, progress=progress),
-        names,
-        checks,
-    )
+    result = measure_error_rates(checks, runs=runs, seed=experiment.seed, progress=progress)
+    return replace(result, systems=systems)
 
 
 def compare_two_systems(
@@ -88,19 +79,20 @@ def compare_two_systems(
     against: str | None = None,
     progress: Progress = ignore_progress,
 ) -> tuple[list[Check], tuple[str, str]]:
-    """Every check of a policy between two systems of the experiment; arguments as above.
+    """Build every check of a policy from two systems of the experiment; arguments as above.
 
     Returns:
-        The checks, and the names of the other and of the gated system.
+        The checks, and the names of the reference and of the gated system.
     """
     policy = require_policy(experiment, source)
     candidate = select_candidate(experiment, source)
-    other = select_reference(experiment, source, candidate, against)
-    arms = load_collections(
-        experiment, source, [candidate, other], folders=folders, progress=progress
+    reference = select_reference(experiment, source, candidate, against)
+    collections = load_collections(
+        experiment, source, [candidate, reference], folders=folders, progress=progress
     )
-    values = [
-        {arm.name: evaluate_collection(arm, system).value_arrays() for arm in arms}
-        for system in (other, candidate)
-    ]
-    return list(build_checks(policy, arms, *values)), (other.name, candidate.name)
+    before, after = (
+        {loaded.name: evaluate_collection(loaded, system).value_arrays() for loaded in collections}
+        for system in (reference, candidate)
+    )
+    checks = list(build_checks(policy, collections, before, after))
+    return checks, (reference.name, candidate.name)

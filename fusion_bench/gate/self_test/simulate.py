@@ -1,4 +1,4 @@
-"""Runs of the gate in which the truth is known: made from one check's differences, and judged."""
+"""Simulated runs of the gate with a known truth, made from the differences of one check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "untestable_reason",
 ]
 
-#: Of the randomisation test in each run; the level of the test is exact for any number.
+#: Resamples of the randomization test in each run; its level is exact for any number.
 RESAMPLES = 2_000
 #: Runs that share their signs.
 RUNS_PER_BLOCK = 100
@@ -37,14 +37,14 @@ RUNS_PER_BLOCK = 100
 
 @dataclass(frozen=True, eq=False)
 class GroupedCheck:
-    """One check by group.
+    """A check summed by group.
 
     Attributes:
-        contest: The check.
+        check: The check.
         codes: Shape (G,): the collection's code of each group, shared by its slices.
-        sums: Shape (G,): of the differences.
-        sizes: Shape (G,): queries.
-        powers: What the gate prints.
+        sums: Shape (G,): sums of the differences.
+        sizes: Shape (G,): numbers of queries.
+        power: The power that the gate states.
     """
 
     check: Check
@@ -60,62 +60,62 @@ class GroupedCheck:
 
     @property
     def centered_sums(self) -> FloatArray:
-        """(G,): sums of differences whose mean is 0."""
+        """(G,): sums of the differences, moved to a mean of 0."""
         return self.sums - self.sizes * float(self.sums.sum() / self.sizes.sum())
 
 
-def untestable_reason(contest: Check) -> str | None:
-    """Why a check cannot be tried; None where it can."""
-    if contest.error is not None:
-        return contest.error
-    changed = int((contest.difference != 0).sum())
+def untestable_reason(check: Check) -> str | None:
+    """Why a check cannot be simulated; None where it can."""
+    if check.error is not None:
+        return check.error
+    changed = int((check.difference != 0).sum())
     if changed < MIN_CHANGED:
         return (
             f"the two systems differ on {pluralize(changed, 'query')}, "
             f"and at least {MIN_CHANGED} "
             "are needed"
         )
-    groups = len(np.unique(contest.groups))
-    return None if groups > 1 else "one group, so nothing tells the spread"
+    groups = len(np.unique(check.groups))
+    return None if groups > 1 else "one group: no spread is known"
 
 
-def group_check(contest: Check, level: float, alpha: float, seed: int) -> GroupedCheck:
-    """A check by group, with what the gate prints for it at this level of the test."""
-    codes, count = group_codes(contest.groups, len(contest.groups))
+def group_check(check: Check, level: float, alpha: float, seed: int) -> GroupedCheck:
+    """Sum a check by group, and compute its power at this level of the test."""
+    codes, count = group_codes(check.groups, len(check.groups))
     first = np.full(count, -1)
-    first[codes[::-1]] = contest.groups[::-1]
-    [found] = compute_power(
-        contest.difference[None],
-        contest.groups,
-        [contest.max_drop],
+    first[codes[::-1]] = check.groups[::-1]
+    [power] = compute_power(
+        check.difference[None],
+        check.groups,
+        [check.max_drop],
         level=level,
         alpha=alpha,
         seed=seed + 1,
     )
     return GroupedCheck(
-        check=contest,
+        check=check,
         codes=first,
-        sums=np.bincount(codes, weights=contest.difference, minlength=count).astype(np.float64),
+        sums=np.bincount(codes, weights=check.difference, minlength=count).astype(np.float64),
         sizes=np.bincount(codes, minlength=count).astype(np.float64),
-        power=found,
+        power=power,
     )
 
 
 def draw_label_swaps(checks: Sequence[GroupedCheck], runs: int, seed: int) -> dict[str, FloatArray]:
-    """By collection ±1 of shape (runs, codes): a group is swapped in every slice, or in none."""
+    """By collection ±1 of shape (runs, codes), so that all slices swap a group alike."""
     collections = dict.fromkeys(check.check.collection for check in checks)
-    found: dict[str, FloatArray] = {}
+    signs: dict[str, FloatArray] = {}
     for i, name in enumerate(collections):
         codes = max(int(c.codes.max()) for c in checks if c.check.collection == name) + 1
         drawn = np.random.Generator(np.random.PCG64([seed, i])).integers(0, 2, (runs, codes))
-        found[name] = (2 * drawn - 1).astype(np.float64)
-    return found
+        signs[name] = (2 * drawn - 1).astype(np.float64)
+    return signs
 
 
 def resample_groups(
     check: GroupedCheck, drop: float, runs: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums and sizes of groups drawn with replacement, at a true mean of −drop, both (runs, G)."""
+    """Draw groups with replacement at a true mean of −drop: sums and sizes, both (runs, G)."""
     blocks = draw_groups(len(check.sums), runs, seed)
     drawn = np.concatenate(list(blocks))
     sizes = check.sizes[drawn]
@@ -123,10 +123,10 @@ def resample_groups(
 
 
 def simulated_p_values(sums: FloatArray, seed: int) -> FloatArray:
-    """(runs,): p of each run by the gate's own test; a group is one unit.
+    """(runs,): p of each run by the gate's test; a group is one unit.
 
-    Runs come in parts with signs of their own: one set of 2,000 signs for all of them would shift
-    the level of the test for all of them alike.
+    Blocks of runs have different random signs: the same 2,000 signs for all runs would shift the
+    level of the test in all of them alike.
     """
     parts = np.array_split(sums, max(len(sums) // RUNS_PER_BLOCK, 1))
     return np.concatenate(
@@ -140,7 +140,7 @@ def simulated_p_values(sums: FloatArray, seed: int) -> FloatArray:
 
 
 def adjust_runs(p: FloatArray, family: int) -> FloatArray:
-    """(C, runs) adjusted in each run; checks that cannot be tried take their place with p = 1."""
+    """(C, runs): p adjusted in each run; checks that are not simulated count with p = 1."""
     filler = np.ones(family - len(p))
     columns = [adjust_holm(np.concatenate([column, filler]))[: len(p)] for column in p.T]
     return np.stack(columns, axis=1)
@@ -149,7 +149,7 @@ def adjust_runs(p: FloatArray, family: int) -> FloatArray:
 def decide_runs(
     sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float, alpha: float
 ) -> list[CheckStatus]:
-    """The gate's decision in every run."""
+    """The status of a check in every run."""
     groups, queries = sums.shape[1], sizes.sum(axis=1)
     means = sums.sum(axis=1) / queries
     residuals = sums - means[:, None] * sizes

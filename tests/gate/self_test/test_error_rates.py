@@ -1,4 +1,4 @@
-"""The gate on trial: promises that hold, and faults that the trial must find."""
+"""Error rates that agree with the stated ones, and faults that the self-test must show."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.gate.check_statistics import Check
-from fusion_bench.gate.self_test import simulate as trial_module
+from fusion_bench.gate.self_test import simulate
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
-from fusion_bench.gate.self_test.page import headline, page, picture, plain
+from fusion_bench.gate.self_test.page import build_self_test_page, format_json, write_self_test
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import randomization_p_values
 from tests.gate import cases
 from tests.tiny import edit
 
-RUNS = 400
+RUNS = 300
 
 
-def contests(size: int = 60, seed: int = 3) -> list[Check]:
+def make_checks(size: int = 60, seed: int = 3) -> list[Check]:
     """Two correlated measures, and one that hardly changes; queries in pairs."""
     random = np.random.default_rng(seed)
     first = random.normal(0, 0.2, size) * (random.random(size) < 0.7)
@@ -37,35 +37,35 @@ def contests(size: int = 60, seed: int = 3) -> list[Check]:
 
 
 @pytest.fixture(scope="module")
-def found() -> SelfTestResult:
-    return measure_error_rates(contests(), runs=RUNS, seed=5)
+def result() -> SelfTestResult:
+    return measure_error_rates(make_checks(), runs=RUNS, seed=5)
 
 
-def test_every_promise_is_tried_and_holds(found: SelfTestResult) -> None:
-    kinds = [(f.kind, f.check) for f in found.error_rates]
+def test_every_promise_is_tried_and_holds(result: SelfTestResult) -> None:
+    kinds = [(f.kind, f.check) for f in result.error_rates]
     assert kinds.count(("false alarm", "")) == 1
     for name in ("c / one", "c / two"):
-        assert kinds.count(("test alone", name)) == 1
+        assert kinds.count(("single test", name)) == 1
         assert kinds.count(("false pass", name)) == 1
-        assert kinds.count(("detection", name)) == 6
-    assert found.agrees
-    assert list(found.skipped) == ["c / still"]
-    assert "differ on 3 queries" in found.skipped["c / still"]
-    assert all(f.low <= f.rate <= f.high for f in found.error_rates)
+        assert kinds.count(("power", name)) == 6
+    assert result.agrees
+    assert list(result.skipped) == ["c / still"]
+    assert "differ on 3 queries" in result.skipped["c / still"]
+    assert all(f.low <= f.rate <= f.high for f in result.error_rates)
 
 
-def test_detection_grows_with_the_drop(found: SelfTestResult) -> None:
-    shares = [f.rate for f in found.error_rates if (f.kind, f.check) == ("detection", "c / one")]
+def test_detection_grows_with_the_drop(result: SelfTestResult) -> None:
+    shares = [f.rate for f in result.error_rates if (f.kind, f.check) == ("power", "c / one")]
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert shares[-1] > 0.9
 
 
-def test_it_is_the_same_for_the_same_seed(found: SelfTestResult) -> None:
-    again = measure_error_rates(contests(), runs=RUNS, seed=5)
-    assert again.error_rates == found.error_rates
-    other = measure_error_rates(contests(), runs=RUNS, seed=6)
-    assert other.error_rates != found.error_rates
+def test_it_is_the_same_for_the_same_seed() -> None:
+    checks = make_checks()[:1]
+    first, again, other = (measure_error_rates(checks, runs=100, seed=s) for s in (5, 5, 6))
+    assert again.error_rates == first.error_rates
+    assert other.error_rates != first.error_rates
 
 
 def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,61 +74,62 @@ def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPa
     def lenient(*given: object, **options: object) -> object:
         return real(*given, **options) / 3  # type: ignore[arg-type]
 
-    monkeypatch.setattr(trial_module, "randomization_p_values", lenient)
-    found = measure_error_rates(contests(), runs=RUNS, seed=5)
-    wrong = {f.kind for f in found.error_rates if not f.agrees}
-    assert "test alone" in wrong
-    assert not found.agrees
-    assert "broken" in headline(found)
+    monkeypatch.setattr(simulate, "randomization_p_values", lenient)
+    result = measure_error_rates(make_checks(), runs=RUNS, seed=5)
+    wrong = {f.kind for f in result.error_rates if not f.agrees}
+    assert "single test" in wrong
+    assert not result.agrees
+    assert "disagree with the stated rate" in result.headline
 
 
 def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     real = t_quantile
-    monkeypatch.setattr(trial_module, "t_quantile", lambda f, p: real(f, p) / 3)
-    found = measure_error_rates(contests(), runs=RUNS, seed=5)
-    assert {f.kind for f in found.error_rates if not f.agrees} == {"false pass"}
+    monkeypatch.setattr(simulate, "t_quantile", lambda f, p: real(f, p) / 3)
+    result = measure_error_rates(make_checks(), runs=RUNS, seed=5)
+    assert {f.kind for f in result.error_rates if not f.agrees} == {"false pass"}
 
 
 def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
-    still = [c for c in contests() if c.measure == "still"]
-    found = measure_error_rates(still, runs=100)
-    assert not found.agrees
-    assert headline(found).startswith("nothing could be tried: the two systems differ on 3")
+    still = [c for c in make_checks() if c.measure == "still"]
+    result = measure_error_rates(still, runs=100)
+    assert not result.agrees
+    assert result.headline.startswith("no check can be tested: the two systems differ on 3")
 
 
 def test_too_few_groups_are_said_to_be_too_few() -> None:
-    one, _, _ = contests()
+    one, _, _ = make_checks()
     packed = Check("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
-    found = measure_error_rates([packed], runs=100)
-    assert found.skipped == {"c / one": "3 groups: too few for the test ever to reject"}
-    assert not found.agrees
+    result = measure_error_rates([packed], runs=100)
+    assert result.skipped == {"c / one": "3 groups: too few for the test to reject"}
+    assert not result.agrees
 
 
 def test_slices_of_a_collection_are_swapped_together() -> None:
-    one, _, _ = contests()
+    one, _, _ = make_checks()
     half = np.arange(60) < 30
     part = Check("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
-    checks = [trial_module.group_check(c, 0.025, 0.05, 1) for c in (one, part)]
-    signs = trial_module.draw_label_swaps(checks, 4, 1)["c"]
+    checks = [simulate.group_check(c, 0.025, 0.05, 1) for c in (one, part)]
+    signs = simulate.draw_label_swaps(checks, 4, 1)["c"]
     assert signs.shape == (4, 30)
     assert checks[1].codes.tolist() == list(range(15))
     assert set(np.unique(signs)) == {-1, 1}
 
 
-def test_page_and_json_say_the_same(found: SelfTestResult) -> None:
-    text = page(found, "Self-test", ("old", "new"))
-    data = json.loads(plain(found, ("old", "new")))
-    assert text.count("| yes |") == len(found.error_rates) == len(data["error_rates"])
-    assert "Differences of new to old" in text
-    assert "not tried: c / still" in text
+def test_the_page_and_the_json_have_every_rate(result: SelfTestResult, tmp_path: Path) -> None:
+    page = build_self_test_page(result, "Self-test")
+    [table] = page.sections[0].tables
+    data = json.loads(format_json(result))
+    assert len(table.rows) == len(result.error_rates) == len(data["error_rates"])
+    assert {row.tone for row in table.rows} == {"plain"}
+    assert all(len(row.cells) == len(table.columns) for row in table.rows)
+    assert [finding.key for finding in page.sections[0].findings] == ["skipped"]
+    assert page.headline is not None
+    assert page.headline.tone == "passed"
     assert data["agrees"] is True
     assert len(data["power_curves"]["c / one"]["power"]) == 121
-
-
-def test_the_picture_is_a_png(found: SelfTestResult) -> None:
-    data = picture(found, {"c / one": 0.01, "c / two": 0.01})
-    assert data.startswith(b"\x89PNG")
-    assert data == picture(found, {"c / one": 0.01, "c / two": 0.01})
+    paths = write_self_test(result, page, tmp_path)
+    assert [path.name for path in paths] == ["self-test.json", "self-test.md", "self-test.png"]
+    assert paths[-1].read_bytes().startswith(b"\x89PNG")
 
 
 def test_on_the_command_line(
@@ -142,8 +143,8 @@ def test_on_the_command_line(
     code = main(command)
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
-    assert "promises, 100 runs each: all hold" in out
-    assert "live against plain" in out
+    assert "100 runs each: all agree" in out
+    assert "Differences of live and plain." in out
     for name in ("md", "json", "png"):
         assert (tmp_path / f"reports/mine/self-test.{name}").exists()
     assert main([*command, "--json", "--against", "plain", "--out", "there"]) == 0
