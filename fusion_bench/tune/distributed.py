@@ -171,8 +171,7 @@ def distribute_objective(
     """An objective whose trials are evaluated by workers, each on as many queries."""
     paths = replace(paths, fingerprint=objective.fingerprint)
     rows = np.array_split(np.arange(len(objective.runs.queries)), len(pool))
-    parts = tuple(_Part(paths, part, part) for part in rows)
-    return DistributedObjective(**_field_values(objective), pool=pool, parts=parts)
+    return _attach_workers(objective, pool, [_Part(paths, part, part) for part in rows])
 
 
 def join_folders(
@@ -201,8 +200,7 @@ def join_folders(
     for one, paths, _ in outlines:
         rows = np.arange(len(one.runs.queries))
         parts.append(_Part(paths, rows, rows + sum(len(part.rows) for part in parts)))
-    values = _field_values(outlines[0][0]) | {"runs": runs}
-    objective = DistributedObjective(**values, pool=pool, parts=tuple(parts))
+    objective = _attach_workers(replace(outlines[0][0], runs=runs), pool, parts)
     return objective, {name: query for *_, known in outlines for name, query in known.items()}
 
 
@@ -262,8 +260,11 @@ def _cluster_target(distributed: Any, address: str) -> Any:  # noqa: ANN401 - it
     return distributed.LocalCluster(n_workers=int(count), threads_per_worker=1, **options)
 
 
-def _field_values(objective: TuningObjective) -> dict[str, Any]:
-    return {one.name: getattr(objective, one.name) for one in fields(TuningObjective)}
+def _attach_workers(
+    objective: TuningObjective, pool: WorkerPool, parts: Sequence[_Part]
+) -> DistributedObjective:
+    values: Any = {one.name: getattr(objective, one.name) for one in fields(TuningObjective)}
+    return DistributedObjective(**values, pool=pool, parts=tuple(parts))
 
 
 # What follows runs in the workers.

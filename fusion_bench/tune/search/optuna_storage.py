@@ -22,18 +22,19 @@ __all__ = ["export_search", "open_storage"]
 
 #: Seconds after which opening is tried again: two processes may make the tables at once.
 RETRY_DELAYS: Final = (0.5, 1.0)
+#: How often the trial of a dead process is repeated.
+MAX_RETRIES: Final = 3
 
 
 @contextmanager
 def open_storage(
-    url: str, *, heartbeat: tuple[int, int] | None = None, max_retries: int = 0
+    url: str, *, heartbeat: tuple[int, int] | None = None
 ) -> Iterator[optuna.storages.RDBStorage]:
     """Optuna's storage at a URL; its connections are closed in the end.
 
     Args:
         url: As SQLAlchemy reads it, such as ``sqlite:///study.db``.
         heartbeat: Seconds between two heartbeats, and until a process counts as dead.
-        max_retries: How often the trial of a dead process is repeated.
 
     Raises:
         ConfigError: The database cannot be reached; the message hides the password.
@@ -44,7 +45,7 @@ def open_storage(
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        storage = _connect(url, heartbeat, max_retries)
+        storage = _connect(url, heartbeat)
     except (SQLAlchemyError, ImportError, ValueError) as error:
         raise _unreachable(url, error) from error
     try:
@@ -85,9 +86,7 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
     return len(result.trials)
 
 
-def _connect(
-    url: str, heartbeat: tuple[int, int] | None, max_retries: int
-) -> optuna.storages.RDBStorage:
+def _connect(url: str, heartbeat: tuple[int, int] | None) -> optuna.storages.RDBStorage:
     import optuna
     from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
@@ -100,7 +99,7 @@ def _connect(
         if heartbeat is not None:
             options["heartbeat_interval"], options["grace_period"] = heartbeat
             options["heartbeat_stale_trial_callback"] = (
-                optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=max_retries)
+                optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=MAX_RETRIES)
             )
         for delay in RETRY_DELAYS:
             try:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,6 @@ __all__ = ["search_shared_study"]
 
 #: Seconds between two heartbeats, and after how many without one a process counts as dead.
 HEARTBEAT: Final = (10, 60)
-#: How often a dead process's trial is repeated.
-MAX_RETRIES: Final = 3
 #: What a trial notes: where its parameters come from, and the trial that its heartbeat is of.
 ORIGIN, STARTED = "fusion_bench:origin", "fusion_bench:started"
 
@@ -46,7 +45,7 @@ def search_shared_study(
     on_trial: TrialCallback | None = None,
     heartbeat: tuple[int, int] = HEARTBEAT,
 ) -> SearchResult:
-    """Take part in a search until it is done.
+    """Take part in a search until it is done: the trials of all processes, the default first.
 
     Args:
         objective: What is tuned.
@@ -56,12 +55,8 @@ def search_shared_study(
         on_trial: Called after each trial of this process with it and the best so far.
         heartbeat: Seconds between two heartbeats, and until a process counts as dead.
 
-    Returns:
-        The finished trials of all processes, the default first.
-
     Raises:
-        ConfigError: The database cannot be reached, the sampler cannot be shared, or the default
-            cannot be computed.
+        ConfigError: No such database, or the sampler or the default cannot be used.
     """
     part, started, interrupted = objective.subset_queries(keep), time.monotonic(), False
     if (reason := part.failure_reason(part.default_params)) is not None:
@@ -69,15 +64,18 @@ def search_shared_study(
     if settings.sampler in {"grid", "brute_force"}:
         raise ConfigError(f"sampler {settings.sampler}: cannot be shared: use it without --storage")
     samplers.check_sampler(part.parameters, settings.sampler)
-    with open_storage(url, heartbeat=heartbeat, max_retries=MAX_RETRIES) as storage:
-        worker = _StudyWorker(part, settings, _join_study(part, settings, storage), on_trial)
+    default = part.default_params
+    first = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
+    with open_storage(url, heartbeat=heartbeat) as storage:
+        study = _join_study(part, settings, storage)
+        worker = _StudyWorker(part, settings.trials - 1, study, on_trial, first)
         try:
             worker.run_trials(started + (settings.timeout or math.inf), heartbeat[1])
         except KeyboardInterrupt:
             interrupted = True
-        trials = [worker.default, *map(worker.convert_trial, worker.finished_trials())]
-    numbered = (Trial(n, t.params, t.value, t.origin) for n, t in enumerate(trials))
-    return SearchResult(tuple(numbered), interrupted, time.monotonic() - started)
+        finished = map(worker.convert_trial, worker.finished_trials())
+        trials = (first, *(replace(trial, number=n) for n, trial in enumerate(finished, 1)))
+    return SearchResult(trials, interrupted, time.monotonic() - started)
 
 
 def _join_study(
@@ -86,38 +84,30 @@ def _join_study(
     """The study of this search; the process that makes it queues the presets."""
     import optuna
 
-    name = f"fusion_bench-{search_fingerprint(objective, settings)[:40]}"
     sampler = samplers.optuna_sampler(settings)
+    name = f"fusion_bench-{search_fingerprint(objective, settings)[:40]}"
+    options: Any = {"storage": storage, "study_name": name, "sampler": sampler}
     try:
-        study = optuna.create_study(
-            storage=storage, study_name=name, sampler=sampler, direction="maximize"
-        )
+        study = optuna.create_study(direction="maximize", **options)
     except optuna.exceptions.DuplicatedStudyError:
         sampler.reseed_rng()  # or two processes would try the same points
-        return optuna.load_study(storage=storage, study_name=name, sampler=sampler)
+        return optuna.load_study(**options)
     for params in objective.preset_params[: settings.trials - 1]:
         if objective.contains(params):
             study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
     return study
 
 
+@dataclass(eq=False)
 class _StudyWorker:
-    """One process's part in a search."""
+    """One process's part in a search for so many trials."""
 
-    def __init__(
-        self,
-        objective: TuningObjective,
-        settings: SearchSettings,
-        study: optuna.Study,
-        on_trial: TrialCallback | None,
-    ) -> None:
-        self._objective, self._settings, self._on_trial = objective, settings, on_trial
-        self._study, self._is_evaluated = study, False
-        params = objective.default_params
-        self.default = Trial(
-            0, params, float(objective.evaluate_params([params]).mean()), "default"
-        )
-        self._best = self.default
+    objective: TuningObjective
+    trials: int
+    study: optuna.Study
+    on_trial: TrialCallback | None
+    best: Trial
+    is_evaluated: bool = False
 
     def run_trials(self, deadline: float, grace: float) -> None:
         """Evaluate trials until enough are finished, or time is up."""
@@ -125,18 +115,16 @@ class _StudyWorker:
 
         # Optuna fails trials whose heartbeat is overdue, but not those that never had one.
         latest = datetime.now() - timedelta(seconds=grace)
-        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             has_heartbeat = trial.user_attrs.get(STARTED) == trial.number
             if not has_heartbeat and trial.datetime_start and trial.datetime_start < latest:
-                self._study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+                self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
         while (missing := self._count_missing()) > 0 and (left := deadline - time.monotonic()) > 0:
             try:
-                self._study.optimize(
-                    self._evaluate, n_trials=missing, timeout=left, callbacks=[self._notify]
-                )
+                self.study.optimize(self._evaluate, missing, left, callbacks=[self._notify])
             except (AssertionError, ValueError):
                 # Another process failed a trial of this one, which was suspended for too long.
-                if not self._is_evaluated:
+                if not self.is_evaluated:
                     raise
 
     def finished_trials(self) -> Sequence[optuna.trial.FrozenTrial]:
@@ -144,38 +132,37 @@ class _StudyWorker:
         from optuna.trial import TrialState
 
         states = (TrialState.COMPLETE, TrialState.PRUNED)
-        return self._study.get_trials(deepcopy=False, states=states)
+        return self.study.get_trials(deepcopy=False, states=states)
 
     def convert_trial(self, trial: optuna.trial.FrozenTrial) -> Trial:
         """A trial of the database, its parameters as they were evaluated."""
-        params = samplers.round_params(trial.params, self._objective.parameters)
+        params = samplers.round_params(trial.params, self.objective.parameters)
         value = math.nan if trial.value is None else trial.value
         origin = trial.user_attrs.get(ORIGIN, "sampler")
-        return Trial(trial.number, self._objective.normalize_weights(params), value, origin)
+        return Trial(trial.number, self.objective.normalize_weights(params), value, origin)
 
     def _count_missing(self) -> int:
-        return self._settings.trials - 1 - len(self.finished_trials())
+        return self.trials - len(self.finished_trials())
 
     def _evaluate(self, trial: optuna.Trial) -> float:
         import optuna
 
-        self._is_evaluated = False
+        self.is_evaluated = False
         trial.set_user_attr(STARTED, trial.number)
-        suggested = samplers.suggest_params(trial, self._objective.parameters)
-        params = self._objective.normalize_weights(suggested)
-        value = float(self._objective.evaluate_params([params]).mean())
-        self._is_evaluated = True
+        params = samplers.suggest_params(trial, self.objective.parameters)
+        params = self.objective.normalize_weights(params)
+        value = float(self.objective.evaluate_params([params]).mean())
+        self.is_evaluated = True
         if math.isnan(value):
             raise optuna.TrialPruned
         return value
 
     def _notify(self, study: optuna.Study, frozen: optuna.trial.FrozenTrial) -> None:
         """Stop when enough trials are finished, and tell the caller of this one."""
-        self._is_evaluated = False
+        self.is_evaluated = False
         if self._count_missing() <= 0:
             study.stop()
         trial = self.convert_trial(frozen)
-        if trial.value > self._best.value:
-            self._best = trial
-        if self._on_trial is not None:
-            self._on_trial(trial, self._best)
+        self.best = trial if trial.value > self.best.value else self.best
+        if self.on_trial is not None:
+            self.on_trial(trial, self.best)
