@@ -32,7 +32,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
 from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
 from fusion_bench.io import load_run
-from fusion_bench.report.tuning.tuning_records import FrontPoint
+from fusion_bench.report.tuning_records import FrontPoint
 from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
 from fusion_bench.tune.pareto.multi_objective import search_tradeoffs

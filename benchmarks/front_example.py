@@ -17,10 +17,11 @@ from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.report.markdown import format_table
-from fusion_bench.report.plots import png
-from fusion_bench.report.tuning import TuningReport
-from fusion_bench.report.tuning.pareto_plot import draw
-from fusion_bench.report.tuning.pareto_table import findings, table
+from fusion_bench.report.plots import render_png
+from fusion_bench.report.plots.pareto import draw_pareto_front
+from fusion_bench.report.tuning.pareto_findings import pareto_texts
+from fusion_bench.report.tuning.pareto_table import pareto_table
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_problem import create_objective, load_tuning_dataset
 from fusion_bench.util.atomic_files import replace_file
@@ -48,9 +49,9 @@ def main() -> None:
     found = tuned()
     if found.front is None:
         raise SystemExit("no front was found: the default experiment has no reranker")
-    lines = list(format_table(table(found, found.front)))
-    put("front-example", "\n".join([*lines, "", f"> {' '.join(findings(found, found.front))}"]))
-    replace_file(PICTURE, png(draw(found, found.front)))
+    lines = list(format_table(pareto_table(found, found.front)))
+    put("front-example", "\n".join([*lines, "", f"> {' '.join(pareto_texts(found, found.front))}"]))
+    replace_file(PICTURE, render_png(draw_pareto_front(found, found.front)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_cu
 from fusion_bench.gate.self_test.run import run_self_test
 from fusion_bench.measures import parse_measure
 from fusion_bench.report.markdown import format_table
-from fusion_bench.report.plots import png
+from fusion_bench.report.plots import render_png
 from fusion_bench.util.atomic_files import write_atomic
 
 ROOT = Path(__file__).parent.parent
@@ -83,7 +83,7 @@ def main() -> None:
     """Run the self-test on every collection and write the page."""
     experiment, source = read_experiment(EXPERIMENT)
     result = run_self_test(experiment, source, folders=[ROOT / "datasets"], runs=RUNS)
-    write_atomic(PICTURE, png(draw_power_curves(result)))
+    write_atomic(PICTURE, render_png(draw_power_curves(result)))
     lines, results = build_section(result, "attack"), [result]
     if os.environ.get("FUSION_BENCH_PARITY_DATA"):
         from tests.parity.collections import COLLECTIONS

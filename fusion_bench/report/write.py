@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -14,8 +14,7 @@ from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import evaluation, tuning
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.tuning import pareto_table as fronts
-from fusion_bench.report.tuning.tuning_records import Front, TuningReport
+from fusion_bench.report.tuning_records import Front, TuningReport
 from fusion_bench.util.atomic_files import replace_file
 
 __all__ = ["write_report", "write_tuning"]
@@ -62,7 +61,7 @@ def write_tuning(
     """
     figures: tuple[Figure, ...] = ()
     if plots:
-        from fusion_bench.report.tuning.figures import tuning_figures
+        from fusion_bench.report.plots import tuning_figures
 
         figures = tuple(tuning_figures(report))
     page = tuning.build_page(report, figures)
@@ -79,9 +78,9 @@ def _write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Pat
     """Make everything before anything is written, so that a failure leaves no half of it."""
     contents = {name: text.encode() for name, text in texts.items()}
     if page.figures:
-        from fusion_bench.report.plots import png
+        from fusion_bench.report.plots import render_png
 
-        contents |= {figure.file: png(figure.draw()) for figure in page.figures}
+        contents |= {figure.file: render_png(figure.draw()) for figure in page.figures}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [replace_file(folder / name, data) for name, data in contents.items()]
@@ -91,22 +90,16 @@ def _write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Pat
 
 def _evaluation_figures(report: Report) -> list[list[Figure]]:
     """For each collection its figures, under file names that differ on any file system."""
-    from fusion_bench.report import plots
+    from fusion_bench.report.plots import collection_figures
 
     names: set[str] = set()
     figures: list[list[Figure]] = []
     for collection in report.collections:
         figures.append([])
-        for measure in collection.measures:
-            draw = partial(plots.bars, collection, measure, alpha=report.alpha)
-            file = _unique_file(f"{_safe_name(collection.name)}-{_safe_name(measure)}", names)
-            figures[-1].append(Figure(file, f"{measure} on {collection.name}, by system", "", draw))
-        if collection.comparisons:
-            measure = collection.primary_measure
-            stem = f"{_safe_name(collection.name)}-{_safe_name(f'{measure}-differences')}"
-            title = f"{measure} on {collection.name}, differences per query"
-            draw = partial(plots.differences, collection)
-            figures[-1].append(Figure(_unique_file(stem, names), title, "", draw))
+        for figure in collection_figures(report, collection):
+            name = _safe_name(figure.file.removesuffix(".png"))
+            file = _unique_file(f"{_safe_name(collection.name)}-{name}", names)
+            figures[-1].append(replace(figure, file=file))
     return figures
 
 
@@ -129,7 +122,7 @@ def _front_experiment(tuned: str, front: Front) -> str:
     """The tuned experiment with the efficient systems in place of the tuned one."""
     data = yaml.safe_load(tuned)
     base = data["baseline"]
-    efficient = {f"{base}, {fronts.named(front, p)}": p.config for p in front.efficient}
+    efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient}
     data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
     data["systems"] = {base: data["systems"][base]} | efficient
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -8,7 +8,7 @@ import yaml
 
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.report.tuning import TuningReport
+from fusion_bench.report.tuning_records import TuningReport
 
 __all__ = ["tuned_experiment"]
 
@@ -42,6 +42,6 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         **experiment.model_dump(mode="json", include=set(KEPT)),
         "systems": {report.system: resolved_config(default), name: report.choice.config},
     }
-    if report.typed is not None:
-        data["systems"][f"{name} by type"] = report.typed.config
+    if report.per_type is not None:
+        data["systems"][f"{name} by type"] = report.per_type.config
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

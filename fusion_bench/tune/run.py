@@ -10,8 +10,7 @@ from pathlib import Path
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
-from fusion_bench.report.tuning import TuningReport
-from fusion_bench.report.tuning.tuning_records import Front
+from fusion_bench.report.tuning_records import Front, TuningReport
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.optuna_storage import export_search
@@ -78,7 +77,7 @@ class TuningRun:
         if self.export is not None:
             export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
         chosen = evaluation.choose_trial(result)
-        cross = typed = front = None
+        cross = per_type = front = None
         try:
             _check_finished(result)
             if tuning.folds:
@@ -87,7 +86,7 @@ class TuningRun:
                     self.objective, split, tuning, lambda keep: self._search(keep, next(folds))
                 )
             if tuning.by_query_type:
-                typed = tune_by_type(evaluation, chosen, self._search_type)
+                per_type = tune_by_type(evaluation, chosen, self._search_type)
             front = self._front(evaluation, result, chosen)
         except _SearchStoppedError:
             result = replace(result, interrupted=True)
@@ -101,7 +100,7 @@ class TuningRun:
             name=name,
             dataset=self.dataset,
             provenance=provenance,
-            typed=typed,
+            per_type=per_type,
             front=front,
         )
 

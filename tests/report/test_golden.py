@@ -35,7 +35,7 @@ def tuning_page() -> Page:
     report = tuning_cases.record(
         front=tuning_cases.front(),
         thresholds=tuning_cases.thresholds(),
-        typed=tuning_cases.by_type_too(),
+        per_type=tuning_cases.by_type_too(),
         by_type=tuning_cases.typed(),
     )
     return tuning.build_page(report, [FIGURE])

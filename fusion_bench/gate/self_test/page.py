@@ -101,7 +101,7 @@ def format_json(result: SelfTestResult) -> str:
 
 def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
-    from fusion_bench.report.power_plot import power_curves
+    from fusion_bench.report.plots.power import draw_power
 
     points = {
         name: [
@@ -111,7 +111,7 @@ def draw_power_curves(result: SelfTestResult) -> Drawing:
         ]
         for name in result.power_curves
     }
-    return power_curves(result.power_curves, points, result.max_drops)
+    return draw_power(result.power_curves, points, result.max_drops)
 
 
 def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:
@@ -120,11 +120,11 @@ def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Pa
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    from fusion_bench.report.plots import png
+    from fusion_bench.report.plots import render_png
 
     files = {
         "self-test.json": format_json(result).encode(),
         "self-test.md": render_page(page).encode(),
-        **{figure.file: png(figure.draw()) for figure in page.figures},
+        **{figure.file: render_png(figure.draw()) for figure in page.figures},
     }
     return [write_atomic(folder / name, data) for name, data in files.items()]

@@ -1,266 +1,242 @@
-"""What a tuning run says, in plain sentences: decided here, drawn elsewhere.
+"""What a tuning run says: the verdict, the evidence for it, and warnings.
 
-It must be able to say "keep the default", and it never calls a tuning gain a gain.
+It can say "keep the default", and never calls a gain on the tuning queries a gain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.page import Finding
-from fusion_bench.report.tuning import pareto_table as fronts
-from fusion_bench.report.tuning.recommendation import advice, lever, nothing_found, unjudged_decide
-from fusion_bench.report.tuning.tables import setting
-from fusion_bench.report.tuning.tuning_records import Gain, ParameterInfo, TuningReport
-from fusion_bench.util.formatting import (
-    escape_control_chars,
-    format_interval,
-    format_number,
-    format_p_value,
+from fusion_bench.report.page import Finding, Tone
+from fusion_bench.report.tuning.format_values import format_gain, format_value
+from fusion_bench.report.tuning.pareto_findings import pareto_texts
+from fusion_bench.report.tuning.recommendation import (
+    better_effort_finding,
+    has_no_gain,
+    recommend,
+    unjudged_decide,
 )
-from fusion_bench.util.formatting import format_percent as percent
+from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.util.formatting import format_number, format_percent
 
 __all__ = ["tuning_findings"]
 
-#: A plateau at least this wide: the numbers hardly matter; below the other: a narrow peak.
-WIDE, NARROW = 0.25, 0.01
+#: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
+WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.
-EDGE = 0.02
+END_DISTANCE = 0.02
+TONES: dict[str, Tone] = {"ship": "better", "worse": "worse"}
 
 
-def tuning_findings(tuning: TuningReport) -> tuple[Finding, ...]:
-    """What to know: the verdict first, then what speaks for and against it, then warnings."""
-    found = [
-        *_verdict(tuning),
-        advice(tuning),
-        *_lever(tuning),
-        *_shrinkage(tuning),
-        *_nested(tuning),
-        *_plateau(tuning),
-        *_rule(tuning),
-        *_typed(tuning),
-        *_front(tuning),
-        *_thresholds(tuning),
-    ]
-    warnings = [
-        *_interrupted(tuning),
-        *_judged_only(tuning),
-        *_edges(tuning),
-        *_losing_types(tuning),
-    ]
-    return (
-        *(Finding(text) for text in found),
-        *(Finding(text, "warning") for text in warnings),
+def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
+    """The verdict first, then the evidence, then warnings."""
+    findings = (
+        _verdict(report),
+        recommend(report),
+        better_effort_finding(report),
+        _optimism(report),
+        _nested_finding(report),
+        _plateau_finding(report),
+        _rule_finding(report),
+        _per_type_finding(report),
+        _pareto_finding(report),
+        _threshold_finding(report),
+        *_warnings(report),
     )
+    return tuple(finding for finding in findings if finding is not None)
 
 
-def _by(tuning: TuningReport, gain: Gain) -> str:
-    return (
-        f"{format_number(gain.difference, signed=True)} "
-        f"{format_interval(gain.low, gain.high, signed=True)}, "
-        f"p {format_p_value(gain.p, alpha=tuning.alpha)}"
-    )
-
-
-def _verdict(tuning: TuningReport) -> Iterator[str]:
-    found, least = tuning.held_out, format_number(tuning.min_gain)
-    on = f"on {found.queries:,} held-out queries: {tuning.measure} {_by(tuning, found)}"
-    if tuning.verdict == "ship":
-        small = found.difference < tuning.min_gain
-        weigh = f" It is smaller than the least gain asked for, {least}." if small else ""
-        yield f"Ship: the tuned system is better {on}.{weigh}"
-    elif tuning.verdict == "worse":
-        yield f"Worse: keep the default. The tuned system is worse {on}."
-    elif tuning.verdict == "keep" and not (found.wins or found.losses):
-        yield f"Keep the default: the tuned system makes no difference {on}."
-    elif tuning.verdict == "keep":
-        yield f"Keep the default: any gain is below the {least} that would be worth a change {on}."
+def _verdict(report: TuningReport) -> Finding:
+    gain, least = report.held_out, format_number(report.min_gain)
+    evidence = f"{gain.queries:,} held-out queries: {report.measure} "
+    evidence += format_gain(gain, report.alpha)
+    if report.verdict == "ship":
+        text = f"Ship: the tuned system is better on {evidence}."
+        if gain.difference < report.min_gain:
+            text += f" The gain is smaller than the least gain, {least}."
+    elif report.verdict == "worse":
+        text = f"Worse: the tuned system is worse on {evidence}. Keep the default."
+    elif report.verdict == "keep" and not (gain.wins or gain.losses):
+        text = f"Keep the default: the tuned system equals it on {evidence}."
+    elif report.verdict == "keep":
+        text = f"Keep the default: any gain is below the least gain of {least} on {evidence}."
     else:
-        yield f"Too few queries to tell, so keep the default for now: {on}. {_needed(tuning)}"
+        text = f"Too few queries: keep the default for now. On {evidence}. {_needed(report)}"
+    return Finding(text, TONES.get(report.verdict, "plain"), "verdict")
 
 
-def _needed(tuning: TuningReport) -> str:
-    """How many queries would do, in place of "try again"."""
-    least, found = format_number(tuning.min_gain), tuning.held_out
-    if nothing_found(tuning):
-        where = "held out" if tuning.nested is None else "held out and in cross-validation"
-        return f"Nothing was found so far: the gain is not above 0 {where}."
-    if tuning.needed is None:
-        return f"Nothing here tells how many would show a gain of {least}."
-    if tuning.needed > found.queries:
+def _needed(report: TuningReport) -> str:
+    """How many queries would suffice."""
+    least = format_number(report.min_gain)
+    if has_no_gain(report):
+        where = "held-out queries" if report.nested is None else "held-out queries and folds"
+        return f"There is no gain on {where}."
+    if report.needed is None:
+        return f"The number of queries needed to show a gain of {least} is unknown."
+    if report.needed > report.held_out.queries:
         return (
-            f"{tuning.needed:,} held-out queries would be needed to show a gain of {least} with "
-            "power .8."
+            f"About {report.needed:,} held-out queries are needed to show a gain of {least} (80 % "
+            "power)."
         )
     return (
-        f"{tuning.needed:,} would show a gain of {least} with power .8 and there are that many, so "
-        "the true gain is most likely about that small: decide by what the change costs."
+        f"{report.needed:,} queries suffice to show a gain of {least} (80 % power), so the true "
+        "gain is probably about that small. Decide by what the change costs."
     )
 
 
-def _lever(tuning: TuningReport) -> Iterator[str]:
-    found = lever(tuning)
-    if found is not None:
-        yield found
-
-
-def _shrinkage(tuning: TuningReport) -> Iterator[str]:
-    lost = tuning.shrinkage
-    if lost is None:
-        yield "The search found nothing better than the default on the tuning queries either."
-        return
-    tune, held_out = tuning.tune.difference, tuning.held_out.difference
+def _optimism(report: TuningReport) -> Finding:
+    """How much of the gain on the tuning queries the held-out queries confirm."""
+    lost, held_out = report.optimism, report.held_out.difference
     gains = (
-        f"{format_number(tune, signed=True)} on the tuning queries, "
-        f"{format_number(held_out, signed=True)}"
+        f"Gain on the tuning queries {format_number(report.tune.difference, signed=True)}, held "
+        f"out {format_number(held_out, signed=True)}"
     )
-    if held_out <= 0:
-        yield f"Shrinkage: {gains} held out. The whole gain was fitted to the tuning queries."
+    if lost is None:
+        text = "The search found nothing better than the default on the tuning queries."
+    elif held_out <= 0:
+        text = f"{gains}: the whole gain was fitted to the tuning queries."
     elif lost > 0:
-        yield f"Shrinkage: {gains} held out: {percent(lost)} of the gain did not carry over."
+        text = f"{gains}: {format_percent(lost)} of the gain did not carry over."
     else:
-        yield f"Shrinkage: {gains} held out: none; the held-out queries gained as much."
+        text = f"{gains}: the whole gain carried over."
+    return Finding(text, key="optimism")
 
 
-def _nested(tuning: TuningReport) -> Iterator[str]:
-    if tuning.nested is None:
-        return
-    paid = sum(fold.unseen > 0 for fold in tuning.folds)
-    yield (
-        f"Nested cross-validation estimates the gain of this procedure at "
-        f"{format_number(tuning.nested.difference, signed=True)} on unseen queries; it paid on "
-        f"{paid} of "
-        f"{len(tuning.folds)} folds."
+def _nested_finding(report: TuningReport) -> Finding | None:
+    if report.nested is None:
+        return None
+    positive = sum(fold.unseen > 0 for fold in report.folds)
+    text = (
+        "Nested cross-validation estimates a gain of "
+        f"{format_number(report.nested.difference, signed=True)} on unseen queries; it is positive "
+        f"on {positive} of {len(report.folds)} folds."
     )
+    return Finding(text, key="nested cross-validation")
 
 
-def _plateau(tuning: TuningReport) -> Iterator[str]:
-    if tuning.plateau is None:
-        return
-    share, sample = tuning.plateau.share, tuning.plateau.sample
-    said = (
-        f"Plateau: {percent(share)} of {sample:,} random settings are within one standard error of "
-        "the chosen one on the tuning queries"
+def _plateau_finding(report: TuningReport) -> Finding | None:
+    if report.plateau is None:
+        return None
+    share, sample = report.plateau.share, report.plateau.sample
+    text = (
+        f"Plateau: {format_percent(share)} of {sample:,} random parameter sets are within one "
+        "standard error of the chosen one on the tuning queries."
     )
-    if share >= WIDE:
-        yield f"{said}: the exact numbers hardly matter."
-    elif share < NARROW:
-        yield f"{said}: a narrow peak, so believe it only as far as the held-out queries do."
-    else:
-        yield f"{said}."
+    if share >= WIDE_PLATEAU:
+        text += " The exact values hardly matter."
+    elif share < NARROW_PLATEAU:
+        text += " It is a narrow peak; rely on the held-out queries."
+    return Finding(text, key="plateau")
 
 
-def _rule(tuning: TuningReport) -> Iterator[str]:
-    if not tuning.done:
-        return
-    best = max(tuning.done, key=lambda trial: trial.value or 0.0)
-    highest = f"trial {best.number} ({format_number(best.value)})"
-    rule, taken = tuning.choice.rule, tuning.choice.trial
+def _rule_finding(report: TuningReport) -> Finding | None:
+    """Which rule chose a trial other than that of the highest mean."""
+    if not report.done:
+        return None
+    best = max(report.done, key=lambda trial: trial.value or 0.0)
+    highest = f"The highest mean is that of trial {best.number} ({format_number(best.value)})."
+    rule, chosen = report.choice.rule, report.choice.trial
     if rule == "one_standard_error":
-        yield (
-            f"Chosen by the one-standard-error rule: trial {taken}, the nearest to the default "
-            f"among those that the tuning queries cannot tell from the best, {highest}."
+        text = (
+            f"Trial {chosen} was chosen by the one-standard-error rule: it is the nearest to the "
+            f"default among the trials within one standard error of the best. {highest}"
         )
-    elif rule == "shrinkage" and taken == tuning.done[0].number != best.number:
-        yield (
-            "The default was chosen: after shrinkage (prior weight 10) no trial beats it. "
-            f"The highest mean is that of {highest}."
-        )
-    elif rule == "shrinkage" and taken != best.number:
-        yield (
-            f"Chosen: trial {taken}, whose gain on the tuning queries is the greatest after "
-            f"shrinkage (prior weight 10). The highest mean is that of {highest}."
-        )
+    elif rule != "shrinkage" or chosen == best.number:
+        return None
+    elif chosen == report.done[0].number:
+        text = f"After shrinkage (prior weight 10) no trial beats the default. {highest}"
+    else:
+        text = f"Trial {chosen} has the greatest gain after shrinkage (prior weight 10). {highest}"
+    return Finding(text, key="selection rule")
 
 
-def _typed(tuning: TuningReport) -> Iterator[str]:
-    if tuning.typed is None:
-        return
-    said = {
-        "ship": "is better than one set of numbers for all",
-        "worse": "is worse than one set of numbers for all: keep that",
-        "keep": "gains nothing worth having over one set of numbers for all: keep that",
-        "too few queries": "is not shown to beat one set of numbers for all: keep that for now",
-    }[tuning.typed.verdict]
-    yield f"Tuning by query type {said} (held out: {_by(tuning, tuning.typed.over_global)})."
+def _per_type_finding(report: TuningReport) -> Finding | None:
+    if report.per_type is None:
+        return None
+    claim = {
+        "ship": "is better than one set of parameters for all",
+        "worse": "is worse than one set of parameters for all; keep the single set",
+        "keep": "gains too little over one set of parameters for all; keep the single set",
+        "too few queries": "is not shown to beat one set of parameters for all; keep the latter",
+    }[report.per_type.verdict]
+    gain = format_gain(report.per_type.over_global, report.alpha)
+    tone = TONES.get(report.per_type.verdict, "plain")
+    return Finding(f"Tuning by query type {claim} (held out: {gain}).", tone, "per query type")
 
 
-def _front(tuning: TuningReport) -> Iterator[str]:
-    if tuning.front is not None:
-        yield f"Quality against effort: {' '.join(fronts.findings(tuning, tuning.front))}"
+def _pareto_finding(report: TuningReport) -> Finding | None:
+    if report.front is None:
+        return None
+    texts = " ".join(pareto_texts(report, report.front))
+    return Finding(f"Quality against effort: {texts}", key="pareto front")
 
 
-def _thresholds(tuning: TuningReport) -> Iterator[str]:
-    found = tuning.thresholds
-    if found is None:
-        return
-    at = [f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in (found.tuned, found.default)]
-    said = {
+def _threshold_finding(report: TuningReport) -> Finding | None:
+    thresholds = report.thresholds
+    if thresholds is None:
+        return None
+    tuned, default = (
+        f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in (thresholds.tuned, thresholds.default)
+    )
+    claim = {
         "ship": "are better than",
         "worse": "are worse than",
-        "keep": "gain nothing worth having over",
+        "keep": "gain too little over",
         "too few queries": "are not shown to beat",
-    }[found.verdict]
-    yield (
-        f"Thresholds {at[0]} {said} {at[1]} at telling whether the top {found.top} holds a "
-        f"relevant document: utility {format_number(found.gain.tuned)} against "
-        f"{format_number(found.gain.default)} held out ({_by(tuning, found.gain)}). As one "
-        "threshold, "
-        f"min_score is best at {found.min_score.upper:.4g}."
+    }[thresholds.verdict]
+    gain = thresholds.gain
+    text = (
+        f"Thresholds {tuned} {claim} {default} at telling whether the top {thresholds.top} has a "
+        f"relevant document: held-out utility {format_number(gain.tuned)} against "
+        f"{format_number(gain.default)} ({format_gain(gain, report.alpha)}). The best single "
+        f"threshold (min_score) is {thresholds.min_score.upper:.4g}."
     )
+    return Finding(text, TONES.get(thresholds.verdict, "plain"), "thresholds")
 
 
-def _interrupted(tuning: TuningReport) -> Iterator[str]:
-    if tuning.front is not None and tuning.front.interrupted:
-        yield "The search for quality against effort was interrupted: its points may be improved."
-    elif tuning.interrupted:
-        yield f"The search was interrupted after {len(tuning.trials):,} trials."
-
-
-def _judged_only(tuning: TuningReport) -> Iterator[str]:
-    if unjudged_decide(tuning):
-        judged = format_number(tuning.judged_only, signed=True)
-        yield (
-            f"Over judged documents only the held-out difference is {judged}, "
-            "of the other sign: unjudged documents decide, so do not trust this verdict."
+def _warnings(report: TuningReport) -> Iterator[Finding]:
+    if report.front is not None and report.front.interrupted:
+        text = "The search for quality against effort was interrupted; its points may improve."
+        yield Finding(text, "warning", "interrupted")
+    elif report.interrupted:
+        text = f"The search was interrupted after {len(report.trials):,} trials."
+        yield Finding(text, "warning", "interrupted")
+    if unjudged_decide(report):
+        difference = format_number(report.judged_only, signed=True)
+        text = (
+            f"Over judged documents alone the held-out difference is {difference}, of the other "
+            "sign. Unjudged documents decide, so do not rely on this verdict."
         )
+        yield Finding(text, "warning", "unjudged")
+    ends = [p for p in report.parameters if _is_at_range_end(p, report)]
+    if ends:
+        values = ", ".join(f"{p.path} {format_value(report.choice.params[p.path])}" for p in ends)
+        text = f"Chosen at the end of the range: {values}. A wider range may be better."
+        yield Finding(text, "warning", "range end")
+    for item in report.by_type:
+        if item.gain.high is not None and item.gain.high < 0:
+            name = "queries without a type" if item.type is None else f"type {item.type}"
+            gain = format_gain(item.gain, report.alpha)
+            text = (
+                f"The tuned system loses on {name}: {gain}, not adjusted for the number of types."
+            )
+            yield Finding(text, "warning", "losing type")
 
 
-def _edges(tuning: TuningReport) -> Iterator[str]:
-    at = [one for one in tuning.parameters if _at_edge(one, tuning)]
-    if at:
-        named = ", ".join(
-            f"{escape_control_chars(one.path)} {setting(tuning.choice.params[one.path])}"
-            for one in at
-        )
-        yield f"Chosen at the end of its range: {named}. A wider range may hold something better."
+def _is_at_range_end(parameter: ParameterInfo, report: TuningReport) -> bool:
+    """Whether a wider range could hold a better value.
 
-
-def _at_edge(parameter: ParameterInfo, tuning: TuningReport) -> bool:
-    """0 is a natural end: a weight or bonus of 0 switches off what it weighs."""
-    value = tuning.choice.params.get(parameter.path)
+    0 is a natural end: a weight or bonus of 0 switches off what it weighs. So are both ends of a
+    share.
+    """
+    value = report.choice.params.get(parameter.path)
     low, high = parameter.low, parameter.high
     if parameter.kind == "choice" or low is None or high is None or low == high:
         return False
-    if not isinstance(value, int | float) or value == 0:
+    if not isinstance(value, int | float) or value == 0 or (low, high) == (0, 1):
         return False
-    if high == 1 and low == 0:  # a share: both ends are natural
-        return False
-    reach = EDGE * (high - low)
-    if parameter.ratio:  # the greatest stands at 1, wherever the range ends
-        return value <= low + reach
-    return value >= high - reach or (not parameter.log and value <= low + reach) or value == low
-
-
-def _losing_types(tuning: TuningReport) -> Iterator[str]:
-    for one in tuning.by_type:
-        if one.gain.high is not None and one.gain.high < 0:
-            name = (
-                "queries without a type"
-                if one.type is None
-                else f"type {escape_control_chars(one.type)}"
-            )
-            yield (
-                f"The tuned system loses on {name}: {_by(tuning, one.gain)}, not adjusted for the "
-                "number of types."
-            )
+    margin = END_DISTANCE * (high - low)
+    if parameter.ratio:  # the greatest is 1, wherever the range ends
+        return value <= low + margin
+    is_low = value <= low + margin and not parameter.log
+    return value >= high - margin or is_low or value == low

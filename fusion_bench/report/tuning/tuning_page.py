@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.report.tuning.findings import tuning_findings
-from fusion_bench.report.tuning.tables import all_tables
-from fusion_bench.report.tuning.tuning_records import TuningReport
+from fusion_bench.report.tuning.tables import tuning_tables
+from fusion_bench.report.tuning_records import TuningReport
 
 __all__ = ["build_page"]
 
@@ -24,7 +24,7 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
         f"split: {report.split}",
         facts=_facts(report),
         findings=tuning_findings(report),
-        parts=(*all_tables(report), *figures),
+        parts=(*tuning_tables(report), *figures),
     )
     systems = Section(
         title="The systems",

@@ -113,11 +113,11 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    from fusion_bench.report.degradation_plot import degradation
-    from fusion_bench.report.plots import png
+    from fusion_bench.report.plots import render_png
+    from fusion_bench.report.plots.degradation import draw_degradation
 
     data = result.as_json()
-    picture = png(degradation(data, f"Degradation of {title}"))
+    picture = render_png(draw_degradation(data, f"Degradation of {title}"))
     return [
         write_atomic(folder / "simulation.json", f"{json.dumps(data, indent=1)}\n".encode()),
         write_atomic(folder / "simulation.png", picture),

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import resolved_config
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto.dominance import is_efficient

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fusion_bench.config.parameters import Parameter, Params, integer
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
 from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
 from fusion_bench.tune.pareto.pareto_report import (

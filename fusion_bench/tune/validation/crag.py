@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.report.tuning.tuning_records import CalibrationBin
+from fusion_bench.report.tuning_records import CalibrationBin
 
 __all__ = [
     "CragThresholds",

@@ -13,7 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import CragSettings
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.crag import (
     CragThresholds,

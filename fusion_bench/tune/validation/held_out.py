@@ -18,7 +18,7 @@ from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
@@ -111,7 +111,7 @@ class HeldOutEvaluation:
         name: str,
         dataset: Dataset,
         provenance: Provenance,
-        typed: model.Typed | None = None,
+        per_type: model.PerTypeResult | None = None,
         front: model.Front | None = None,
     ) -> model.TuningReport:
         """Everything that is known of a search.
@@ -123,7 +123,7 @@ class HeldOutEvaluation:
             name: Of the experiment.
             dataset: Where the queries come from.
             provenance: Of the run.
-            typed: What :func:`tune_by_type` found; None = not asked for.
+            per_type: What :func:`tune_by_type` found; None = not asked for.
             front: What :class:`ParetoSearch` found; None = nothing.
         """
         objective, split = self.objective, self.split
@@ -156,7 +156,7 @@ class HeldOutEvaluation:
             by_type=self._gains_by_type(tuned, default),
             front=front,
             thresholds=self._threshold_report(chosen),
-            typed=typed,
+            per_type=per_type,
             trials=tuple(map(_trial_record, result.trials)),
             held_out_queries=tuple(
                 objective.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()

@@ -16,7 +16,7 @@ from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.system import System, Variant
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -37,7 +37,7 @@ TypeSearch = Callable[[str, TuningObjective, BoolArray], SearchResult]
 
 def tune_by_type(
     evaluation: HeldOutEvaluation, chosen: Trial, search: TypeSearch
-) -> model.Typed | None:
+) -> model.PerTypeResult | None:
     """Search each query type by itself, and evaluate all of them together.
 
     Args:
@@ -99,7 +99,7 @@ def _evaluate_held_out(
     base: TuningObjective,
     masks: Mapping[str, BoolArray],
     params_by_type: Mapping[str, Params],
-) -> model.Typed:
+) -> model.PerTypeResult:
     """All types together on the held-out queries, against the default and the one set for all."""
     objective, held_out = evaluation.objective, evaluation.split.held_out
     default = objective.evaluate_params([objective.default_params])[0]
@@ -108,7 +108,7 @@ def _evaluate_held_out(
     for name, params in params_by_type.items():
         by_type[masks[name]] = base.evaluate_params([params])[0][masks[name]]
     over_global = evaluation.measure_gain(by_type, overall, held_out)
-    return model.Typed(
+    return model.PerTypeResult(
         params={name: dict(params) for name, params in params_by_type.items()},
         config=resolved_config(combine_types(base, params_by_type)),
         gain=evaluation.measure_gain(by_type, default, held_out),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.report.tuning.tuning_records import (
+from fusion_bench.report.tuning_records import (
     CalibrationBin,
     Choice,
     Fold,
@@ -14,17 +14,26 @@ from fusion_bench.report.tuning.tuning_records import (
     Gain,
     Importance,
     ParameterInfo,
+    PerTypeResult,
     Plateau,
     RerankerEffort,
     ThresholdReport,
     ThresholdRule,
     Trial,
     TuningReport,
-    Typed,
     TypeGain,
 )
 
-__all__ = ["by_type_too", "front", "gain", "record", "thresholds", "trials", "typed"]
+__all__ = [
+    "by_type_too",
+    "front",
+    "front_with_points",
+    "gain",
+    "record",
+    "thresholds",
+    "trials",
+    "typed",
+]
 
 PARAMETERS = (
     ParameterInfo(path="fusion.k", kind="int", low=1, high=1000, log=True, default=60),
@@ -159,8 +168,8 @@ def thresholds(verdict: str = "ship") -> ThresholdReport:
     )
 
 
-def by_type_too(verdict: str = "keep") -> Typed:
-    return Typed.model_validate(
+def by_type_too(verdict: str = "keep") -> PerTypeResult:
+    return PerTypeResult.model_validate(
         {
             "params": {"local": {"fusion.k": 12}},
             "config": {"runs": ["dense"]},
@@ -231,3 +240,10 @@ def front(**changed: Any) -> Front:  # noqa: ANN401
         ),
     }
     return Front.model_validate(data | changed)
+
+
+def front_with_points(points: dict[int, dict[str, Any]], **changed: Any) -> Front:  # noqa: ANN401
+    """The front with some points changed, by their depth."""
+    whole = front()
+    updated = tuple(p.model_copy(update=points.get(p.depth, {})) for p in whole.points)
+    return whole.model_copy(update={"points": updated, **changed})

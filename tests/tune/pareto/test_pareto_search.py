@@ -17,7 +17,7 @@ from fusion_bench.experiment.tune_settings import (
     FrontSettings,
     TuneSettings,
 )
-from fusion_bench.report.tuning.tuning_records import Front, FrontPoint
+from fusion_bench.report.tuning_records import Front, FrontPoint
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto import multi_objective as trade
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params

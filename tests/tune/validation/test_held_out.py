@@ -15,7 +15,7 @@ from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset import DatasetSpec
-from fusion_bench.report.tuning import TuningReport
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -167,7 +167,7 @@ def test_a_search_that_finds_nothing_keeps_the_default(
     found = reported(base, split, SearchResult((default,)), None)
     assert found.verdict == "keep"
     assert (found.held_out.wins, found.held_out.losses) == (0, 0)
-    assert found.shrinkage is None
+    assert found.optimism is None
     assert found.needed is None
     assert found.importances == ()
 

@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report.tuning import tuning_records as model
+from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
@@ -40,7 +40,7 @@ def opposed() -> TuningObjective:
 
 def run(
     base: TuningObjective,
-) -> tuple[HeldOutEvaluation, Trial, model.Typed | None, list[tuple[str, BoolArray]]]:
+) -> tuple[HeldOutEvaluation, Trial, model.PerTypeResult | None, list[tuple[str, BoolArray]]]:
     judge = HeldOutEvaluation(
         base, hashed_split(base.runs.groups, base.runs.types, split_seed="s"), TUNING
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.report.tuning import read_tuning
+from fusion_bench.report.tuning_records import read_tuning
 from tests.report.tuning.cases import front, gain, record, typed
 
 
@@ -19,9 +19,9 @@ def test_a_record_is_the_same_after_json(tmp_path: Path) -> None:
     assert read_tuning(path) == whole
 
 
-def test_shrinkage_is_the_share_that_did_not_carry_over() -> None:
-    assert record().shrinkage == pytest.approx(0.25)
-    assert record(tune=gain(0.0, 0.0, 0.0)).shrinkage is None
+def test_optimism_is_the_share_that_did_not_carry_over() -> None:
+    assert record().optimism == pytest.approx(0.25)
+    assert record(tune=gain(0.0, 0.0, 0.0)).optimism is None
 
 
 def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
@@ -33,10 +33,10 @@ def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
     ("text", "message"),
     [
         (None, "no such file"),
-        ("{", "not a JSON record of a tuning run"),
+        ("{", "not a JSON tuning run"),
         ("[]", "not a tuning run of fusion-bench"),
         ('{"format": "fusion-bench-report"}', "not a tuning run of fusion-bench"),
-        ('{"format": "fusion-bench-tuning", "format_version": 99}', "format version 99"),
+        ('{"format": "fusion-bench-tuning", "format_version": 99}', "tuning run format 99"),
         ('{"format": "fusion-bench-tuning", "format_version": 4}', "name: Field required"),
     ],
 )

@@ -1,0 +1,87 @@
+"""Trials and parameters on an axis: what the plots of a search share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.report.plots._base import GRAY, GREEN, INK, ORANGE, plot_text
+from fusion_bench.report.tuning.format_values import format_value
+from fusion_bench.report.tuning_records import ParameterInfo, Trial, TuningReport, Value
+
+__all__ = [
+    "MARKS",
+    "axis_positions",
+    "limit_to_best",
+    "marked_trials",
+    "set_parameter_scale",
+    "sort_by_importance",
+    "trial_values",
+    "unit_positions",
+]
+
+#: By origin of a trial, and for the chosen one: marker and color.
+MARKS = {
+    "default": ("s", INK),
+    "seed": ("D", ORANGE),
+    "sampler": (".", GRAY),
+    "chosen": ("*", GREEN),
+}
+
+
+def marked_trials(report: TuningReport) -> dict[str, Trial]:
+    """The default trial and the chosen one, by the key of their mark."""
+    default = next(trial for trial in report.trials if trial.origin == "default")
+    chosen = next(trial for trial in report.done if trial.number == report.choice.trial)
+    return {"default": default, "chosen": chosen}
+
+
+def sort_by_importance(report: TuningReport) -> list[ParameterInfo]:
+    """The parameters, the most important first."""
+    shares = {importance.path: importance.share for importance in report.importances}
+    return sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))
+
+
+def trial_values(trials: Sequence[Trial]) -> FloatArray:
+    """Shape (T,): the value of each trial; NaN = could not be computed."""
+    return np.array([trial.value for trial in trials], dtype=np.float64)
+
+
+def axis_positions(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatArray:
+    """Shape (T,): numbers as they are, choices by their position in the list."""
+    values = [trial.params[parameter.path] for trial in trials]
+    if parameter.kind == "choice":
+        return np.array([float(parameter.choices.index(value)) for value in values])
+    return np.array(values, dtype=np.float64)
+
+
+def unit_positions(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
+    """Positions in the parameter's range, 0 … 1; without choices that are not offered."""
+    if parameter.kind == "choice":
+        values = [value for value in values if value in parameter.choices]
+    return [parameter.range.unit_position(value) for value in values]
+
+
+def set_parameter_scale(axes: Axes, parameter: ParameterInfo, *, is_x: bool) -> None:
+    """A logarithmic axis for what was searched that way; names for choices."""
+    if parameter.kind == "choice":
+        names = [plot_text(format_value(choice), 24) for choice in parameter.choices]
+        axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
+        axes.set_xlim(-0.5, len(names) - 0.5)
+    elif parameter.log:
+        (axes.set_xscale if is_x else axes.set_yscale)("log")
+    else:
+        (axes.xaxis if is_x else axes.yaxis).set_major_locator(MaxNLocator(nbins=5))
+
+
+def limit_to_best(axes: Axes, report: TuningReport) -> None:
+    """Show the better three quarters and the default: bad trials would flatten the rest."""
+    values = trial_values(report.done)
+    default = marked_trials(report)["default"].value
+    bottom = min(float(np.quantile(values, 0.25)), *([] if default is None else [default]))
+    height = max(float(values.max()) - bottom, 1e-6)
+    axes.set_ylim(bottom - 0.08 * height, float(values.max()) + 0.08 * height)

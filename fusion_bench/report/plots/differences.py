@@ -1,0 +1,95 @@
+"""Differences from the baseline query by query, one panel a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.report.page import Figure
+from fusion_bench.report.plots._base import (
+    INK,
+    WIDTH,
+    create_drawing,
+    create_panels,
+    draw_sorted_differences,
+    evaluation_plot,
+    plot_style,
+    plot_text,
+)
+from fusion_bench.report.plots.means import format_title
+from fusion_bench.util.formatting import format_number
+
+__all__ = ["draw_differences"]
+
+MAX_PANELS = 6
+
+
+@evaluation_plot("differences", position=2)
+def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:  # noqa: ARG001
+    """Differences on the primary measure, where there are any."""
+    if collection.comparisons:
+        file = f"{collection.primary_measure}-differences.png"
+        title = f"{collection.primary_measure} on {collection.name}, differences per query"
+        yield Figure(file, title, "", partial(draw_differences, collection))
+
+
+def draw_differences(collection: Collection, candidates: Sequence[str] | None = None) -> Drawing:
+    """Per query: system - baseline on the primary measure, sorted; one panel a system.
+
+    Args:
+        collection: The results.
+        candidates: Which systems; by default the best few by mean.
+    """
+    names = [r.name for r in collection.ranked_systems if r.name != collection.baseline]
+    names = list(names[:MAX_PANELS] if candidates is None else candidates)
+    title = (
+        f"{format_title(collection, collection.primary_measure)}\n"
+        f"per query: system - {plot_text(collection.baseline)} (the baseline)"
+    )
+    with plot_style():
+        if not names:
+            drawing = create_drawing(WIDTH, 3.5)
+            drawing.text(0.5, 0.4, "only one system: nothing to compare", ha="center")
+        else:
+            drawing, panels = create_panels(len(names), margin=1.2, height=2.3)
+            for axes, name in zip(panels, names, strict=True):
+                _draw_panel(axes, collection, name)
+            label = f"difference in {plot_text(collection.primary_measure)}"
+            drawing.supylabel(label, fontsize=9)
+            drawing.supxlabel("queries, sorted by their difference", fontsize=9)
+        drawing.suptitle(title, fontsize=11, fontweight="bold")
+    return drawing
+
+
+def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
+    primary = collection.primary_measure
+    rows = (collection.system(name), collection.system(collection.baseline))
+    values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
+    difference = values[0] - values[1]
+    difference = difference[np.isfinite(difference)]
+    draw_sorted_differences(axes, difference)
+    last = max(1, len(difference))
+    axes.set_xlim(0, last)
+    axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
+    # The last one of a panel would run into the first of its neighbor.
+    axes.get_xticklabels()[-1].set_horizontalalignment("right")
+    axes.set_title(plot_text(name, 32), fontsize=9, loc="left")
+    comparison = collection.comparison(name, primary)
+    if comparison is not None:
+        axes.axhline(comparison.difference, color=INK, lw=1.1, ls="--")
+        axes.text(
+            0.97,
+            0.95,
+            f"mean (dashed) {format_number(comparison.difference, signed=True)}\n"
+            f"{comparison.answer}\n{comparison.wins:,} wins · {comparison.ties:,} ties · "
+            f"{comparison.losses:,} losses",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8,
+        )

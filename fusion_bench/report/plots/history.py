@@ -1,0 +1,68 @@
+"""The history of a search: every trial, and the best so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
+
+from fusion_bench.report.page import Figure
+from fusion_bench.report.plots._base import (
+    BLUE,
+    WIDTH,
+    create_drawing,
+    plot_style,
+    plot_text,
+    tuning_plot,
+)
+from fusion_bench.report.plots._parameters import MARKS, limit_to_best, trial_values
+from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.util.formatting import format_number
+
+__all__ = ["draw_history"]
+
+#: The search had converged if its last gain came before this share of the trials.
+CONVERGED = 0.5
+
+
+@tuning_plot("history", position=2)
+def history_figures(report: TuningReport) -> Iterator[Figure]:
+    """The figure, with what it says about more trials."""
+    best = max(report.done, key=lambda trial: (trial.value or 0.0, -trial.number))
+    default = next(trial.value for trial in report.trials if trial.origin == "default")
+    position = [trial.number for trial in report.trials].index(best.number) + 1
+    if position > CONVERGED * len(report.trials):
+        advice = "The best trial came late; more trials may improve on it."
+    else:
+        advice = "The best trial came early; more trials are unlikely to improve much."
+    caption = (
+        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
+        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
+        "axis omits the worst quarter of the trials where they are below the default."
+    )
+    yield Figure("history.png", "Optimization history", caption, partial(draw_history, report))
+
+
+def draw_history(report: TuningReport) -> Drawing:
+    """Value of every trial in the order of the search, and the best so far."""
+    with plot_style():
+        drawing = create_drawing(WIDTH, 3.4)
+        axes = drawing.add_subplot()
+        for origin, (mark, color) in MARKS.items():
+            trials = [trial for trial in report.done if trial.origin == origin]
+            if trials:
+                numbers = [trial.number for trial in trials]
+                size = 5 if mark == "." else 7
+                axes.plot(numbers, trial_values(trials), mark, color=color, ms=size, label=origin)
+        best = np.maximum.accumulate(trial_values(report.done))
+        numbers = [trial.number for trial in report.done]
+        axes.step(numbers, best, where="post", color=BLUE, lw=1.4, label="best so far")
+        limit_to_best(axes, report)
+        axes.set_xlabel("trial")
+        axes.set_ylabel(f"{plot_text(report.measure)}, tuning queries")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        drawing.legend(loc="outside lower center", ncols=5, frameon=False)
+    return drawing

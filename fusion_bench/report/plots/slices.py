@@ -1,0 +1,79 @@
+"""Every trial by one parameter at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
+
+from fusion_bench.report.page import Figure
+from fusion_bench.report.plots._base import (
+    BLUE,
+    create_panels,
+    plot_style,
+    plot_text,
+    tuning_plot,
+)
+from fusion_bench.report.plots._parameters import (
+    MARKS,
+    axis_positions,
+    limit_to_best,
+    marked_trials,
+    set_parameter_scale,
+    sort_by_importance,
+    trial_values,
+)
+from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+
+__all__ = ["draw_slices"]
+
+#: Parameters in one figure; the most important first.
+MAX_PANELS = 9
+CAPTION = (
+    "Every trial by one parameter at a time (square: default, star: tuned, darker: later). A flat "
+    "top edge means that the parameter does not matter. A slope that ends at the border means that "
+    "the range is too narrow. The axis omits the worst quarter of the trials where they are below "
+    "the default."
+)
+
+
+@tuning_plot("slices", position=4)
+def slice_figures(report: TuningReport) -> Iterator[Figure]:
+    """The figure, where anything was tuned."""
+    if report.parameters:
+        yield Figure("slices.png", "Slices", CAPTION, partial(draw_slices, report))
+
+
+def draw_slices(report: TuningReport) -> Drawing:
+    """Value against each parameter alone; the default and the chosen trial are marked."""
+    parameters = sort_by_importance(report)[:MAX_PANELS]
+    with plot_style():
+        drawing, panels = create_panels(len(parameters), margin=0.6, height=2.3)
+        for axes, parameter in zip(panels, parameters, strict=True):
+            _draw_panel(axes, report, parameter)
+        limit_to_best(panels[0], report)
+        drawing.supylabel(f"{plot_text(report.measure)}, tuning queries", fontsize=9)
+        handles = [
+            Line2D([], [], ls="", marker=MARKS[key][0], color=MARKS[key][1], label=label)
+            for key, label in (("default", "default"), ("chosen", "tuned"))
+        ]
+        handles.append(Line2D([], [], ls="", marker="o", ms=3, color=BLUE, label="darker = later"))
+        drawing.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return drawing
+
+
+def _draw_panel(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> None:
+    trials = [trial for trial in report.done if parameter.path in trial.params]
+    colors = [trial.number for trial in trials]
+    x, y = axis_positions(parameter, trials), trial_values(trials)
+    axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2)
+    for key, trial in marked_trials(report).items():
+        if parameter.path in trial.params:
+            mark, color = MARKS[key]
+            x, y = axis_positions(parameter, [trial]), trial_values([trial])
+            axes.plot(x, y, mark, color=color, ms=7)
+    set_parameter_scale(axes, parameter, is_x=True)
+    axes.set_title(plot_text(parameter.path, 32), fontsize=9, loc="left")

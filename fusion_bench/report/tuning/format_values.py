@@ -1,0 +1,41 @@
+"""How tuned values and gains are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fusion_bench.config.parameters import DIGITS
+from fusion_bench.report.tuning_records import Gain, ParameterInfo, Value
+from fusion_bench.util.formatting import format_interval, format_number, format_p_value
+
+__all__ = ["format_gain", "format_range", "format_value", "format_values"]
+
+
+def format_value(value: Value) -> str:
+    """A tuned number or choice; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+def format_values(values: Mapping[str, Value]) -> str:
+    """``k 12, weights.dense 0.7``: values of several parameters in one line."""
+    pairs = [f"{path} {format_value(value)}" for path, value in values.items()]
+    return ", ".join(pairs) or "nothing"
+
+
+def format_range(parameter: ParameterInfo) -> str:
+    """``1 to 1000 log``, or the choices."""
+    if parameter.kind == "choice":
+        return ", ".join(format_value(choice) for choice in parameter.choices)
+    scale = " log" if parameter.log else ""
+    return f"{format_value(parameter.low)} to {format_value(parameter.high)}{scale}"
+
+
+def format_gain(gain: Gain, alpha: float) -> str:
+    """``+0.0300 [+0.0100, +0.0500], p .012``."""
+    interval = format_interval(gain.low, gain.high, signed=True)
+    p = format_p_value(gain.p, alpha=alpha)
+    return f"{format_number(gain.difference, signed=True)} {interval}, p {p}"

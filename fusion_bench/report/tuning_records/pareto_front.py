@@ -1,0 +1,145 @@
+"""Quality against rerank effort: the points, and where their effort is known from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fusion_bench.evaluation.report_records import OptionalFloat, ReportRecord
+from fusion_bench.report.tuning_records.trials import Value
+
+__all__ = ["Difference", "Front", "FrontPoint", "RerankerEffort"]
+
+
+class Difference(ReportRecord):
+    """A mean paired difference on the held-out queries, with its interval."""
+
+    mean: float
+    low: OptionalFloat
+    high: OptionalFloat
+
+
+class RerankerEffort(ReportRecord):
+    """Where it is known from what one reranker takes.
+
+    Attributes:
+        reranker: The rerank list.
+        provider: ``provider/model`` that was asked for it; None = not known.
+        cost: Where its price is known from; None = it is not.
+        seconds: Where its latency is known from; None = it is not.
+        declared_price: Of 1,000 candidates, as declared; None = nothing is.
+        declared_seconds: Of a candidate, as declared.
+        recorded_price: Of 1,000 candidates, as recorded at the list's own depth; None = nothing is.
+        recorded_seconds: Median latency of a query at the list's own depth, as recorded.
+        queries: That the record speaks of.
+        calls: That it speaks of.
+        documents: That it speaks of.
+        largest_call: Documents of one call at most; None = no record.
+        at_once: Calls under way together at most, while latencies were measured.
+    """
+
+    reranker: str
+    provider: str | None = None
+    cost: Literal["ledger", "declared"] | None = None
+    seconds: Literal["ledger", "declared"] | None = None
+    declared_price: float | None = None
+    declared_seconds: float | None = None
+    recorded_price: float | None = None
+    recorded_seconds: float | None = None
+    queries: int = 0
+    calls: int = 0
+    documents: int = 0
+    largest_call: int | None = None
+    at_once: int | None = None
+
+
+class FrontPoint(ReportRecord):
+    """One trade of quality for effort; on the front if nothing that takes less is as good.
+
+    Attributes:
+        roles: ``default`` and ``chosen``, which are shown wherever they stand.
+        reranker: The rerank list, several joined by `` + ``; None = no reranker.
+        depth: Rerank depth, the greatest where query types differ; 0 = no reranker.
+        candidates: Mean candidates reranked a query, over the tuning queries, as below.
+        cost: Of 1,000 queries; None = not known.
+        seconds: A query, median latency; None = not known.
+        slow: The latency that 95 % of such queries stay within; None = not known.
+        value: Mean of the primary measure over the tuning queries.
+        held_out: The same over the held-out queries.
+        over_default: Held out: this − the default.
+        over_best: Held out: this − the efficient point of the greatest tuning value.
+        params: Its numbers.
+        config: The resolved system.
+        efficient: Whether it is on the front of the tuning queries.
+    """
+
+    roles: tuple[Literal["default", "chosen"], ...] = ()
+    reranker: str | None
+    depth: int
+    candidates: float
+    cost: float | None = None
+    seconds: float | None = None
+    slow: float | None = None
+    value: float
+    held_out: float
+    over_default: Difference
+    over_best: Difference
+    params: dict[str, Value]
+    config: dict[str, Any]
+    efficient: bool
+
+    @property
+    def place(self) -> tuple[str | None, int]:
+        """Its reranker and its depth."""
+        return self.reranker, self.depth
+
+
+class Front(ReportRecord):
+    """Quality against rerank effort.
+
+    Attributes:
+        method: How it was looked for; see ``tuning.FrontSearch``.
+        evaluations: Systems evaluated for it, beside those of the search.
+        axes: What points are compared by beside the measure: ``candidates``, ``cost``, ``seconds``.
+        points: By effort; the best found at each depth of each reranker, the default, the choice.
+        efforts: Where effort is known from, one a reranker.
+        interrupted: Whether the search for it was cut short.
+    """
+
+    method: Literal["tpe", "nsga2", "depths"]
+    evaluations: int
+    axes: tuple[Literal["candidates", "cost", "seconds"], ...]
+    points: tuple[FrontPoint, ...]
+    efforts: tuple[RerankerEffort, ...]
+    interrupted: bool = False
+
+    @property
+    def efficient(self) -> tuple[FrontPoint, ...]:
+        """The points on the front, by effort."""
+        return tuple(point for point in self.points if point.efficient)
+
+    @property
+    def best(self) -> FrontPoint:
+        """The efficient point of the greatest tuning value; of equal ones the cheapest."""
+        return max(self.efficient, key=lambda point: (point.value, -self.effort(point)))
+
+    @property
+    def default_point(self) -> FrontPoint:
+        """The default."""
+        return next(point for point in self.points if "default" in point.roles)
+
+    def effort(self, point: FrontPoint) -> float:
+        """What points are sorted by: cost where it is known, else latency, else candidates."""
+        return float(getattr(point, self.axes[-1]) or 0.0)
+
+    def cheapest_within(self, min_gain: float) -> FrontPoint:
+        """The cheapest efficient point within ``min_gain`` of the best on the tuning queries."""
+        least = self.best.value - min_gain
+        points = [point for point in self.efficient if point.value >= least]
+        return min(points, key=lambda point: (self.effort(point), -point.value))
+
+    def point_name(self, point: FrontPoint) -> str:
+        """``depth 20``, with the reranker where there are several."""
+        if not point.depth:
+            return "no reranker"
+        reranker = f" of {point.reranker}" if len(self.efforts) > 1 else ""
+        return f"depth {point.depth:,}{reranker}"

@@ -1,0 +1,252 @@
+"""The result file of a tuning run: trials, choice and gains.
+
+Everything shown to people is rendered from this record.
+
+Format history:
+    1   first version
+    2   ``front`` holds the points of all rerankers, their intervals, and where effort is known from
+    3   ``parameters`` say of which weights the ratio counts, and what is lost without each one
+    4   no line search; the rule ``sceptical`` is ``shrinkage``, ``salt`` is ``split_seed``,
+        ``typed`` is ``per_type``
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fusion_bench.config.json_records import read_stored
+from fusion_bench.errors import DataError
+from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
+from fusion_bench.report.tuning_records.pareto_front import Front
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Choice",
+    "Fold",
+    "Importance",
+    "PerTypeResult",
+    "Plateau",
+    "TuningReport",
+    "TypeGain",
+    "read_tuning",
+]
+
+FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
+FORMAT_VERSION = 4
+
+
+class TypeGain(ReportRecord):
+    """The held-out gain of one query type; None = queries without a type."""
+
+    type: str | None
+    gain: Gain
+
+
+class Fold(ReportRecord):
+    """What the procedure chose without one fold, and what that was worth on it.
+
+    Attributes:
+        params: The chosen numbers.
+        difference: Tuned − default on the queries it was chosen on.
+        unseen: Tuned − default on the fold.
+        queries: Size of the fold.
+    """
+
+    params: dict[str, Value]
+    difference: float
+    unseen: float
+    queries: int
+
+
+class Plateau(ReportRecord):
+    """How much the numbers matter.
+
+    Attributes:
+        share: Of a uniform sample, within one standard error of the best (paired differences).
+        sample: Its size.
+    """
+
+    share: float
+    sample: int
+
+
+class Importance(ReportRecord):
+    """How much of the difference between good trials and all is due to one parameter.
+
+    Attributes:
+        path: The parameter.
+        share: Of all parameters' importance; they add up to 1.
+    """
+
+    path: str
+    share: float
+
+
+class Choice(ReportRecord):
+    """What was chosen.
+
+    Attributes:
+        rule: ``shrinkage`` = the greatest gain over the default after shrinkage;
+            ``best``; or ``one_standard_error`` = nearest to the default among those within one
+            standard error of the best.
+        trial: Number of the trial.
+        params: Its numbers.
+        config: The resolved system.
+    """
+
+    rule: Literal["shrinkage", "best", "one_standard_error"]
+    trial: int
+    params: dict[str, Value]
+    config: dict[str, Any]
+
+
+class PerTypeResult(ReportRecord):
+    """Numbers tuned for each query type, against one set of numbers for all.
+
+    Attributes:
+        params: Type → the numbers chosen on its own tuning queries; types with too few of them
+            keep the numbers for all, and are not listed.
+        config: The resolved system.
+        gain: Held out: tuned by type − the default.
+        over_global: Held out: tuned by type − tuned for all.
+        verdict: What ``over_global`` allows to be said: whether types are worth it.
+    """
+
+    params: dict[str, dict[str, Value]]
+    config: dict[str, Any]
+    gain: Gain
+    over_global: Gain
+    verdict: Literal["ship", "worse", "keep", "too few queries"]
+
+
+class TuningReport(ReportRecord):
+    """One tuning run of one system on one dataset.
+
+    Attributes:
+        format: Always ``fusion-bench-tuning``.
+        format_version: See the history in this module.
+        name: The experiment.
+        dataset: The dataset.
+        fingerprint: SHA-256 over its contents.
+        system: Name of the tuned system.
+        measure: What was tuned for, as the dataset resolves it.
+        split: How tuning and held-out queries were told apart, in words.
+        split_seed: What was hashed with their ids; None = the dataset's own split.
+        settings: Sampler, trials, seed, alpha, interval, least gain, folds, …
+        parameters: What was tuned.
+        default: The resolved default system.
+        choice: What was chosen.
+        tune: Tuned − default on the queries that it was chosen on: too good by construction.
+        nested: The same by nested cross-validation; None = not asked for. It estimates.
+        held_out: The same on the held-out queries: this decides.
+        verdict: What that allows to be said.
+        needed: Held-out queries that would show the least gain with power .8; None = not known.
+        judged_only: Held-out difference over judged documents only; None = not measured.
+        folds: Nested cross-validation, fold by fold.
+        plateau: How much the numbers matter; None = not sampled.
+        importances: Most important first; empty where too few trials tell.
+        by_type: Held-out gain by query type, where there are several.
+        front: Quality against rerank effort; None without a reranker, or not asked for.
+        thresholds: CRAG's thresholds; None = not asked for.
+        per_type: Tuned by query type; None = not asked for, or no type has queries enough.
+        trials: Everything that was tried.
+        held_out_queries: Ids, …
+        held_out_values: … and (default, tuned) of each.
+        interrupted: Whether the search was cut short.
+        provenance: Where the numbers come from.
+    """
+
+    format: Literal["fusion-bench-tuning"] = FORMAT
+    format_version: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    name: str
+    dataset: str
+    fingerprint: str
+    system: str
+    measure: str
+    split: str
+    split_seed: str | None
+    settings: dict[str, Any]
+    parameters: tuple[ParameterInfo, ...]
+    default: dict[str, Any]
+    choice: Choice
+    tune: Gain
+    nested: Gain | None
+    held_out: Gain
+    verdict: Literal["ship", "worse", "keep", "too few queries"]
+    needed: int | None
+    judged_only: OptionalFloat = None
+    folds: tuple[Fold, ...] = ()
+    plateau: Plateau | None = None
+    importances: tuple[Importance, ...] = ()
+    by_type: tuple[TypeGain, ...] = ()
+    front: Front | None = None
+    thresholds: ThresholdReport | None = None
+    per_type: PerTypeResult | None = None
+    trials: tuple[Trial, ...]
+    held_out_queries: tuple[str, ...]
+    held_out_values: tuple[tuple[float, float], ...]
+    interrupted: bool = False
+    provenance: Provenance
+
+    @property
+    def done(self) -> tuple[Trial, ...]:
+        """The trials that could be computed."""
+        return tuple(trial for trial in self.trials if trial.value is not None)
+
+    @property
+    def optimism(self) -> float | None:
+        """Share of the tuning gain that the held-out queries did not confirm.
+
+        None where there was no gain to lose.
+        """
+        if not self.tune.difference > 0:
+            return None
+        return 1 - self.held_out.difference / self.tune.difference
+
+    @property
+    def ablation_losses(self) -> dict[str, float]:
+        """Path → loss on the tuning queries with this parameter alone back at its default."""
+        return {
+            parameter.path: self.tune.tuned - parameter.reset
+            for parameter in self.parameters
+            if parameter.reset is not None
+        }
+
+    @property
+    def fold_spreads(self) -> dict[str, float]:
+        """Path of a number → distance between the folds' values, as a share of its range."""
+        spreads = {}
+        for parameter in self.parameters:
+            values = [fold.params.get(parameter.path) for fold in self.folds]
+            present = [value for value in values if value is not None]
+            if present and parameter.kind != "choice":
+                positions = [parameter.range.unit_position(value) for value in present]
+                spreads[parameter.path] = max(positions) - min(positions)
+        return spreads
+
+    @property
+    def alpha(self) -> float:
+        """Level of intervals and tests."""
+        return float(self.settings.get("alpha", 0.05))
+
+    @property
+    def min_gain(self) -> float:
+        """A smaller gain is not worth a change."""
+        return float(self.settings.get("min_gain", 0.005))
+
+
+def read_tuning(path: Path) -> TuningReport:
+    """Read a ``tuning.json``.
+
+    Raises:
+        DataError: No such file, not such a record, or a format this version does not know.
+    """
+    try:
+        return read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None

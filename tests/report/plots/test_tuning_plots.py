@@ -1,0 +1,245 @@
+"""Plots of a tuning run: what is drawn, and how the captions read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fusion_bench.report.plots import tuning_figures
+from fusion_bench.report.plots.calibration import draw_calibration
+from fusion_bench.report.plots.contours import (
+    BANDWIDTH,
+    PRIOR_WEIGHT,
+    contour_pairs,
+    draw_contours,
+    smooth_values,
+)
+from fusion_bench.report.plots.folds import draw_folds
+from fusion_bench.report.plots.held_out import draw_held_out
+from fusion_bench.report.plots.history import draw_history
+from fusion_bench.report.plots.importance import draw_importance
+from fusion_bench.report.plots.pareto import draw_pareto_front
+from fusion_bench.report.plots.slices import draw_slices
+from fusion_bench.report.tuning_records import RerankerEffort, TuningReport
+from tests.report.tuning.cases import front, front_with_points, gain, record, thresholds, trials
+
+
+def caption_of(file: str, report: TuningReport) -> str:
+    return next(figure.caption for figure in tuning_figures(report) if figure.file == file)
+
+
+def points(figure: Figure, axes: int, line: int) -> list[tuple[float, float]]:
+    xy: Any = figure.axes[axes].lines[line].get_xydata()
+    return [(float(x), float(y)) for x, y in xy]
+
+
+def test_history_shows_every_trial_and_the_best_so_far() -> None:
+    whole = record()
+    axes = draw_history(whole).axes[0]
+    labels = [str(line.get_label()) for line in axes.lines]
+    assert labels == ["default", "seed", "sampler", "best so far"]
+    shown = sum(len(np.asarray(line.get_xdata())) for line in axes.lines[:3])
+    assert shown == len(whole.done)
+    best = np.asarray(axes.lines[3].get_ydata(), dtype=float)
+    assert (np.diff(best) >= 0).all()
+    assert best[-1] == max(trial.value or 0 for trial in whole.done)
+
+
+def test_slices_come_by_importance() -> None:
+    figure = draw_slices(record())
+    titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+    assert titles[:2] == ["fusion.weights.dense", "fusion.k"]
+    assert len(titles) == 4
+    assert figure.axes[1].get_xscale() == "log"
+    offsets = np.asarray(figure.axes[0].collections[0].get_offsets())
+    assert len(offsets) == len(record().done)
+
+
+def test_contours_need_enough_trials_that_span_a_plane() -> None:
+    report = record()
+    figure = draw_contours(report, contour_pairs(report))
+    pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
+    assert ("fusion.weights.dense", "fusion.k") in pairs
+    assert contour_pairs(record(trials=trials()[:8])) == []
+    ratios = tuple(p.model_copy(update={"ratio": True}) for p in report.parameters)
+    assert contour_pairs(record(parameters=ratios)) == [], "one of two weights is 1"
+
+
+@pytest.mark.parametrize("free", ["fusion.weights.dense", "fusion.k"])
+def test_trials_on_one_line_span_no_plane(free: str) -> None:
+    fixed = {"fusion.weights.dense": 1.0, "fusion.k": 60}
+    on_line = tuple(
+        trial.model_copy(update={"params": {**fixed, free: trial.params[free]}})
+        for trial in trials()
+    )
+    assert contour_pairs(record(trials=on_line)) == []
+
+
+def test_the_surface_is_a_local_mean_and_low_without_trials() -> None:
+    rng = np.random.default_rng(5)
+    x, y, values = rng.random((3, 30)) * [[0.3], [1], [1]]
+    surface = smooth_values(np.array([x, y]), values)
+    grid = np.linspace(0, 1, len(surface))
+    lowest = float(np.quantile(values, 0.25))
+    for row, column in [(0, 0), (10, 5), (30, 20), (40, 31)]:
+        squares = (x - grid[column]) ** 2 + (y - grid[row]) ** 2
+        weights = np.exp(-squares / (2 * BANDWIDTH**2))
+        total = (weights * values).sum() + PRIOR_WEIGHT * lowest
+        assert surface[row, column] == pytest.approx(total / (weights.sum() + PRIOR_WEIGHT))
+    assert surface[:, -1] == pytest.approx(lowest)
+
+
+def test_importance_is_a_bar_each() -> None:
+    axes = draw_importance(record()).axes[0]
+    assert [round(bar.get_width(), 3) for bar in axes.patches] == [0.3, 0.7]  # type: ignore[attr-defined]
+
+
+def test_beside_importance_stands_what_a_number_alone_is_worth() -> None:
+    first, second, *rest = record().parameters
+    whole = record(parameters=(first.model_copy(update={"reset": 0.521}), second, *rest))
+    left, right = draw_importance(whole).axes
+    assert [text.get_text() for text in right.texts] == ["0.0190", "–"]
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        "fusion.k",
+        "fusion.weights.dense",
+    ]
+    assert "fusion.k loses most (0.0190 nDCG@10)" in caption_of("importance.png", whole)
+    assert "loses most" not in caption_of("importance.png", record())
+
+
+def test_fold_spread_puts_each_fold_in_its_range() -> None:
+    axes = draw_folds(record()).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    row = names.index("fusion.k\n1 to 1000, log")
+    k = [line for line in axes.lines if set(np.atleast_1d(line.get_ydata()).tolist()) == {row}]
+    expected = np.log([10, 20, 40]) / np.log(1000)
+    assert np.asarray(k[0].get_xdata(), dtype=float) == pytest.approx(expected, abs=0.005)
+
+
+def test_folds_that_agree_are_counted_and_choices_are_named() -> None:
+    axes = draw_folds(record()).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    row = names.index("blend.method\n2 choices")
+    said = {text.get_text(): text.xy for text in axes.texts if text.xy[1] == row}  # type: ignore[attr-defined]
+    assert said == {"none": (0.0, row), "linear": (1.0, row), "×3": (1.0, row)}
+    row = names.index("fusion.k\n1 to 1000, log")
+    assert not [text for text in axes.texts if text.xy[1] == row]  # type: ignore[attr-defined]
+
+
+def test_the_names_of_choices_do_not_run_into_each_other() -> None:
+    figure = draw_slices(record())
+    axes = next(a for a in figure.axes if a.get_title("left") == "blend.method")
+    labels = axes.get_xticklabels()
+    assert [label.get_text() for label in labels] == ["none", "linear"]
+    assert {label.get_rotation() for label in labels} == {30.0}
+
+
+def test_held_out_differences_and_the_interval_that_decides() -> None:
+    figure = draw_held_out(record())
+    edges = [patch.get_data() for patch in figure.axes[0].patches]  # type: ignore[attr-defined]
+    assert sum((edge.values > 0).sum() for edge in edges) == 30
+    assert sum((edge.values < 0).sum() for edge in edges) == 20
+    assert figure.axes[1].get_title() == "+0.0300: ship"
+    ends = [points(figure, 1, line) for line in range(len(figure.axes[1].lines))]
+    assert [(1.0, 0.01), (1.0, 0.05)] in ends
+    open_end = draw_held_out(record(held_out=gain(0.1, None, None)))
+    drawn_ends = [points(open_end, 1, line) for line in range(len(open_end.axes[1].lines))]
+    assert [(1.0, 0.1)] in drawn_ends
+
+
+def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> None:
+    axes = draw_calibration(thresholds()).axes[0]
+    assert np.asarray(axes.lines[1].get_xydata()).tolist() == [[0.1, 0.2], [0.9, 0.7]]
+    uprights = [float(np.asarray(line.get_xdata())[0]) for line in axes.lines[2:]]
+    assert uprights == [0.7, 0.3, 0.5, 0.2]
+
+
+def test_every_picture_comes_with_words() -> None:
+    found = list(tuning_figures(record(front=front(), thresholds=thresholds())))
+    assert [figure.file for figure in found] == [
+        "held-out.png",
+        "history.png",
+        "importance.png",
+        "slices.png",
+        "contours.png",
+        "folds.png",
+        "calibration.png",
+        "front.png",
+    ]
+    assert all(len(figure.caption) > 40 for figure in found)
+    assert all(figure.draw().axes for figure in found)
+
+
+UNKNOWN: dict[int, dict[str, Any]] = {
+    point.depth: {"cost": None, "seconds": None} for point in front().points
+}
+BARE: dict[str, Any] = {"folds": (), "nested": None, "importances": (), "parameters": ()}
+
+
+def test_what_is_not_in_the_record_is_not_drawn() -> None:
+    choice = record().choice.model_copy(update={"trial": 0})
+    report = record(**BARE, trials=trials()[:1], choice=choice)
+    assert [figure.file for figure in tuning_figures(report)] == ["held-out.png", "history.png"]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(40, "came early"), (6, "came late")])
+def test_the_history_says_whether_more_trials_may_help(count: int, expected: str) -> None:
+    tried = trials()[:count]
+    best = max((t for t in tried if t.value is not None), key=lambda t: t.value or 0.0)
+    choice = record().choice.model_copy(update={"trial": best.number})
+    report = record(**BARE, trials=tried, choice=choice)
+    assert expected in caption_of("history.png", report)
+
+
+def line(axes: Axes, label: str) -> list[tuple[float, float]]:
+    (found,) = [line for line in axes.lines if line.get_label() == label]
+    xy: Any = found.get_xydata()
+    return [(float(x), float(y)) for x, y in xy]
+
+
+def test_the_picture_joins_efficient_points_and_marks_default_and_choice() -> None:
+    figure = draw_pareto_front(record(), front())
+    assert [axes.get_xlabel() for axes in figure.axes] == [
+        "candidates reranked per query",
+        "cost of 1,000 queries",
+        "seconds per query",
+    ]
+    first, second = figure.axes[:2]
+    efficient = [(0.0, 0.5), (10.0, 0.557), (60.0, 0.56)]
+    assert line(first, "front, tuning queries") == efficient
+    assert [x for x, _ in line(second, "front, tuning queries")] == [0.0, 0.02, 0.12]
+    held_out = [y for _, y in line(first, "the same, held out")]
+    assert held_out == pytest.approx([y - 0.01 for _, y in efficient])
+    assert line(first, "default") == [(50.0, 0.53)]
+    assert line(first, "chosen") == [(60.0, 0.56)]
+    ticks = np.asarray(first.get_xticks()).tolist()
+    assert ticks == [0.0, 10.0, 20.0, 50.0]
+
+
+def test_effort_that_is_not_known_gets_no_panel_and_equal_effort_a_plain_axis() -> None:
+    figure = draw_pareto_front(record(), front_with_points(UNKNOWN))
+    assert len(figure.axes) == 1
+    flat = draw_pareto_front(
+        record(), front_with_points({d: {"cost": 2.0} for d in (10, 20, 50, 60)})
+    )
+    assert [axes.get_xscale() for axes in flat.axes] == ["symlog", "linear", "symlog"]
+    wide = draw_pareto_front(record(), front_with_points({10: {"cost": 1e-9}, 60: {"cost": 1e3}}))
+    ticks = np.asarray(wide.axes[1].get_xticks())
+    assert len(ticks) >= 3
+    assert ticks[-1] == 1e3
+
+
+def test_two_rerankers_have_two_marks_and_candidates_are_not_joined_across_them() -> None:
+    two = (RerankerEffort(reranker="ce"), RerankerEffort(reranker="small"))
+    points = {10: {"reranker": "small"}, 20: {"reranker": "small"}}
+    candidates, cost = draw_pareto_front(record(), front_with_points(points, efforts=two)).axes[:2]
+    assert line(candidates, "small") == [(10.0, 0.557)]
+    assert line(candidates, "ce") == [(0.0, 0.5), (60.0, 0.56)]
+    steps = [line for line in candidates.lines if line.get_drawstyle() == "steps-post"]
+    found = [np.asarray(line.get_xdata()).tolist() for line in steps]
+    assert found == [[0.0, 60.0], [0.0, 10.0]]
+    assert [x for x, _ in line(cost, "front, tuning queries")] == [0.0, 0.02, 0.12]

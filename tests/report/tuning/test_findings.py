@@ -1,0 +1,229 @@
+"""Which findings and warnings a tuning run gets: keys, tones and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fusion_bench.report.page import Finding
+from fusion_bench.report.tuning.findings import tuning_findings
+from fusion_bench.report.tuning_records import (
+    Difference,
+    FrontPoint,
+    Gain,
+    ParameterInfo,
+    Plateau,
+    TuningReport,
+)
+from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
+
+#: No gain on held-out queries.
+DOWN = gain(-0.01, -0.03, 0.01)
+
+
+def findings(report: TuningReport) -> dict[str, Finding]:
+    return {finding.key: finding for finding in tuning_findings(report)}
+
+
+def text_of(key: str, **changed: Any) -> str:  # noqa: ANN401
+    return findings(record(**changed))[key].text
+
+
+def test_the_verdict_comes_first_and_warnings_last() -> None:
+    result = tuning_findings(record(interrupted=True))
+    assert [finding.key for finding in result[:2]] == ["verdict", "recommendation"]
+    assert [finding.tone for finding in result].index("warning") == len(result) - 1
+    assert "warning" not in {finding.tone for finding in tuning_findings(record())}
+
+
+def test_ship_names_the_held_out_gain() -> None:
+    verdict = findings(record())["verdict"]
+    assert verdict.tone == "better"
+    assert verdict.text.startswith("Ship: ")
+    assert "100 held-out queries: nDCG@10 +0.0300 [+0.0100, +0.0500], p .012" in verdict.text
+    assert "least gain" not in verdict.text
+    assert "least gain, 0.0050" in text_of("verdict", held_out=gain(0.003, 0.001, 0.005))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "held_out", "needed", "start", "number"),
+    [
+        ("worse", gain(-0.03, -0.05, -0.01), 5, "Worse", "-0.0300"),
+        ("keep", gain(0.0, -0.002, 0.002), 5, "Keep", "least gain of 0.0050"),
+        ("keep", gain(0.0, 0.0, 0.0, wins=0, losses=0, ties=100), None, "Keep", "equals"),
+        ("too few queries", gain(0.01, -0.01, 0.03), 12_544, "Too few queries", "12,544"),
+        ("too few queries", gain(0.01, -0.01, 0.03), 90, "Too few queries", "90 queries suffice"),
+        ("too few queries", gain(0.01, None, None), None, "Too few queries", "unknown"),
+    ],
+)
+def test_every_other_verdict_keeps_the_default(
+    verdict: str, held_out: Gain, needed: int | None, start: str, number: str
+) -> None:
+    text = text_of("verdict", verdict=verdict, held_out=held_out, needed=needed)
+    assert text.startswith(start)
+    assert "eep the default" in text
+    assert number in text
+
+
+@pytest.mark.parametrize(
+    ("tune", "held_out", "expected"),
+    [
+        (0.04, 0.03, "25.0 % of the gain"),
+        (0.04, -0.01, "the whole gain was fitted"),
+        (0.04, 0.05, "carried over"),
+        (0.0, 0.0, "nothing better"),
+    ],
+)
+def test_optimism(tune: float, held_out: float, expected: str) -> None:
+    changed = {"tune": gain(tune, -1, 1), "held_out": gain(held_out, -1, 1)}
+    assert expected in text_of("optimism", **changed)
+
+
+def test_nested_cross_validation_is_an_estimate() -> None:
+    text = text_of("nested cross-validation")
+    assert "estimates a gain of +0.0350" in text
+    assert "2 of 3 folds" in text
+    assert "nested cross-validation" not in findings(record(nested=None, folds=()))
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.5, "hardly matter"), (0.001, "narrow peak"), (0.1, "10.0 % of 100")]
+)
+def test_plateau(share: float, expected: str) -> None:
+    assert expected in text_of("plateau", plateau=Plateau(share=share, sample=100))
+    assert "plateau" not in findings(record(plateau=None))
+
+
+@pytest.mark.parametrize(
+    ("rule", "trial", "expected"),
+    [
+        ("one_standard_error", 3, "Trial 3 was chosen by the one-standard-error rule"),
+        ("shrinkage", 3, "Trial 3 has the greatest gain after shrinkage (prior weight 10)"),
+        ("shrinkage", 0, "After shrinkage (prior weight 10) no trial beats the default"),
+    ],
+)
+def test_a_rule_that_passed_over_the_highest_mean(rule: str, trial: int, expected: str) -> None:
+    choice = record().choice
+    changed = choice.model_copy(update={"rule": rule, "trial": trial})
+    text = text_of("selection rule", choice=changed)
+    assert text.startswith(expected)
+    assert f"highest mean is that of trial {choice.trial}" in text
+    same = choice.model_copy(update={"rule": "shrinkage"})
+    assert "selection rule" not in findings(record(choice=same))
+
+
+def test_warnings() -> None:
+    params = {"fusion.k": 1, "blend.beta": 1.0}
+    edge = record().choice.model_copy(update={"params": params})
+    report = record(choice=edge, interrupted=True, judged_only=-0.02, by_type=typed())
+    result = findings(report)
+    warnings = {key: f.text for key, f in result.items() if f.tone == "warning"}
+    assert list(warnings) == ["interrupted", "unjudged", "range end", "losing type"]
+    assert "40 trials" in warnings["interrupted"]
+    assert "-0.0200" in warnings["unjudged"]
+    assert "fusion.k 1." in warnings["range end"], "a share of 1 is a natural end"
+    assert "queries without a type: -0.0400" in warnings["losing type"]
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"fusion.weights.dense": 0}, False),
+        ({"fusion.weights.dense": 1.99}, True),
+        ({"fusion.weights.dense": 0.01}, True),
+        ({"fusion.k": 2}, False),
+        ({"fusion.k": 999}, True),
+        ({"blend.method": "none"}, False),
+    ],
+)
+def test_which_choices_are_at_the_end_of_their_range(
+    params: dict[str, object], expected: bool
+) -> None:
+    choice = record().choice.model_copy(update={"params": params})
+    assert ("range end" in findings(record(choice=choice))) is expected
+
+
+@pytest.mark.parametrize(
+    ("high", "value", "expected"), [(1.0, 1.0, False), (2.0, 1.0, False), (1.5, 0.02, True)]
+)
+def test_where_only_the_ratio_counts_only_the_low_end_is_an_end(
+    high: float, value: float, expected: bool
+) -> None:
+    weight = ParameterInfo(path="w", kind="float", low=0.01, high=high, default=1.0, ratio=True)
+    choice = record().choice.model_copy(update={"params": {"w": value}})
+    report = record(parameters=(weight,), choice=choice)
+    assert ("range end" in findings(report)) is expected
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone"),
+    [("ship", "better"), ("worse", "worse"), ("keep", "plain"), ("too few queries", "plain")],
+)
+def test_types_and_thresholds_have_verdicts_of_their_own(verdict: str, tone: str) -> None:
+    result = findings(record(per_type=by_type_too(verdict), thresholds=thresholds(verdict)))
+    assert result["per query type"].tone == result["thresholds"].tone == tone
+    assert "held out: +0.0010" in result["per query type"].text
+    assert "Thresholds 0.5 / 0.2" in result["thresholds"].text
+    assert "utility 0.8000 against 0.7000" in result["thresholds"].text
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, "tuned.yaml"),
+        ({"verdict": "worse"}, "fit the tuning queries only"),
+        ({"verdict": "keep"}, "no gain worth a change"),
+        ({"verdict": "too few queries"}, "judge more queries: about 12,544"),
+        ({"verdict": "too few queries", "needed": 50}, "unless the change costs nothing"),
+        ({"verdict": "too few queries", "held_out": DOWN, "nested": DOWN}, "there is no gain"),
+        ({"verdict": "ship", "judged_only": -0.02}, "judge the documents"),
+    ],
+)
+def test_the_recommendation_follows_the_verdict(changed: dict[str, Any], expected: str) -> None:
+    text = text_of("recommendation", **changed)
+    assert expected in text
+    assert ("keep the default" in text) == (expected != "tuned.yaml")
+
+
+def front_with(difference: Difference, depth: int = 60, **changed: object) -> dict[str, Any]:
+    """The default at depth 50 is chosen; the best of the front is at another depth."""
+
+    def update(point: FrontPoint) -> FrontPoint:
+        if point.depth == 50:
+            return point.model_copy(update={"roles": ("default", "chosen")})
+        if point.depth == depth:
+            return point.model_copy(
+                update={"roles": (), "value": 0.9, "over_default": difference, **changed}
+            )
+        return point
+
+    points = tuple(update(point) for point in front().points)
+    return {"front": front(points=points), "held_out": gain(0.01, 0.0, 0.02)}
+
+
+LARGE = Difference(mean=0.05, low=0.03, high=0.07)
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [
+        (LARGE, True),
+        (Difference(mean=0.05, low=-0.01, high=0.11), False),  # not shown
+        (Difference(mean=0.014, low=0.01, high=0.02), False),  # not enough more
+        (Difference(mean=0.05, low=None, high=None), False),
+    ],
+)
+def test_an_effort_that_gains_more_than_the_parameters(
+    difference: Difference, expected: bool
+) -> None:
+    result = findings(record(verdict="keep", **front_with(difference)))
+    assert ("better effort" in result) is expected
+    assert ("try depth 60" in result["recommendation"].text) is expected
+
+
+def test_another_reranker_is_named_as_such() -> None:
+    result = findings(record(verdict="ship", **front_with(LARGE, reranker="other")))
+    assert "The reranker gains more" in result["better effort"].text
+    assert "use the tuned parameters, and try" in result["recommendation"].text
+    assert "better effort" not in findings(record())
