@@ -75,7 +75,7 @@ class WorkerPool:
         results: dict[int, Any] = {}
         for _ in range(ATTEMPTS):
             pending = [i for i in range(len(calls)) if i not in results]
-            results |= self._attempt(function, {i: calls[i] for i in pending})
+            results |= self._attempt_calls(function, {i: calls[i] for i in pending})
             if len(results) == len(calls):
                 return [results[i] for i in range(len(calls))]
             for worker in {calls[i][0] for i in pending if i not in results}:
@@ -88,7 +88,9 @@ class WorkerPool:
         for executor in self._executors:
             executor.shutdown()
 
-    def _attempt(self, function: Callable[..., Any], calls: Mapping[int, Any]) -> dict[int, Any]:
+    def _attempt_calls(
+        self, function: Callable[..., Any], calls: Mapping[int, Any]
+    ) -> dict[int, Any]:
         """The results of the calls whose executor did not break."""
         futures, results = {}, {}
         for i, (worker, argument) in calls.items():
@@ -187,21 +189,25 @@ def join_folders(
         ConfigError: No folder, or two that share a query or differ in their runs.
         FusionBenchError: A worker cannot read a folder.
     """
-    outlines = pool.run(_outline, [(i % len(pool), paths) for i, paths in enumerate(folders)])
-    if len({repr((one.system, one.parameters)) for one, _, _ in outlines}) != 1:
+    outlines = pool.run(
+        _outline_objective, [(i % len(pool), paths) for i, paths in enumerate(folders)]
+    )
+    if len({repr((objective.system, objective.parameters)) for objective, _, _ in outlines}) != 1:
         raise ConfigError("cluster: give at least one folder of queries, and all the same runs")
     names = ("queries", "types", "confidences", "groups")
-    joined: Any = {n: sum((getattr(one.runs, n) for one, _, _ in outlines), ()) for n in names}
+    joined: Any = {
+        n: sum((getattr(objective.runs, n) for objective, _, _ in outlines), ()) for n in names
+    }
     if len(set(joined["queries"])) < len(joined["queries"]):
         raise ConfigError("cluster: a query is in two folders: put each query into one")
     offsets = np.zeros(len(joined["queries"]) + 1, dtype=np.int64)
     runs = replace(outlines[0][0].runs, **joined, offsets=offsets, ideal_offsets=offsets)
     parts: list[_Part] = []
-    for one, paths, _ in outlines:
-        rows = np.arange(len(one.runs.queries))
+    for objective, paths, _ in outlines:
+        rows = np.arange(len(objective.runs.queries))
         parts.append(_Part(paths, rows, rows + sum(len(part.rows) for part in parts)))
-    objective = _attach_workers(replace(outlines[0][0], runs=runs), pool, parts)
-    return objective, {name: query for *_, known in outlines for name, query in known.items()}
+    joint = _attach_workers(replace(outlines[0][0], runs=runs), pool, parts)
+    return joint, {name: query for *_, known in outlines for name, query in known.items()}
 
 
 @contextlib.contextmanager
@@ -263,7 +269,7 @@ def _cluster_target(distributed: Any, address: str) -> Any:  # noqa: ANN401 - it
 def _attach_workers(
     objective: TuningObjective, pool: WorkerPool, parts: Sequence[_Part]
 ) -> DistributedObjective:
-    values: Any = {one.name: getattr(objective, one.name) for one in fields(TuningObjective)}
+    values: Any = {item.name: getattr(objective, item.name) for item in fields(TuningObjective)}
     return DistributedObjective(**values, pool=pool, parts=tuple(parts))
 
 
@@ -318,11 +324,13 @@ def _call_on_part(call: tuple[Any, ...]) -> object:
     return function(replace(whole, system=system, parameters=parameters, runs=runs), argument)
 
 
-def _outline(paths: ObjectivePaths) -> tuple[TuningObjective, ObjectivePaths, dict[str, Query]]:
+def _outline_objective(
+    paths: ObjectivePaths,
+) -> tuple[TuningObjective, ObjectivePaths, dict[str, Query]]:
     """An objective without candidates, its paths and fingerprint, and what is known of queries."""
     objective, known = _open_objective(paths)
     runs = objective.runs
-    values: Any = {one.name: getattr(runs, one.name) for one in fields(runs)}
+    values: Any = {item.name: getattr(runs, item.name) for item in fields(runs)}
     empty: Any = {k: a[..., :0] for k, a in values.items() if isinstance(a, np.ndarray)}
     outline = replace(runs, **empty, vocabulary=(), _memo={})
     judged = {query: known[query] for query in runs.queries if query in known}
