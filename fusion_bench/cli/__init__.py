@@ -1,7 +1,7 @@
-"""The command line: one thin file a command, found in this folder by name.
+"""The command line: one file per command, found by its name in this folder.
 
-A command decodes its options, makes one call, renders, and returns. Whatever is wrong with the
-files it is given ends in one line on standard error and exit code 2.
+A command decodes its options, makes one call, renders the result and exits. An error in its input
+ends in one line on standard error and exit code 2.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line.
+    """Run the command line.
 
     Args:
-        arguments: Without the program's name; the process's own by default.
+        arguments: Without the program's name; None = those of the process.
 
     Returns:
         The exit code.
@@ -41,24 +41,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_unwritten()
         return FAILED
     except MemoryError:
-        echo_error("not enough memory for this: use fewer queries, or a machine with more of it")
+        echo_error("not enough memory: use fewer queries or a machine with more memory")
         return FAILED
     except KeyboardInterrupt:
         echo_error("interrupted")
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 - Python's own exit code 1 would say "the gate found a regression"
+    except Exception:  # noqa: BLE001 - exit code 1 means a regression
         traceback.print_exc()
-        echo_error(
-            "this is a fault of fusion-bench, not of your data: please report the lines above"
-        )
+        echo_error("this is a bug in fusion-bench: please report the lines above")
         return FAILED
     return 0
 
 
 def _exit_code(stop: SystemExit) -> int:
-    """The exit code of a command that ended itself."""
+    """The exit code of a command that raised SystemExit."""
     if isinstance(stop.__context__, BrokenPipeError):
-        return PIPE_CLOSED  # whoever read has gone; Typer says 1, which here means a regression
+        return PIPE_CLOSED  # the reader has gone; Typer exits with 1, which means a regression here
     if stop.code == INTERRUPTED:
         from fusion_bench.cli._console import echo_error
 
@@ -67,14 +65,14 @@ def _exit_code(stop: SystemExit) -> int:
 
 
 def _tolerate_narrow_encodings() -> None:
-    """A character that the output cannot hold is replaced, not a reason to fail."""
+    """Replace characters that the output cannot encode, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def _drop_unwritten() -> None:
-    """What a full disk refused must not be tried again, and fail again, at exit."""
+    """Drop what a full disk refused, so that flushing at exit does not fail again."""
     try:
         sys.stdout.flush()
     except OSError:

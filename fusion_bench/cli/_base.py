@@ -1,4 +1,4 @@
-"""The application that every command registers with, and what they share."""
+"""The application, and options and functions that commands share."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ __all__ = [
     "require_folder",
 ]
 
-#: The experiment where none is named.
+#: The default experiment.
 DEFAULT = Path("experiments/default.yaml")
 
-#: Columns where no terminal sets a limit: enough for every table without folding.
+#: Columns of output that is no terminal: every table fits.
 PIPE_WIDTH = 200
-#: Rich help costs four times the start-up; through a pipe nobody sees its colours.
+#: Rich help takes four times the start-up time, so it is for terminals only.
 RICH = sys.stdout.isatty()
 
 
 def format_examples(*commands: str) -> str:
-    """A command's epilog: example lines that stay lines in both kinds of help."""
+    """Epilog of a command with one example per line, in both kinds of help."""
     if RICH:
         return "\n\n".join(["Examples:", *commands])
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
 
 
 def command_app(**options: Any) -> typer.Typer:  # noqa: ANN401 - typer.Typer's own options
-    """A Typer application as every command file defines one, under the name ``command``."""
+    """A Typer application, which every command file defines under the name ``command``."""
     return typer.Typer(
         add_completion=False,
         rich_markup_mode="rich" if RICH else None,
@@ -91,17 +91,17 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Make the application a group; its commands are found by :class:`LazyGroup`."""
+    """Turn the application into a group; :class:`LazyGroup` finds its commands."""
 
 
 ExperimentFile = Annotated[
-    Path, typer.Argument(help="The experiment's YAML file.", metavar="EXPERIMENT")
+    Path, typer.Argument(help="YAML file of the experiment.", metavar="EXPERIMENT")
 ]
 OutFolder = Annotated[
     Path | None,
     typer.Option(
         "--out",
-        help="Folder for what is written. Default: reports/EXPERIMENT.",
+        help="Output folder. Default: reports/EXPERIMENT.",
         metavar="DIR",
         show_default=False,
     ),
@@ -110,25 +110,25 @@ DatasetFolders = Annotated[
     list[Path] | None,
     typer.Option(
         "--datasets",
-        help="Folder of named datasets; may be given again. Default: datasets/ beside the "
-        "experiment's folder, ./datasets, then datasets/ further up from the experiment.",
+        help="Folder of named datasets; repeatable. Default: datasets/ beside the "
+        "experiment's folder, ./datasets, then datasets/ in the folders above it.",
         metavar="DIR",
         show_default=False,
     ),
 ]
-PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Draw the PNG plots.")]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs to read.")]
+PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write PNG plots.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class RunOptions(TypedDict):
-    """What every walk over an experiment is told, by the names of its arguments."""
+    """Arguments of every function that runs an experiment."""
 
     folders: list[Path]
     progress: Progress
 
 
 class ExperimentContext(NamedTuple):
-    """An experiment, where it says what, and how it is walked."""
+    """An experiment, its source, and the options to run it with."""
 
     experiment: Experiment
     source: Source
@@ -139,7 +139,7 @@ class ExperimentContext(NamedTuple):
 def experiment_context(
     experiment: Path, datasets: list[Path] | None
 ) -> Iterator[ExperimentContext]:
-    """Read an experiment, and show a progress bar for as long as the work on it lasts.
+    """Read an experiment, and show a progress bar while the context lasts.
 
     Raises:
         ConfigError: The file breaks a rule.
@@ -154,26 +154,25 @@ def experiment_context(
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:
-    """Where named datasets are looked for."""
+    """Folders that hold named datasets."""
     if given:
         return given
     if experiment is None:
         return [Path("datasets")]
     project = experiment.resolve().parent.parent
-    # A tuned.yaml lies deeper than the experiment that it was made from.
-    further = (folder / "datasets" for folder in project.parents)
-    found = (folder for folder in further if folder.is_dir())
-    return [project / "datasets", Path("datasets"), *found]
+    # A tuned.yaml lies deeper than the experiment that it comes from.
+    above = (folder / "datasets" for folder in project.parents)
+    existing = (folder for folder in above if folder.is_dir())
+    return [project / "datasets", Path("datasets"), *existing]
 
 
 def out_folder(given: Path | None, experiment: Path) -> Path:
-    """Where a command writes: what ``--out`` says, or ``reports/EXPERIMENT``.
+    """Folder that a command writes to: ``--out``, or ``reports/EXPERIMENT``.
 
-    What ``tune`` wrote, such as ``reports/mine/tuning/tuned.yaml``, has the same name for every
-    experiment: its place is ``reports/mine/tuned``.
+    The file ``reports/mine/tuning/tuned.yaml`` of ``tune`` has ``reports/mine/tuned``.
 
     Raises:
-        ConfigError: A file stands in the way.
+        ConfigError: A file is in the way.
     """
     name = experiment.stem.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
     place = Path("reports")
@@ -184,10 +183,10 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
 
 
 def require_folder(folder: Path) -> Path:
-    """The folder itself, if it is there or can be made: said before the work begins.
+    """The folder itself, checked before the work begins.
 
     Raises:
-        ConfigError: A file stands in the way.
+        ConfigError: A file is in the way.
     """
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
@@ -213,9 +212,9 @@ def refuse_options(purpose: str, given: Mapping[str, object]) -> None:
 
 
 def make_console() -> Console:
-    """Standard output: coloured on a terminal, plain and wide enough through a pipe.
+    """Standard output: colored on a terminal, otherwise plain and wide.
 
-    Who sets ``COLUMNS`` for a pipe gets what a terminal of that width gets, without its colours.
+    ``COLUMNS`` sets the width of output that is no terminal.
     """
     from rich.console import Console
 

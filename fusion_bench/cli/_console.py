@@ -1,4 +1,4 @@
-"""What a command prints: lines and tables in which no name can colour a terminal."""
+"""Output of commands: lines and tables without control characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusion_bench.util.formatting import escape_control_chars
 
 __all__ = ["echo", "echo_error", "echo_table", "echo_written"]
 
-#: Characters of a complaint; a longer one quotes an id that is none.
+#: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
 
 
@@ -20,7 +20,7 @@ def echo(line: str, *, err: bool = False) -> None:
 
 
 def echo_error(message: str) -> None:
-    """Say on standard error, in one line, why something could not be done."""
+    """Print an error on standard error, in one line."""
     one_line = escape_control_chars(" ".join(message.split()))
     if len(one_line) > MAX_ERROR_LENGTH:
         one_line = f"{one_line[: MAX_ERROR_LENGTH // 2]} … {one_line[-MAX_ERROR_LENGTH // 2 :]}"
@@ -28,7 +28,7 @@ def echo_error(message: str) -> None:
 
 
 def echo_written(paths: Iterable[object]) -> None:
-    """Name the files that are there now."""
+    """List the files that were written."""
     echo("Written: " + ", ".join(str(path) for path in paths))
 
 

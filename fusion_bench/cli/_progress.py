@@ -1,4 +1,4 @@
-"""A progress bar for work that takes long enough to wonder about."""
+"""A progress bar for long work."""
 
 from __future__ import annotations
 

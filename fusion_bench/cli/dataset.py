@@ -1,4 +1,4 @@
-"""Look at datasets and check their files."""
+"""List, show and check datasets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_command", "command", "list_command", "show_command"]
 
 command = command_app(
-    help="Look at datasets and check their files.",
+    help="List, show and check datasets.",
     no_args_is_help=True,
     epilog=format_examples(
         "fusion-bench dataset list",
@@ -40,29 +40,29 @@ Name = Annotated[
 
 @command.command("list", epilog=format_examples("fusion-bench dataset list --json"))
 def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
-    """List the datasets that a name finds."""
+    """List the datasets that commands find by name."""
     from fusion_bench.io import list_datasets
     from fusion_bench.io.dataset_config import read_spec
     from fusion_bench.util.formatting import pluralize
 
-    found: dict[str, DatasetSpec] = {}
+    specs: dict[str, DatasetSpec] = {}
     for folder in folders_for(datasets):
         for path in list_datasets(folder):
-            found.setdefault(path.parent.name, read_spec(path)[0])
+            specs.setdefault(path.parent.name, read_spec(path)[0])
     if json:
-        typer.echo(encoder.dumps({name: spec.model_dump() for name, spec in found.items()}))
+        typer.echo(encoder.dumps({name: spec.model_dump() for name, spec in specs.items()}))
         return
-    if not found:
+    if not specs:
         looked = ", ".join(str(folder) for folder in folders_for(datasets))
         echo(f"no dataset in {looked}: name the folder with --datasets")
-    for name, spec in found.items():
+    for name, spec in specs.items():
         lists = f"{pluralize(len(spec.runs), 'run')}, {pluralize(len(spec.rerank), 'rerank list')}"
         echo(f"{name}  {lists}  {spec.description}".rstrip())
 
 
 @command.command("show", epilog=format_examples("fusion-bench dataset show attack"))
 def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
-    """Show what a dataset holds: queries, judgements, lists and their roles."""
+    """Show a dataset: queries, judgments, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe_dataset
     from fusion_bench.io import find_dataset, load_dataset
 
@@ -77,20 +77,20 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
     "check", epilog=format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
 )
 def check_command(name: Name, datasets: DatasetFolders = None) -> None:
-    """Read every file of a dataset by every rule; exit code 2 at the first that is broken."""
+    """Check every file of a dataset; exit code 2 at the first error."""
     from fusion_bench.evaluation.dataset_summary import dataset_notices, summarize_dataset
     from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import pluralize
 
     path: Path = find_dataset(name, folders_for(datasets))
     dataset = load_dataset(path, cache=False)
-    found = dataset_notices(dataset)
+    messages = dataset_notices(dataset)
     for line in summarize_dataset(dataset):
         echo(line)
-    for notice in found:
+    for notice in messages:
         echo(f"note: {notice}")
-    more = f"{pluralize(len(found), 'note')} above; " if found else ""
-    echo(f"{path}: every rule holds; {more}more: fusion-bench dataset show {quote(name)}")
+    more = f"{pluralize(len(messages), 'note')} above; " if messages else ""
+    echo(f"{path}: no errors; {more}details: fusion-bench dataset show {quote(name)}")
 
 
 def _print_facts(facts: dict[str, object]) -> None:

@@ -42,7 +42,7 @@ def eval_command(
     split: Annotated[
         str | None,
         typer.Option(
-            help="Evaluate this split, or 'all'. Default: 'test' where there is one.",
+            help="Evaluate this split, or 'all'. Default: 'test' if the dataset has one.",
             metavar="NAME",
         ),
     ] = None,
@@ -50,9 +50,7 @@ def eval_command(
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
     plots: PlotsFlag = True,
-    cache: Annotated[
-        bool, typer.Option(help="Keep what is read beside the dataset, for the next time.")
-    ] = True,
+    cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
     json: JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.

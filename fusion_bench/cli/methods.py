@@ -1,4 +1,4 @@
-"""List fusion methods, blends and normalisers."""
+"""List fusion methods, blends and normalizers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ command = command_app()
     ),
 )
 def methods_command(json: JsonFlag = False) -> None:
-    """List fusion methods, blends and normalisers with their parameters and defaults."""
+    """List fusion methods, blends and normalizers with their parameters and defaults."""
     from fusion_bench.experiment.method_table import catalogue
 
-    found = catalogue()
+    methods = catalogue()
     if json:
         import json as encoder
 
-        typer.echo(encoder.dumps(found, indent=2))
+        typer.echo(encoder.dumps(methods, indent=2))
         return
     from rich.table import Table
 
-    for kind, entries in found.items():
+    for kind, entries in methods.items():
         table = Table(title=kind, title_justify="left", show_lines=True)
         for heading in ("method", "formula", "parameters (default)", "source"):
             table.add_column(heading, overflow="fold")

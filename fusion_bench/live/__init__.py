@@ -1,1 +1,1 @@
-"""The live pipeline: the lists of one query fused, reranked and blended."""
+"""The live pipeline: rerank the candidates of one query within a deadline."""

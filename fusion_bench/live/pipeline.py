@@ -1,7 +1,7 @@
-"""The live pipeline: candidates of one query in, the list to show out (nablarch's design).
+"""The live pipeline: rerank the candidates of one query.
 
-Duplicates by id dropped, the best ``max_candidates`` kept, documents cut by tokens and asked about
-in batches (``session``), scores brought onto the unit scale, ``min_score``, ``top_k``.
+Drop duplicates, keep ``max_candidates``, score them, bring the scores onto the unit scale, drop
+documents below ``min_score``, return ``top_k``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ log = logging.getLogger("fusion_bench.rerank")
 
 @dataclass(frozen=True)
 class LiveResult:
-    """What is shown.
+    """The list to show.
 
     Attributes:
-        ranked: Document and score, best first; fused scores where nobody reranked.
-        provider: Who scored, or ``fused order``.
-        degraded: Why it was not the provider that was asked; empty where it was.
-        skipped: Whether there were too few candidates to ask anybody.
-        latency_ms: What the reranking took.
+        ranked: Document and score, best first; fused scores where no provider scored.
+        provider: ``provider/model`` that scored, or ``fused order``.
+        degraded: Why it was not the first provider; empty if it was.
+        skipped: Whether there were too few candidates to rerank.
+        latency_ms: Duration of the reranking.
     """
 
     ranked: tuple[tuple[str, float], ...]
@@ -54,11 +54,11 @@ async def rerank_candidates(
 
     Args:
         query: The query's text.
-        candidates: In fused order; of a document that comes twice the first stays.
-        chain: Who is asked.
+        candidates: In fused order; only the first of a repeated document counts.
+        chain: The providers.
         settings: See there.
-        elapsed_ms: What the query has taken so far, which the deadline counts.
-        clock: Seconds, never going back.
+        elapsed_ms: Time that the query has taken so far.
+        clock: Monotonic clock in seconds.
 
     Raises:
         ProviderError: A refusal, when settings are strict.
@@ -68,7 +68,7 @@ async def rerank_candidates(
         return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, skipped=True)
     left = None if settings.deadline is None else settings.deadline.remaining_ms(elapsed_ms)
     if left is not None and left <= 0:
-        log.warning("no time left to rerank: %.0f ms have passed", elapsed_ms)
+        log.warning("no time left to rerank after %.0f ms", elapsed_ms)
         reason = f"{FUSED_ORDER} after {chain.first_identity.label}: timeout"
         return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, reason)
     started = clock()

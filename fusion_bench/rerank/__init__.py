@@ -1,4 +1,1 @@
-"""Candidates in, rerank scores out: asked once, kept, accounted for, honest about failures.
-
-The bench never imports this package; it reads the lists that are written from here.
-"""
+"""Rerankers: score candidates once, store the scores, write lists for offline evaluation."""

@@ -1,15 +1,13 @@
-"""The circuit breaker: a provider that keeps failing is left alone for a while.
+"""The circuit breaker: it stops calls to a provider that keeps failing.
 
-The rules (nablarch's reranking design):
+- Closed: calls pass. The fifth failure in a row opens it; a success resets the count.
+- Open: no call passes for 30 seconds.
+- Half-open: after that, at most three calls pass. It closes when all three have succeeded and
+  opens again at the first failure.
+- The result of a call that was admitted before the last change of phase is ignored.
 
-- closed: calls pass; the fifth failure in a row opens it, a success starts the count again.
-- open: no call passes for 30 seconds.
-- half-open: after that, at most three calls pass. When all three have succeeded it closes; at the
-  first failure it opens again, for another 30 seconds.
-- The result of a call that was let through before the last change of state counts for nothing.
-
-No library was taken: pybreaker, circuitbreaker and purgatory let any number of calls through
-half-open and cannot be given a clock, so that neither the third rule nor a simulation is possible.
+Of the libraries, pybreaker, circuitbreaker and purgatory admit any number of calls half-open and
+take no clock, which the third rule and the simulation need.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ BreakerPhase: TypeAlias = Literal["closed", "open", "half_open"]
 
 
 class BreakerRules(StrictModel):
-    """When it opens and closes.
+    """When the breaker opens and closes.
 
     Attributes:
-        failures: So many in a row open it.
-        open_seconds: So long nobody is let through.
-        half_open_calls: So many are let through then, and all have to succeed.
+        failures: Failures in a row that open it.
+        open_seconds: How long no call is admitted.
+        half_open_calls: Calls that are then admitted; it closes when all succeed.
     """
 
     failures: Annotated[int, Field(ge=1)] = 5
@@ -43,15 +41,15 @@ class BreakerRules(StrictModel):
 
 @dataclass(frozen=True)
 class BreakerState:
-    """Where a breaker stands.
+    """State of a circuit breaker.
 
     Attributes:
         phase: Closed, open or half-open.
         failures: In a row, while closed.
-        opened_at: When it opened last, in seconds of the clock in use.
-        admitted: Calls let through since it is half-open and not given back.
+        opened_at: When it opened last, in seconds of the clock.
+        admitted: Calls admitted while half-open, without abandoned ones.
         succeeded: How many of those have succeeded.
-        epoch: Changes of phase so far; a call's ticket is the epoch it was let through in.
+        epoch: Changes of phase so far; the ticket of a call is the epoch that admitted it.
     """
 
     phase: BreakerPhase = "closed"
@@ -65,7 +63,7 @@ class BreakerState:
         return BreakerState(phase, opened_at=now, epoch=self.epoch + 1)
 
     def admit_call(self, rules: BreakerRules, now: float) -> tuple[BreakerState, int | None]:
-        """The state after somebody asked to call, and the ticket; None = refused."""
+        """The state after a request to call, and the ticket; None = refused."""
         state = self
         if state.phase == "open" and now - state.opened_at >= rules.open_seconds:
             state = state._enter_phase("half_open")
@@ -98,18 +96,18 @@ class BreakerState:
         return replace(self, failures=failures)
 
     def abandon_call(self, ticket: int) -> BreakerState:
-        """The state after a call ended without saying anything of the provider."""
+        """The state after a call ended without a result, such as a cancelled one."""
         if ticket != self.epoch or self.phase != "half_open":
             return self
         return replace(self, admitted=self.admitted - 1)
 
 
 class CircuitBreaker:
-    """A state and the clock it lives by.
+    """A breaker's state with its clock.
 
     Args:
         rules: When it opens and closes.
-        clock: Seconds, never going back.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(self, rules: BreakerRules, clock: Callable[[], float]) -> None:
@@ -117,7 +115,7 @@ class CircuitBreaker:
         self.state = BreakerState()
 
     def admit_call(self) -> int | None:
-        """A ticket for one call; None = leave the provider alone."""
+        """A ticket for one call; None = do not call."""
         self.state, ticket = self.state.admit_call(self._rules, self._clock())
         return ticket
 
@@ -130,5 +128,5 @@ class CircuitBreaker:
         self.state = self.state.record_failure(self._rules, ticket, self._clock())
 
     def abandon_call(self, ticket: int) -> None:
-        """The call ended without saying anything of the provider."""
+        """The call ended without a result."""
         self.state = self.state.abandon_call(ticket)

@@ -1,4 +1,4 @@
-"""What is to be scored: the top of a system's fused list for each query, with its texts."""
+"""Candidates: the top of a system's fused list for each query, with texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class QueryCandidates:
 
     Attributes:
         id: The query's id.
-        text: What it asks.
+        text: Its text.
         candidates: In fused order.
     """
 
@@ -40,15 +40,15 @@ class QueryCandidates:
 
 @dataclass(frozen=True)
 class ScoringRequest:
-    """Everything that a run has to score.
+    """Everything that a run scores.
 
     Attributes:
         dataset: Name of the dataset.
-        fingerprint: SHA-256 of what the candidates were made from.
+        fingerprint: SHA-256 of the dataset.
         system: The system whose fused list gives the candidates.
-        depth: At most so many candidates a query.
+        depth: Most candidates per query.
         split: Only queries of this split; None = all judged queries.
-        questions: One a query.
+        queries: The queries that have candidates.
     """
 
     dataset: str
@@ -60,7 +60,7 @@ class ScoringRequest:
 
     @property
     def pair_count(self) -> int:
-        """Pairs of query and document."""
+        """Number of pairs of query and document."""
         return sum(len(question.candidates) for question in self.queries)
 
 
@@ -71,10 +71,10 @@ def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System
         name: Of a system of the experiment, of a run, or of a fusion method, which then fuses all
             runs.
         spec: The dataset.
-        experiment: An experiment file; None = only runs and fusion methods are known.
+        experiment: An experiment file; None = only runs and fusion methods.
 
     Raises:
-        UnknownNameError: Nothing is called so.
+        UnknownNameError: Neither a system, a run nor a fusion method has that name.
     """
     systems: Mapping[str, System] = {}
     if experiment is not None:
@@ -97,8 +97,8 @@ def prepare_request(
 
     Args:
         path: The dataset's ``dataset.yaml``.
-        system: Its fusion gives the order; its blend is not looked at.
-        depth: At most so many candidates a query.
+        system: Its fusion gives the order; its blend is ignored.
+        depth: Most candidates per query.
         split: Only queries of this split; None = all judged queries.
 
     Raises:

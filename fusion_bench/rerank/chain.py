@@ -1,14 +1,14 @@
-"""Who is asked next when a provider fails: the design's table.
+"""A chain of providers: which one scores a query when another fails.
 
-=================  =====================================================================
+=================  ==================================================================
 connection, 5xx    the next provider; after the last, the fused order
-timeout            the fused order at once (6.1), or the next provider (6.2) if asked for
-429                waits as long as it is told, a few times; then the fused order
+timeout            the fused order, or the next provider with ``on_timeout: next``
+429                waits and retries; then the fused order
 malformed answer   the fused order, logged as an error
 breaker open       the next provider
-=================  =====================================================================
+=================  ==================================================================
 
-A query's scores are all one provider's: another one scores all of its documents anew.
+All scores of a query come from one provider: the next one scores all of its documents.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ __all__ = ["ProviderChain", "RerankAnswer"]
 
 log = logging.getLogger("fusion_bench.rerank")
 
-#: Failures after which another provider may do better.
+#: Failures after which the next provider is asked.
 PASSED_ON: frozenset[FailureKind] = frozenset({"connection", "server", "breaker"})
 
 
 @dataclass(frozen=True)
 class RerankAnswer:
-    """What a chain found for one query.
+    """One query's scores and how they came about.
 
     Attributes:
-        scores: One a document; None = keep the fused order.
-        identity: Who gave them; None = nobody.
-        failures: Who failed before, and how.
-        asked: Documents that were not in the store.
+        scores: One per document; None = keep the fused order.
+        identity: The model that gave them; None = no provider did.
+        failures: Providers that failed before, and how.
+        documents_asked: Documents that were not in the store.
     """
 
     scores: tuple[float, ...] | None
@@ -55,7 +55,7 @@ class RerankAnswer:
 
     @property
     def degraded_reason(self) -> str:
-        """Why these are not the first provider's scores; empty where they are."""
+        """Why these are not the first provider's scores; empty if they are."""
         if not self.failures:
             return ""
         failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
@@ -66,11 +66,11 @@ class ProviderChain:
     """Providers in the order they are asked.
 
     Args:
-        sessions: The first is the one that is wanted.
+        sessions: The first one is preferred.
         settings: What happens on a timeout and on a refusal.
 
     Raises:
-        ConfigError: No provider, or one whose scores cannot stand in the same list.
+        ConfigError: No provider, or score spaces that cannot share a list.
     """
 
     def __init__(self, sessions: Sequence[ProviderSession], settings: RerankSettings) -> None:
@@ -80,26 +80,25 @@ class ProviderChain:
         spaces = {session.identity.space for session in sessions}
         if len(spaces) > 1 and not spaces <= {"unit", "logit", "log_prob"}:
             raise ConfigError(
-                f"the providers of a chain give scores of the spaces {', '.join(sorted(spaces))}, "
-                "which cannot be brought onto one scale: choose providers of one space, or of "
-                "unit, logit and log_prob"
+                f"the score spaces of a chain have no common scale: {', '.join(sorted(spaces))}; "
+                "choose providers of one space, or of unit, logit and log_prob"
             )
 
     @property
     def first_identity(self) -> Identity:
-        """Who is asked first."""
+        """Identity of the first provider."""
         return self.sessions[0].identity
 
     @property
     def score_space(self) -> ScoreSpace:
-        """The space that all providers' scores can be brought into."""
+        """The score space of the list: the providers' own, or ``unit``."""
         spaces = {session.identity.space for session in self.sessions}
         return spaces.pop() if len(spaces) == 1 else "unit"
 
     async def score_documents(
         self, query: str, documents: Sequence[str], deadline: float | None = None
     ) -> RerankAnswer:
-        """Ask one provider after the other.
+        """Ask the providers in order until one returns scores.
 
         Args:
             query: The query.
@@ -108,7 +107,7 @@ class ProviderChain:
 
         Raises:
             ProviderError: A refusal, when settings are strict.
-            CostLimitError: A call could cost more than is allowed.
+            CostLimitError: A call could exceed the cost limit.
         """
         failures: list[tuple[str, FailureKind]] = []
         for session in self.sessions:

@@ -24,7 +24,7 @@ __all__ = [
     "summarize_events",
 ]
 
-#: Upper ends of the classes of the tables of latency.
+#: Upper ends of the classes in tables of latency.
 SIZE_CLASSES = (10, 20, 30, 50, 100)
 
 
@@ -86,14 +86,14 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
 def query_event(
     *, label: str, candidates: int, asked: int, latency_ms: float, degraded: str
 ) -> dict[str, Any]:
-    """The event of one query; calls write their own (see ``session``).
+    """The event of one query; ``session`` records those of calls.
 
     Args:
-        label: Who scored it, or ``fused order``.
+        label: ``provider/model`` that scored it, or ``fused order``.
         candidates: Documents to score.
         asked: How many of them were not in the store.
-        latency_ms: From the first call to the answer.
-        degraded: Why it is not the asked provider's.
+        latency_ms: From the first call to the scores.
+        degraded: Why the scores are not the first provider's.
     """
     return {
         "kind": "query",
@@ -109,11 +109,9 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Totals over a run and all its interruptions.
 
     Returns:
-        Calls, queries that somebody was asked about and answered, documents, search units, tokens,
-        cost, retries, filled-in scores; p50 and p95 of the latency of a call and of a query;
-        degraded answers by kind; latency by the number of candidates, and of a call by its
-        documents; the largest call. Latencies are of what was asked: an answer from the store
-        takes no time.
+        Numbers of calls, queries that needed a call, documents, search units, tokens, retries and
+        filled-in scores; cost; latency of calls and of queries that needed a call, also by size;
+        degraded queries by reason; the largest call.
     """
     every = list(events)
     calls = [event for event in every if event["kind"] == "call"]
@@ -134,7 +132,7 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def latency_percentiles(values: Sequence[float]) -> dict[str, float | None]:
-    """p50 and p95 in milliseconds, each one of the values; None where there is none."""
+    """p50 and p95 in milliseconds, each one of the values; None without values."""
     if not values:
         return {"p50": None, "p95": None}
     p50, p95 = np.percentile(np.array(values), [50, 95], method="inverted_cdf")
@@ -142,7 +140,7 @@ def latency_percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def latency_by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The design's table: latency of a query by how many documents were asked about."""
+    """Latency of queries by the number of documents that were not stored."""
     return [
         {
             "candidates": f"≤ {end}" if end in SIZE_CLASSES else f"> {SIZE_CLASSES[-1]}",
@@ -154,10 +152,10 @@ def latency_by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str,
 
 
 def latency_by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Latency of a call by how many documents it held: what a smaller depth would take.
+    """Latency of calls by their number of documents.
 
     Returns:
-        One row a class, with the mean number of its documents.
+        One row per class, with the mean number of its documents.
     """
     return [
         {
@@ -172,7 +170,7 @@ def latency_by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, A
 def _group_by_size(
     events: Iterable[Mapping[str, Any]], key: str
 ) -> list[tuple[int, list[Mapping[str, Any]]]]:
-    """The events by the class of a number of theirs, the smallest first."""
+    """The events by the size class of one of their keys, the smallest class first."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for event in events:
         end = next((end for end in SIZE_CLASSES if event[key] <= end), 10**9)

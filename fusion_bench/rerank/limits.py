@@ -1,4 +1,4 @@
-"""How fast and how much: calls at once, calls a minute, money in all."""
+"""Limits: concurrent calls, calls per minute, total cost."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ MINUTE = 60.0
 
 
 class RateLimiter:
-    """At most so many calls at once, and so many a minute.
+    """Limits concurrent calls and calls per minute.
 
-    Calls are spaced evenly: a burst at the start of a minute and another at its end would be
-    counted together by a provider whose minutes begin elsewhere.
+    Calls are spaced evenly, so that no window of a minute holds more, wherever it begins.
 
     Args:
-        concurrency: Calls at once.
-        requests_per_minute: Calls a minute; None = no limit.
+        concurrency: Concurrent calls.
+        requests_per_minute: Calls per minute; None = no limit.
 
     Raises:
-        MissingExtraError: There is such a limit, and aiolimiter is not installed.
+        MissingExtraError: ``requests_per_minute`` is given, and aiolimiter is not installed.
     """
 
     def __init__(self, concurrency: int, requests_per_minute: float | None) -> None:
@@ -39,23 +38,23 @@ class RateLimiter:
 
     @asynccontextmanager
     async def acquire_slot(self) -> AsyncIterator[None]:
-        """Wait for one's turn and hold a place."""
+        """Wait until a call may start, and hold its slot."""
         async with self._places:
             await self.wait_for_spacing()
             yield
 
     async def wait_for_spacing(self) -> None:
-        """Wait until one more request may be sent, by whoever holds a place already."""
+        """Wait until another request may be sent from a slot that is held."""
         if self._spacing is not None:
             await self._spacing.acquire()
 
 
 class Budget:
-    """Money: what was spent, what running calls may cost, and where to stop.
+    """Cost so far, cost reserved for running calls, and a limit of both.
 
     Args:
-        limit: Not more than this in all; None = no limit.
-        spent: What was spent before.
+        limit: Highest total cost; None = no limit.
+        spent: Cost of earlier runs.
     """
 
     def __init__(self, limit: float | None = None, spent: float = 0.0) -> None:
@@ -64,21 +63,21 @@ class Budget:
         self.spent = spent
 
     def reserve_cost(self, estimate: float) -> None:
-        """Set aside what a call may cost, before it is made.
+        """Reserve the estimated cost of a call before it is made.
 
         Raises:
-            CostLimitError: It would go beyond the limit.
+            CostLimitError: The total could exceed the limit.
         """
         planned = self.spent + self._reserved + estimate
         if self._limit is not None and planned > self._limit:
             raise CostLimitError(
-                f"the next call could bring the price to {planned:.4f}, and at most "
-                f"{self._limit:g} is allowed ({self.spent:.4f} spent): what was scored is kept; "
-                "raise --max-cost and run the same command again to go on"
+                f"the next call could raise the cost to {planned:.4f}, and the limit is "
+                f"{self._limit:g} ({self.spent:.4f} spent): scores are stored; raise --max-cost "
+                "and run the same command again to resume"
             )
         self._reserved += estimate
 
     def settle_cost(self, estimate: float, actual: float) -> None:
-        """Replace what was set aside by what it did cost."""
+        """Replace a reserved estimate by the actual cost."""
         self._reserved -= estimate
         self.spent += actual

@@ -1,4 +1,4 @@
-"""What a reranker is: ten lines that anybody can write.
+"""The protocol of a reranker, and checks of its replies.
 
 ::
 
@@ -8,8 +8,8 @@
 
         async def score(self, query: str, documents: Sequence[str]) -> Reply:
             words = set(query.lower().split())
-            found = [len(words & set(d.lower().split())) / len(words) for d in documents]
-            return Reply(tuple(found))
+            scores = [len(words & set(d.lower().split())) / len(words) for d in documents]
+            return Reply(tuple(scores))
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from fusion_bench.errors import ProviderError
 
 __all__ = ["Candidate", "Identity", "Reply", "Reranker", "Usage", "check_reply", "rows_to_scores"]
 
-#: A score this far outside [0, 1] is rounding of the server's, not another scale.
+#: A score this far outside its space is rounded by the server.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that a score depends on beside the query and the document.
+    """Everything that a score depends on besides the query and the document.
 
     Attributes:
-        provider: Its name.
-        model: The model; once a provider has named the one it really used, that one.
+        provider: Name of the provider.
+        model: The model, as the provider resolved it if it says so.
         endpoint: URL with version, or a file's digest; empty where there is neither.
         space: What its scores mean.
         truncation: How texts are cut.
-        prompt: Version of the prompt, of a language model.
+        prompt: Version of a language model's prompt.
     """
 
     provider: str
@@ -56,12 +56,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a call is billed by.
+    """Billed usage of a call.
 
     Attributes:
         searches: Search units (Cohere: a query with up to 100 documents).
-        tokens: Tokens read.
-        output_tokens: Tokens written, by a language model.
+        tokens: Input tokens.
+        output_tokens: Output tokens of a language model.
     """
 
     searches: float = 0.0
@@ -78,13 +78,13 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer.
+    """Reply to one call.
 
     Attributes:
-        scores: One a document, in the order of the documents.
+        scores: One per document, in the order of the documents.
         model: The model that the provider says it used; None = it does not say.
         usage: What it bills.
-        filled: Scores that the model did not give and a rule filled in.
+        filled: Scores that were missing and filled in.
     """
 
     scores: tuple[float, ...]
@@ -98,7 +98,7 @@ class Reranker(Protocol):
 
     Attributes:
         identity: What its scores depend on.
-        batch: At most so many documents a call.
+        batch: Most documents per call.
     """
 
     @property
@@ -108,29 +108,29 @@ class Reranker(Protocol):
 
     @property
     def batch(self) -> int:
-        """At most so many documents a call."""
+        """Most documents per call."""
         ...
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
-        """One score a document.
+        """One score per document.
 
         Raises:
-            ProviderError: It could not; the kind decides what happens next.
+            ProviderError: The call failed; the kind decides what happens next.
         """
         ...
 
 
 def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
-    """The reply, if it makes sense.
+    """The reply, with scores rounded into their space.
 
     Args:
-        reply: What came back.
-        count: Documents that were asked about.
-        identity: Who was asked.
+        reply: The reply.
+        count: Number of documents in the call.
+        identity: The reranker.
 
     Raises:
-        ProviderError: Kind ``malformed``: another number of scores, one that is not finite, or one
-            outside the declared score space.
+        ProviderError: Kind ``malformed``: a wrong number of scores, or a score that is not finite
+            or outside the declared space.
     """
     who = identity.label
     if len(reply.scores) != count:
@@ -141,8 +141,8 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
     for score in reply.scores:
         if not math.isfinite(score) or not low - ROUNDING <= score <= high + ROUNDING:
             raise ProviderError(
-                f"{who}: score {score} is outside its score space {identity.space!r}: if that is "
-                "what this model gives, declare another 'space'",
+                f"{who}: score {score} is outside the score space {identity.space!r}: declare the "
+                "right 'space'",
                 kind="malformed",
             )
     return replace(reply, scores=tuple(min(max(s, low), high) for s in reply.scores))
@@ -152,12 +152,12 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
     """Scores in the order of the documents, from ``[{"index": …, score: …}, …]``.
 
     Args:
-        rows: What should be such a list.
-        count: Documents that were asked about.
+        rows: The list.
+        count: Number of documents in the call.
         score: The key of the score.
 
     Raises:
-        ProviderError: Kind ``malformed``: it is none, or an index is unknown, missing or repeated.
+        ProviderError: Kind ``malformed``: no list, or an index is unknown, missing or repeated.
     """
     scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:

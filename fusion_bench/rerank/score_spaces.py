@@ -1,4 +1,4 @@
-"""Scores of one query onto the unit scale: a sigmoid only where they are logits."""
+"""Score spaces: one query's scores on the unit scale."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["rank_positions", "to_unit_scale"]
 
 
 def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
-    """As a blend reads them from a list; see ``blend``.
+    """The scores as a blend reads them from a list.
 
     Args:
-        scores: One query's.
-        space: What they mean.
+        scores: One query's scores.
+        space: Their score space.
 
     Returns:
         Shape (n,), in [0, 1]: ``unbounded`` = min-max, ``order`` = (n+1−i)/n for the i-th, equal
@@ -38,5 +38,5 @@ def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
 
 
 def rank_positions(scores: FloatArray) -> IntArray:
-    """(n,): 1-based place of each of one query's scores; equal ones keep their order."""
+    """(n,): 1-based ranks of one query's scores; equal scores keep their order."""
     return positions(scores, np.array([0, len(scores)]))

@@ -1,4 +1,4 @@
-"""A whole run: every query of a dataset scored, and the list that the bench replays."""
+"""Scoring of all queries of a dataset, concurrently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fusion_bench.rerank.store import ScoreStore
 
 __all__ = ["ScoringResult", "run_key", "score_queries"]
 
-#: Called with queries done, queries in all, and the price so far.
+#: Called with queries done, queries in all, and the cost so far.
 OnProgress = Callable[[int, int, float], None]
 
 
@@ -33,15 +33,15 @@ def _ignore_progress(done: int, total: int, spent: float) -> None:
 
 @dataclass(frozen=True)
 class ScoringResult:
-    """What a run found.
+    """Scores of all queries.
 
     Attributes:
-        asked: ``provider/model`` that was wanted.
-        space: What the scores mean.
-        scores: Query → document → score, in fused order; a query that nobody scored is missing.
+        asked: ``provider/model`` of the first provider.
+        space: Score space.
+        scores: Query → document → score, in fused order; without queries that have no scores.
         providers: ``provider/model`` → the queries that it scored.
         degraded: Query → why its scores are not those of ``asked``.
-        spent: The price of this run and of those it goes on from.
+        spent: Cost of this run and of the interrupted ones before it.
     """
 
     asked: str
@@ -53,7 +53,7 @@ class ScoringResult:
 
 
 def run_key(work: ScoringRequest, provider: Provider) -> str:
-    """What the ledger of a run is found by when it is resumed."""
+    """Key of a run in the ledger, the same when it is resumed."""
     who = provider.model_identity
     facts = [work.dataset, work.fingerprint, work.system.name, work.depth, work.split]
     return json.dumps([*facts, who.provider, who.model, who.endpoint])
@@ -71,17 +71,17 @@ async def score_queries(
     """Score everything that is not in the store yet.
 
     Args:
-        work: What is to be scored.
+        work: What is scored.
         providers: In the order they are asked.
         settings: Timeouts, retries, breaker.
-        store: Where scores are kept.
-        max_cost: Stop before the price, earlier runs included, goes beyond this.
+        store: Stored scores.
+        max_cost: Stop before the cost, earlier runs included, exceeds this.
         on_progress: Called after each query.
 
     Raises:
-        CostLimitError: It did; what was scored is kept.
+        CostLimitError: The limit was reached; scores are stored.
         ProviderError: A refusal, when settings are strict.
-        DataError: Nobody scored anything.
+        DataError: No query was scored.
     """
     run = run_key(work, providers[0])
     before = sum(event.get("cost", 0.0) for event in store.read_events(run))
@@ -97,7 +97,7 @@ async def score_queries(
         job = _ScoringRun(
             work, chain, store, run, limit, lambda n: on_progress(n, total, budget.spent)
         )
-        # As many queries at once as fill the first provider's places, and one to come after each.
+        # Enough queries to keep the first provider's slots busy.
         await job.score_all(2 * providers[0].concurrency)
         return _build_result(job, chain, budget.spent)
 
@@ -127,7 +127,7 @@ async def _open_session(
 
 
 class _ScoringRun:
-    """Workers that take one query after the other until something forbids to go on."""
+    """Workers that take one query after the other until an error stops them."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _ScoringRun:
         self._stopped: FusionBenchError | None = None
 
     async def score_all(self, workers: int) -> None:
-        """Score every question; what is under way when an error comes up is waited for."""
+        """Score every query; after an error, wait for the calls under way and raise it."""
         self._told(0)
         await asyncio.gather(*(self._score_waiting() for _ in range(workers)))
         if self._stopped is not None:
@@ -196,7 +196,7 @@ def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> Scori
             names = (candidate.id for candidate in question.candidates)
             scores[question.id] = dict(zip(names, values, strict=True))
     if not scores:
-        why = next(iter(degraded.values()), "there was nothing to score")
+        why = next(iter(degraded.values()), "no query has candidates")
         raise DataError(f"{job.work.dataset}: no query was scored: {why}")
     listed = {label: tuple(queries) for label, queries in providers.items()}
     return ScoringResult(asked, space, scores, listed, degraded, spent)

@@ -1,11 +1,12 @@
-"""One provider at work: what is stored is not asked, what is asked is paced, retried and kept."""
+"""A provider with its score store, rate limit, budget, retries and circuit breaker."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +22,9 @@ from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["ProviderSession", "ScoredQuery"]
 
-#: Times that a query is asked again because the provider changed its model meanwhile.
-MODEL_CHANGES = 3
-#: What says nothing about a provider's health.
+#: Attempts per query while the provider changes its model between calls.
+MAX_MODEL_CHANGES = 3
+#: Failures that say nothing about a provider's health.
 HARMLESS = {"refused", "too_large", "breaker"}
 
 
@@ -32,9 +33,9 @@ class ScoredQuery:
     """One query's scores, all by one model.
 
     Attributes:
-        scores: One a document.
-        identity: Who gave them; its model is the resolved one.
-        asked: Documents that were not in the store.
+        scores: One per document.
+        identity: The model that gave them, with its resolved name.
+        documents_asked: Documents that were not in the store.
     """
 
     scores: tuple[float, ...]
@@ -47,19 +48,19 @@ def _no_usage(query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG001 - 
 
 
 class ProviderSession:
-    """A reranker with its store, limits and breaker.
+    """A reranker with its store, limits and circuit breaker.
 
     Args:
-        reranker: Who is asked.
+        reranker: The reranker.
         settings: Timeouts, retries, breaker.
-        store: Where scores are kept; in memory by default.
-        run: Name of the run whose ledger the calls go into.
+        store: Stored scores; in memory by default.
+        run: Key of the run in the ledger.
         truncation: How documents are cut.
-        rate_limiter: Calls at once and a minute.
-        budget: Money.
-        price: What the provider charges; None = nothing is known.
-        estimate: What a call would be billed by.
-        clock: Seconds, never going back.
+        rate_limiter: Limit of concurrent calls and of calls per minute.
+        budget: Limit of the total cost.
+        price: What the provider charges; None = unknown.
+        estimate: Estimated usage of a call.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -100,15 +101,17 @@ class ProviderSession:
         Args:
             query: The query.
             documents: Their texts, best first.
-            deadline: Seconds for the provider's part, waiting and retries included.
+            deadline: Seconds for all calls, waiting and retries included.
 
         Raises:
-            ProviderError: It could not; what it did answer is kept.
-            CostLimitError: A call could cost more than is allowed.
+            ProviderError: The provider failed; scores it returned before are stored.
+            CostLimitError: A call could exceed the cost limit.
         """
         texts = [self._truncate(document) for document in documents]
-        async with self._turns[query]:  # the same query twice at once would be paid twice
-            if self.identity.space == "order":  # says nothing apart from its list
+        async with self._turns[query]:  # or concurrent calls would pay for a query twice
+            if (
+                self.identity.space == "order"
+            ):  # scores of one list cannot be compared with another's
                 async with self._guard_call(deadline):
                     reply = await self._call_provider(query, texts)
                 return ScoredQuery(reply.scores, self.identity, len(texts))
@@ -118,7 +121,7 @@ class ProviderSession:
         self, query: str, texts: Sequence[str], deadline: float | None
     ) -> ScoredQuery:
         asked = 0
-        for _ in range(MODEL_CHANGES):
+        for _ in range(MAX_MODEL_CHANGES):
             known = self._store.read_scores(self.identity, query, texts)
             missing = [text for text, score in zip(texts, known, strict=True) if score is None]
             scores = tuple(score for score in known if score is not None)
@@ -132,11 +135,29 @@ class ProviderSession:
             f"{self.identity.label}: the model keeps changing between calls", kind="malformed"
         )
 
-    def _guard_call(self, deadline: float | None) -> _CallGuard:
-        return _CallGuard(self.breaker, deadline, self.identity.label)
+    @asynccontextmanager
+    async def _guard_call(self, deadline: float | None) -> AsyncIterator[None]:
+        """Keep the deadline, and let the circuit breaker admit the call and see how it ends."""
+        ticket = self.breaker.admit_call()
+        if ticket is None:
+            message = f"{self.identity.label}: the circuit breaker is open"
+            raise ProviderError(message, kind="breaker")
+        try:
+            async with asyncio.timeout(deadline):
+                yield
+        except TimeoutError:
+            self.breaker.record_failure(ticket)
+            raise _timeout_error(self.identity.label, 1e3 * (deadline or 0.0)) from None
+        except BaseException as error:
+            if isinstance(error, ProviderError) and error.kind not in HARMLESS:
+                self.breaker.record_failure(ticket)
+            else:  # cancelled, over the cost limit, or refused: nothing about its health
+                self.breaker.abandon_call(ticket)
+            raise
+        self.breaker.record_success(ticket)
 
     async def _ask_batches(self, query: str, texts: Sequence[str]) -> None:
-        """Ask in batches, side by side; an error is raised when all of them have ended."""
+        """Call the provider for all batches; an error is raised after all have ended."""
         size = self._reranker.batch
         batches = [texts[i : i + size] for i in range(0, len(texts), size)]
         ended = await asyncio.gather(
@@ -150,7 +171,7 @@ class ProviderSession:
         async with self._rate_limiter.acquire_slot():
             estimate = self._price.cost_of(self._estimate(query, texts))
             self._budget.reserve_cost(estimate)
-            actual = estimate  # what is cut off by a deadline is billed, more often than not
+            actual = estimate  # a call cut off by the deadline is usually billed
             try:
                 reply, took, retries = await self._call_with_retries(query, texts)
                 actual = self._price.cost_of(reply.usage)
@@ -165,7 +186,7 @@ class ProviderSession:
     async def _call_with_retries(
         self, query: str, texts: Sequence[str]
     ) -> tuple[Reply, float, int]:
-        """The answer, the seconds that the call which gave it took, and the calls before it."""
+        """The reply, the seconds of the successful call, and the number of failed calls."""
         retry = self._settings.retry
         attempts = import_optional("stamina", extra="remote", purpose="retrying").retry_context(
             on=self._retry_delay,
@@ -194,7 +215,7 @@ class ProviderSession:
             raise _timeout_error(self.identity.label, milliseconds) from None
 
     def _retry_delay(self, error: Exception) -> bool | float:
-        """Whether to call again, and after how many seconds if the provider said so."""
+        """Whether to call again, or the seconds to wait if the provider named them."""
         retry = self._settings.retry
         if not isinstance(error, ProviderError) or error.kind not in retry.failure_kinds:
             return False
@@ -208,10 +229,7 @@ class ProviderSession:
         if reply.model is not None and reply.model != self._model:
             self._store.save_model(self._reranker.identity, reply.model)
             self._model = reply.model
-        # A provider that does not say which model answers is taken at its configured name.
-        identity = (
-            self.identity if reply.model is None else replace(self.identity, model=reply.model)
-        )
+        identity = self.identity
         event = {
             "kind": "call",
             "provider": identity.label,
@@ -226,36 +244,6 @@ class ProviderSession:
         scores = dict(zip(texts, reply.scores, strict=True))
         stored = {} if identity.space == "order" else scores
         self._store.save_scores(identity, query, stored, (self._run, event))
-
-
-class _CallGuard:
-    """Asks the breaker, sets the time limit, and tells the breaker how it ended."""
-
-    def __init__(self, breaker: CircuitBreaker, deadline: float | None, label: str) -> None:
-        self._breaker, self._label = breaker, label
-        self._timeout = asyncio.timeout(deadline)
-        self._seconds = deadline or 0.0
-        self._ticket = 0
-
-    async def __aenter__(self) -> None:
-        ticket = self._breaker.admit_call()
-        if ticket is None:
-            raise ProviderError(f"{self._label}: the circuit breaker is open", kind="breaker")
-        self._ticket = ticket
-        await self._timeout.__aenter__()
-
-    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:  # noqa: ANN401
-        try:
-            await self._timeout.__aexit__(kind, error, trace)
-        except TimeoutError:
-            self._breaker.record_failure(self._ticket)
-            raise _timeout_error(self._label, 1e3 * self._seconds) from None
-        if error is None:
-            self._breaker.record_success(self._ticket)
-        elif isinstance(error, ProviderError) and error.kind not in HARMLESS:
-            self._breaker.record_failure(self._ticket)
-        else:  # cancelled, too dear, or refused: nothing about its health
-            self._breaker.abandon_call(self._ticket)
 
 
 def _timeout_error(label: str, milliseconds: float) -> ProviderError:

@@ -1,4 +1,4 @@
-"""The live pipeline's settings, by profile: the bench waits, production does not."""
+"""Settings of reranking, by profile."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Milliseconds = Annotated[float, Field(gt=0)]
 
 
 class RetryRules(StrictModel):
-    """How often, and after how long, a call is made again.
+    """When a call is repeated.
 
     Attributes:
-        attempts: Calls in all.
-        wait_initial: Seconds before the second; each further wait doubles, plus jitter.
-        wait_max: No wait is longer; a provider that asks for more is not asked again.
-        wait_jitter: Up to so many seconds more, by chance, so that clients do not come together.
-        failure_kinds: The failures after which it makes sense.
+        attempts: Most calls in all.
+        wait_initial: Seconds before the second call; each further wait doubles, plus jitter.
+        wait_max: Longest wait; a provider that asks for more is not called again.
+        wait_jitter: Most random seconds added to each wait.
+        failure_kinds: Failures after which a call is repeated.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {"on": "'on' is now 'failure_kinds'"}
@@ -39,37 +39,37 @@ class RetryRules(StrictModel):
 
 
 class Deadline(StrictModel):
-    """The deadline of a query, in milliseconds.
+    """Time limit of a query, in milliseconds.
 
     Attributes:
         rerank_ms: For the reranking.
-        total_ms: For the whole query; what came before the reranking is taken off.
+        total_ms: For the whole query, including the time before the reranking.
     """
 
     rerank_ms: Milliseconds = 100.0
     total_ms: Milliseconds = 300.0
 
     def remaining_ms(self, elapsed_ms: float) -> float:
-        """Milliseconds that the reranking may take; at most 0 = there is no time for it."""
+        """Milliseconds left for the reranking; 0 or less = none."""
         return min(self.rerank_ms, self.total_ms - elapsed_ms)
 
 
 class RerankSettings(StrictModel):
-    """What happens to the candidates of a query (nablarch's reranking design).
+    """How the candidates of a query are reranked.
 
     Attributes:
-        max_candidates: The best so many are reranked, after duplicates were dropped.
-        timeout_ms: For one call, each retry anew.
-        deadline: The time limit for the whole of it, waiting and retries included; None = none.
-        min_score: Documents below this, on the unit scale, are dropped.
-        top_k: So many are returned; None = all.
-        always_rerank: False = a query with at most ``skip_limit`` candidates is left alone.
+        max_candidates: Most candidates, without duplicates.
+        timeout_ms: Time limit of one call.
+        deadline: Time limit of the reranking with waiting and retries; None = none.
+        min_score: Documents below this, on the unit scale, are dropped; None = none.
+        top_k: Most documents returned; None = all.
+        always_rerank: False = a query with at most ``skip_limit`` candidates is not reranked.
         skip_limit: See ``always_rerank``.
-        on_timeout: ``fused`` = keep the fused order at once (the design's 6.1); ``next`` = try the
-            next provider (its 6.2).
-        strict: A refusal (wrong key, unknown model) is an error, and does not become fused order.
-        retry: How calls are made again.
-        breaker: When a provider is left alone.
+        on_timeout: ``fused`` = keep the fused order; ``next`` = ask the next provider.
+        strict: True = a refusal (wrong key, unknown model) is an error; False = it leads to the
+            fused order.
+        retry: When a call is repeated.
+        breaker: When the circuit breaker opens and closes.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {"budget": "'budget' is now 'deadline'"}
@@ -88,7 +88,7 @@ class RerankSettings(StrictModel):
 
     @classmethod
     def for_profile(cls, profile: Profile) -> RerankSettings:
-        """``bench``: patient and strict. ``production``: the design's figures."""
+        """``bench``: long timeouts, strict. ``production``: within 100 ms, never an error."""
         if profile == "bench":
             return cls()
         return cls(

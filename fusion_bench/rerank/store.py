@@ -1,9 +1,8 @@
-"""Scores that were paid for, kept in SQLite: what is there is never asked again.
+"""The score store: scores and events of runs, in SQLite.
 
-A score's key is the SHA-256 of everything it depends on: provider, resolved model, endpoint, score
-space, query, document text, truncation, prompt version. Values are JSON. Neither texts nor keys of
-providers are stored. The file is in WAL mode and each answer is committed before the next step, so
-a killed run has lost nothing that it got.
+The key of a score is the SHA-256 of all it depends on: provider, resolved model, endpoint, score
+space, query, document text, truncation, prompt version. Values are JSON. Neither texts nor API keys
+are stored. Each reply is committed at once, so a killed run loses only calls under way.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, run TEXT NOT NULL, value TEXT NOT N
 CREATE INDEX events_of_run ON events (run);
 """
 #: Seconds that one process waits for another's write.
-PATIENCE = 30.0
-#: SQLite takes at least so many values in one question.
-AT_ONCE = 500
+WRITE_TIMEOUT = 30.0
+#: Keys per query; any SQLite accepts as many.
+KEYS_PER_QUERY = 500
 
 
 class ScoreStore:
     """A score store.
 
     Args:
-        path: Its file, made if need be; None = in memory.
+        path: Its file, created if missing; None = in memory.
 
     Raises:
-        DataError: The file is none, or of a later version.
+        DataError: The file is no score store, or of another version.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -52,7 +51,7 @@ class ScoreStore:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
-                ":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None
+                ":memory:" if path is None else path, timeout=WRITE_TIMEOUT, isolation_level=None
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -63,8 +62,8 @@ class ScoreStore:
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version not in {0, VERSION}:
                 raise DataError(
-                    f"{self._where}: score store of version {version}, and this program knows "
-                    f"version {VERSION}: name another file"
+                    f"{self._where}: score store of version {version}, supported is {VERSION}: "
+                    "name another file with --store"
                 )
             if version == 0:
                 for statement in TABLES.strip().split("\n"):
@@ -95,12 +94,12 @@ class ScoreStore:
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> list[float | None]:
-        """The score of each document text; None where there is none yet."""
+        """The score of each document text; None where none is stored."""
         keys = [_score_key(identity, query, document) for document in documents]
         scores: dict[str, float] = {}
         with self._wrap_errors():
-            for start in range(0, len(keys), AT_ONCE):
-                part = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), KEYS_PER_QUERY):
+                part = keys[start : start + KEYS_PER_QUERY]
                 marks = ",".join("?" * len(part))
                 rows = self._db.execute(
                     f"SELECT key, value FROM scores WHERE key IN ({marks})",  # noqa: S608 - marks
@@ -116,13 +115,13 @@ class ScoreStore:
         scores: Mapping[str, float],
         event: tuple[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Keep one answer and what it cost, both or neither.
+        """Store the scores of one call and its event, both or neither.
 
         Args:
-            identity: Who gave it; its model is the resolved one.
+            identity: The model that gave them, with its resolved name.
             query: The query.
             scores: Document text → score.
-            event: The run's name and what to write into its ledger.
+            event: Key of the run, and the event.
         """
         source = {"provider": identity.provider, "model": identity.model}
         rows = [
@@ -135,7 +134,7 @@ class ScoreStore:
                 self._insert_event(*event)
 
     def resolved_model(self, identity: Identity) -> str:
-        """The model that this provider resolved its name to last; the name itself at first."""
+        """The model that the provider last resolved the name to; the name itself if unknown."""
         with self._wrap_errors():
             row = self._db.execute(
                 "SELECT value FROM models WHERE key = ?", (_score_key(identity, "", ""),)
@@ -143,13 +142,13 @@ class ScoreStore:
         return identity.model if row is None else str(json.loads(row[0])["model"])
 
     def save_model(self, identity: Identity, model: str) -> None:
-        """Remember what a provider resolved its model's name to."""
+        """Store the model that a provider resolved the name to."""
         row = (_score_key(identity, "", ""), json.dumps({"model": model}))
         with self._wrap_errors(), self._transaction():
             self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
 
     def record_event(self, run: str, event: Mapping[str, Any]) -> None:
-        """Add to a run's ledger."""
+        """Store an event of a run."""
         with self._wrap_errors(), self._transaction():
             self._insert_event(run, event)
 
@@ -159,7 +158,7 @@ class ScoreStore:
         )
 
     def read_events(self, run: str) -> list[dict[str, Any]]:
-        """A run's ledger, in the order it was written, over all its interruptions."""
+        """All events of a run, interrupted ones included, in order."""
         with self._wrap_errors():
             rows = self._db.execute("SELECT value FROM events WHERE run = ? ORDER BY id", (run,))
             return [json.loads(value) for (value,) in rows]

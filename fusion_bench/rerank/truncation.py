@@ -1,4 +1,4 @@
-"""Cutting documents to a number of tokens before they are sent and paid for."""
+"""Truncation of documents to a number of tokens, before they are sent."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from fusion_bench.util.optional_imports import import_optional
 
 __all__ = ["Truncation", "approximate_tokens"]
 
-#: Scripts that are written without blanks have about one token a character.
+#: Scripts written without blanks have about one token per character.
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 #: A wide character, up to four others of a word, or a mark.
 _TOKEN = re.compile(rf"[{_WIDE}]|[^\W{_WIDE}]{{1,4}}|[^\w\s]")
 
 
 class Truncation:
-    """Cuts texts at a number of tokens.
+    """Truncates texts to a number of tokens.
 
     Args:
-        tokens: At most so many; None = never cut.
-        tokenizer: A ``tokenizer.json`` that counts them; by default they are estimated: a word is
-            a token for every four letters begun, a mark one, a Chinese, Japanese or Korean
-            character one. That is more than most tokenizers count, so nothing is sent that the
-            provider would cut again.
+        tokens: Most tokens; None = no limit.
+        tokenizer: A ``tokenizer.json`` that counts them. Without it the number is estimated: one
+            per four letters of a word, one per punctuation mark, one per Chinese, Japanese or
+            Korean character. Most tokenizers count fewer.
     """
 
     def __init__(self, tokens: int | None, tokenizer: Path | None = None) -> None:
@@ -35,7 +34,7 @@ class Truncation:
 
     @property
     def label(self) -> str:
-        """How texts are cut, as part of what a score depends on."""
+        """How texts are truncated, as part of a model's identity."""
         if self.tokens is None:
             return "none"
         return f"{self.tokens} tokens, {self._tokenizer_label}"
@@ -52,7 +51,7 @@ class Truncation:
     @cached_property
     def _token_offsets(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - tokenizers has no types
         tokenizers = import_optional("tokenizers", extra="local", purpose="counting tokens")
-        self._tokenizer_label  # noqa: B018 - says so if the file is not there
+        self._tokenizer_label  # noqa: B018 - raises if the file is missing
         loaded = tokenizers.Tokenizer.from_file(str(self._path))
         loaded.no_truncation()
         loaded.no_padding()
@@ -66,7 +65,7 @@ class Truncation:
 
     def __call__(self, text: str) -> str:
         """The text up to its last token that fits."""
-        # No token is shorter than a character, so a short text needs no counting.
+        # A token has at least one character.
         if self.tokens is None or len(text) <= self.tokens:
             return text
         ends = self.token_ends(text)
@@ -74,5 +73,5 @@ class Truncation:
 
 
 def approximate_tokens(text: str) -> int:
-    """Tokens of a text as they are estimated, for prices beforehand."""
+    """Estimated number of tokens of a text."""
     return sum(1 for _ in _TOKEN.finditer(text))

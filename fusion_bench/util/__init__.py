@@ -1,1 +1,1 @@
-"""Helpers that know nothing of retrieval: text, files, environment, HTTP."""
+"""Helpers without knowledge of retrieval: files, text, HTTP, optional imports."""

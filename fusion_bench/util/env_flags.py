@@ -1,4 +1,4 @@
-"""What the environment switches."""
+"""Flags in environment variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRUE, FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def v2_enabled() -> bool:
-    """What ``RAG_FUSION_V2_ENABLED`` says; true when it is not set.
+    """Value of ``RAG_FUSION_V2_ENABLED``; true if it is not set.
 
     Raises:
         ConfigError: It is neither true nor false.

@@ -1,8 +1,7 @@
-"""JSON over HTTP, and keys that no log, report or traceback shows: the only user of httpx.
+"""JSON over HTTP, with API keys that no log, report or traceback shows.
 
-A key comes from the environment and is handed to httpx as an authenticator, so that it stands in
-no local variable, no URL and no message; what a server says is cleared of it before anybody sees
-it.
+A key comes from the environment and reaches httpx as an authenticator, so that it is in no local
+variable, URL or message. It is redacted in what a server returns.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["ApiKey", "JsonClient", "check_url", "retry_after"]
 
 #: Characters of a server's message that an error quotes.
-QUOTED = 200
-#: A run of so many characters of a key is taken as part of it.
-PIECE = 6
-#: What a status means; others of 400 … 499 are "refused", of 500 and above "server".
+MAX_QUOTED = 200
+#: Characters of a key that are redacted wherever they occur in a row.
+REDACTED_LENGTH = 6
+#: Kind of failure by status; others below 500 are "refused", from 500 "server".
 STATUS_KINDS: dict[int, FailureKind] = {
     408: "server",  # the server gave up waiting; our own limit is "timeout"
     409: "server",
@@ -41,11 +40,11 @@ STATUS_KINDS: dict[int, FailureKind] = {
 
 
 class ApiKey:
-    """A key that shows itself to nobody but the request it is for.
+    """An API key that only requests can read.
 
     Args:
         value: The key.
-        name: The environment variable it came from, which may be shown.
+        name: The environment variable that holds it.
     """
 
     __slots__ = ("__value", "name")
@@ -56,33 +55,33 @@ class ApiKey:
 
     @classmethod
     def from_environment(cls, name: str) -> ApiKey:
-        """The key that an environment variable holds.
+        """The key in an environment variable.
 
         Raises:
-            ConfigError: It is not set, empty, or cannot stand in a header.
+            ConfigError: It is not set, is empty, or is no valid header value.
         """
         value = os.environ.get(name, "").strip()
         if not value:
-            raise ConfigError(f"the environment variable {name} is not set: put the key there")
+            raise ConfigError(f"the environment variable {name} is not set: set it to the API key")
         if not value.isascii() or not value.isprintable() or " " in value:
             raise ConfigError(
-                f"the environment variable {name} holds characters that no key has: set it again"
+                f"the environment variable {name} is no API key: only ASCII without blanks"
             )
         return cls(value, name=name)
 
     def reveal_key(self) -> str:
-        """The key itself: only for building a request."""
+        """The key itself, for a request."""
         return self.__value
 
     def redact_text(self, text: str) -> str:
-        """``text`` with the key and every longer piece of it replaced.
+        """``text`` with the key and every longer part of it replaced.
 
-        Servers quote keys in part ("sk-ab…yz is not valid"), so that any run of characters from
-        the key goes; also where it is base64, hexadecimal or percent-encoded.
+        Servers quote keys in part ("sk-ab…yz is not valid"), also in base64, hexadecimal or percent
+        encoding.
         """
         hidden = bytearray(len(text))
         for form in self._encoded_forms():
-            size = min(PIECE, len(form))
+            size = min(REDACTED_LENGTH, len(form))
             for start in range(len(form) - size + 1):
                 at = text.find(form[start : start + size])
                 while at >= 0:
@@ -94,7 +93,7 @@ class ApiKey:
     def _encoded_forms(self) -> set[str]:
         raw = self.__value.encode()
         forms = {self.__value, urllib.parse.quote(self.__value, safe=""), raw.hex()}
-        for shift in range(3):  # base64 looks different after one or two other bytes
+        for shift in range(3):  # base64 depends on the number of bytes before
             partial = (len(raw) + shift) % 3 != 0
             for encode in (base64.b64encode, base64.urlsafe_b64encode):
                 whole = encode(b"\0" * shift + raw).decode().rstrip("=")
@@ -105,37 +104,37 @@ class ApiKey:
         return f"Secret({self.name})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not written anywhere")
+        raise TypeError("an API key cannot be pickled")
 
 
 def check_url(url: str) -> str:
     """A base URL without its trailing slash.
 
     Raises:
-        ConfigError: It is no http(s) URL, or has a user, a query or a fragment, where keys hide.
+        ConfigError: It is no http(s) URL, or has a user, a query or a fragment.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"base_url {url!r}: an http:// or https:// URL is needed")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError(
-            f"base_url of host {parts.hostname!r}: no user, query or fragment may stand in it; "
-            "keys come from the environment"
+            f"base_url of host {parts.hostname!r}: a user, a query or a fragment is not allowed; "
+            "API keys come from environment variables"
         )
     return url.rstrip("/")
 
 
 class JsonClient:
-    """One server that takes and gives JSON.
+    """A client of one server that takes and returns JSON.
 
     Args:
-        base_url: Where it is.
+        base_url: URL of the server.
         key: Sent as a bearer token; None = no authentication.
-        timeout: Seconds until a connection, or the next piece of an answer, must be there.
-        connections: At most so many at once.
+        timeout: Seconds to wait for a connection, and for each part of a response.
+        connections: Most concurrent connections.
 
     Raises:
-        ConfigError: A base URL that is none.
+        ConfigError: The base URL is not valid.
         MissingExtraError: httpx is not installed.
     """
 
@@ -149,20 +148,20 @@ class JsonClient:
             auth=None if key is None else _bearer_auth(key),
             timeout=timeout,
             limits=library.Limits(max_connections=connections),
-            verify=self.base_url.startswith("https"),  # certificates take long to load
-            trust_env=False,  # neither a proxy nor a .netrc decides who sees the key
+            verify=self.base_url.startswith("https"),  # loading certificates is slow
+            trust_env=False,  # no proxy and no .netrc may see the key
         )
 
     async def post_json(self, path: str, body: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        """Send JSON, get JSON.
+        """Send JSON and return the JSON response.
 
         Raises:
-            ProviderError: Says what kind of failure it was.
+            ProviderError: The request failed; its kind says how.
         """
         return await self._send_request("POST", path, json=body)
 
     async def get_json(self, path: str) -> Any:  # noqa: ANN401 - JSON
-        """Get JSON; see :meth:`post`."""
+        """Return the JSON response to GET; see :meth:`post_json`."""
         return await self._send_request("GET", path)
 
     async def close(self) -> None:
@@ -181,7 +180,7 @@ class JsonClient:
             message = f"{where}: {self._quote_text(str(error) or type(error).__name__)}"
             failure = ProviderError(message, kind="connection")
         if response is None:
-            # Raised out here, so that no frame that held the request hangs on to it.
+            # Raised here, so that the traceback holds no frame with the request.
             raise failure or AssertionError("unreachable")
         if not response.is_success:
             raise self._status_error(where, response)
@@ -189,14 +188,16 @@ class JsonClient:
             return response.json()
         except (ValueError, RecursionError):
             raise ProviderError(
-                f"{where}: the answer is not JSON: {self._quote_text(response.text)!r}",
+                f"{where}: the response is not JSON: {self._quote_text(response.text)!r}",
                 kind="malformed",
             ) from None
 
     def _status_error(self, where: str, response: httpx.Response) -> ProviderError:
         status = response.status_code
         kind = STATUS_KINDS.get(status, "server" if status >= 500 else "refused")
-        hint = {401: f": check {self._key.name}"} if self._key else {401: ": it wants a key"}
+        hint = (
+            {401: f": check {self._key.name}"} if self._key else {401: ": it requires an API key"}
+        )
         return ProviderError(
             f"{where}: status {status}{hint.get(status, '')}: {self._quote_text(response.text)!r}",
             kind=kind,
@@ -204,24 +205,24 @@ class JsonClient:
         )
 
     def redact_text(self, text: str) -> str:
-        """What the server says, without the key."""
+        """``text`` without the API key."""
         return text if self._key is None else self._key.redact_text(text)
 
     def _quote_text(self, text: str) -> str:
-        # Cleared before it is cut: half a key would not be recognised.
+        # Redacted before it is cut: part of a key would not be recognized.
         clear = self.redact_text(text)
-        return " ".join(clear.split())[:QUOTED]
+        return " ".join(clear.split())[:MAX_QUOTED]
 
 
 def retry_after(headers: Any, now: datetime) -> float | None:  # noqa: ANN401 - any mapping
-    """Seconds that a server asks to wait: ``retry-after-ms``, or ``Retry-After`` of RFC 9110.
+    """Seconds that a server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110).
 
     Args:
-        headers: A mapping that does not care about case.
-        now: The time that a date counts from.
+        headers: A case-insensitive mapping.
+        now: The current time.
 
     Returns:
-        At least 0; None where it says nothing that can be understood.
+        At least 0; None without a valid header.
     """
     try:
         if (milliseconds := headers.get("retry-after-ms")) is not None:
@@ -236,7 +237,7 @@ def retry_after(headers: Any, now: datetime) -> float | None:  # noqa: ANN401 - 
 
 
 def _bearer_auth(key: ApiKey) -> httpx.Auth:
-    """An authenticator that keeps the key out of every local variable."""
+    """An authenticator, so that no local variable holds the key."""
     base: type[httpx.Auth] = _import_httpx().Auth
 
     def auth_flow(_: httpx.Auth, request: httpx.Request) -> Generator[httpx.Request]:
@@ -247,4 +248,4 @@ def _bearer_auth(key: ApiKey) -> httpx.Auth:
 
 
 def _import_httpx() -> Any:  # noqa: ANN401 - a module
-    return import_optional("httpx", extra="remote", purpose="asking a server")
+    return import_optional("httpx", extra="remote", purpose="calling a server")

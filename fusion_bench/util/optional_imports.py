@@ -1,4 +1,4 @@
-"""Optional dependencies, imported where they are used."""
+"""Optional dependencies, imported on first use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def import_optional(module: str, *, extra: str, purpose: str) -> Any:  # noqa: A
     """Import an optional library.
 
     Args:
-        module: Name to import.
-        extra: The extra of this distribution that brings it.
+        module: Name of the module.
+        extra: The extra of this distribution that installs it.
         purpose: What needs it, as the subject of a sentence.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Query ids that the judgements do not have, and the judged ones that were perhaps meant."""
+"""Query ids without judgments, and the judged ids that they resemble."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from collections.abc import Collection
 
 __all__ = ["MOST_NAMED", "UnmatchedId", "find_unmatched_ids", "format_unmatched_ids"]
 
-#: A query id, and the judged id that was perhaps meant; None = no such.
+#: A query id, and the judged id that it resembles; None = none.
 UnmatchedId = tuple[str, str | None]
 
-#: So many are named.
+#: Most ids that a message names.
 MOST_NAMED = 3
-#: Beyond so many ids on a side only the same letters and numbers are looked for.
-LOOKED_THROUGH = 2_000
-#: Ids less alike than this are two queries.
-ALIKE = 0.8
+#: With more ids on a side, only equal letters and numbers are matched.
+MAX_COMPARED = 2_000
+#: Smallest similarity ratio of two spellings of one id.
+MIN_SIMILARITY = 0.8
 
 
 def find_unmatched_ids(
     returned: Collection[str], judged: Collection[str]
 ) -> tuple[UnmatchedId, ...]:
-    """The first ids that are not judged: those first that resemble a judged one.
+    """The first ids that are not judged, those that resemble a judged one first.
 
     Args:
-        returned: Ids of a list.
-        judged: Ids of the judgements. One that the list has as well is not what was meant.
+        returned: Query ids of a list.
+        judged: Query ids of the judgments.
     """
     unknown = sorted(set(returned).difference(judged))
     free = sorted(set(judged).difference(returned))
     same = {_normalize_id(name): name for name in reversed(free)}
     looked = unknown if same else []
     near = {name: same[plain] for name in looked if (plain := _normalize_id(name)) in same}
-    if len(unknown) <= LOOKED_THROUGH >= len(free):
+    if len(unknown) <= MAX_COMPARED >= len(free):
         for name in unknown[: MOST_NAMED * MOST_NAMED]:
-            close = difflib.get_close_matches(name, free, n=1, cutoff=ALIKE)
+            close = difflib.get_close_matches(name, free, n=1, cutoff=MIN_SIMILARITY)
             near |= dict.fromkeys([name], close[0]) if close and name not in near else {}
     order = sorted(unknown, key=lambda name: name not in near)
     return tuple((name, near.get(name)) for name in order[:MOST_NAMED])
@@ -52,6 +52,6 @@ def format_unmatched_ids(unmatched: Collection[UnmatchedId], total: int) -> str:
 
 
 def _normalize_id(name: str) -> str:
-    """Without case, leading zeros of numbers, and anything but letters and digits."""
+    """The id without case, leading zeros and other characters than letters and digits."""
     parts = re.findall(r"[^\W\d_]+|\d+", name.casefold())
     return " ".join(part.lstrip("0") or "0" if part.isdecimal() else part for part in parts)

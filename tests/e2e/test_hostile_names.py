@@ -69,7 +69,7 @@ def plain_text(page: str) -> None:
         (["explain", f"{EVIL}q1", "--experiment", EXPERIMENT], "d1"),
         (["explain", f"{EVIL}q1", f"{EVIL}d1", "--experiment", EXPERIMENT], "d1"),
         (["dataset", "show", "tiny"], "local"),
-        (["dataset", "check", "tiny"], "every rule holds"),
+        (["dataset", "check", "tiny"], "no errors"),
         (["compare", "--qrels", LISTS[3], LISTS[0], LISTS[1]], "a"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

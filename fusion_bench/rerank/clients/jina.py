@@ -19,9 +19,9 @@ __all__ = ["Jina"]
 
 @providers.register
 class Jina(HttpProvider):
-    """Jina ``/v1/rerank``: ``top_n``; it would echo the documents.
+    """Jina ``/v1/rerank``: ``top_n``, results in ``results``.
 
-    Scores of ``jina-colbert`` models go beyond 1: they need ``space: unbounded``.
+    Scores of ``jina-colbert`` models exceed 1: they need ``space: unbounded``.
     """
 
     source: ClassVar[str] = "jina.ai/reranker"
@@ -33,7 +33,7 @@ class Jina(HttpProvider):
     key: str | None = "JINA_API_KEY"
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """``top_n`` is all of them."""
+        """The body; ``top_n`` is all documents."""
         return {
             "model": self.model,
             "query": query,

@@ -30,7 +30,7 @@ class Mixedbread(HttpProvider):
     key: str | None = "MXBAI_API_KEY"
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """``top_k`` is all of them; the query is not rewritten."""
+        """The body; ``top_k`` is all documents, and the query is not rewritten."""
         return {
             "model": self.model,
             "query": query,

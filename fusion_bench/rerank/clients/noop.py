@@ -1,4 +1,4 @@
-"""No reranker: every document keeps its place (CONV-07-05's NoOpReranker)."""
+"""No reranker: documents keep their order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["NoOp"]
 
 @providers.register
 class NoOp(Provider):
-    """Scores that repeat the order of the documents: what any reranker has to beat."""
+    """Scores that repeat the order of the documents, as a reference point."""
 
-    source: ClassVar[str] = "CONV-07-05"
+    source: ClassVar[str] = "the identity"
 
     method: Literal["noop"] = "noop"
     model: str = "order"
     space: ScoreSpace = "order"
-    batch: int = 1_000_000  # the order of a part says nothing of the whole
+    batch: int = 1_000_000  # the orders of two batches cannot be merged
     price: Price | None = Price()
 
     @asynccontextmanager

@@ -24,17 +24,17 @@ class OnnxCrossEncoder(LocalProvider):
 
     Attributes:
         folder: Holds ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``.
-        max_length: Tokens of a pair; where it is longer, the longer text of the two is cut.
+        max_length: Most tokens of a pair; the longer of its two texts is truncated.
     """
 
-    source: ClassVar[str] = "a model of one's own; sbert.net cross-encoders"
+    source: ClassVar[str] = "sbert.net cross-encoders"
 
     method: Literal["onnx"] = "onnx"
     folder: Path
 
     @property
     def weights_digest(self) -> str:
-        """Digest of model and tokeniser."""
+        """Digest of model and tokenizer."""
         return hash_files(self._model_files())
 
     def _model_files(self) -> tuple[Path, Path]:
@@ -44,7 +44,7 @@ class OnnxCrossEncoder(LocalProvider):
 
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
-        """Load it."""
+        """Load the model."""
         identity = self.model_identity
         yield LocalReranker(
             identity, self.batch, _PairScorer(*self._model_files(), self.max_length)
@@ -52,7 +52,7 @@ class OnnxCrossEncoder(LocalProvider):
 
 
 class _PairScorer:
-    """The loaded model: pairs in, logits out."""
+    """A loaded model: one logit per pair of query and document."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
         runtime = import_optional("onnxruntime", extra="local", purpose="a local cross-encoder")
@@ -66,15 +66,15 @@ class _PairScorer:
                 str(model), sess_options=options, providers=["CPUExecutionProvider"]
             )
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # noqa: BLE001 - both raise classes of their own for any file
-            raise ConfigError(f"{model.parent}: not a model that can be loaded: {error}") from None
+        except Exception as error:  # noqa: BLE001 - both have their own exceptions
+            raise ConfigError(f"{model.parent}: cannot be loaded as a model: {error}") from None
         self._tokenizer.no_padding()
-        # As sentence-transformers does it: the longer text gives way.
+        # As sentence-transformers does: the longer text is truncated.
         self._tokenizer.enable_truncation(max_length=max_length, strategy="longest_first")
         self._inputs = {node.name for node in self._session.get_inputs()}
 
     def __call__(self, query: str, documents: Sequence[str]) -> Sequence[float]:
-        """One logit a document; only pairs of equal length share a run, so none is padded."""
+        """One logit per document; pairs of equal length share a call, so none is padded."""
         encoded = self._tokenizer.encode_batch([(query, document) for document in documents])
         by_length: dict[int, list[int]] = {}
         for row, encoding in enumerate(encoded):
@@ -94,6 +94,6 @@ class _PairScorer:
         (logits,) = self._session.run(None, feeds)[:1]
         if logits.size != len(pairs):
             raise ValueError(
-                f"{logits.shape} for {len(pairs)} pairs: a model of one class is needed"
+                f"{logits.shape} for {len(pairs)} pairs: a model with one output is needed"
             )
         return logits.reshape(len(pairs))

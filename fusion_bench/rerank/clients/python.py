@@ -1,4 +1,4 @@
-"""A reranker of the user's own, by its place in Python."""
+"""A reranker defined in Python."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["PythonObject"]
 class PythonObject(Provider):
     """Any object that follows the protocol (see ``fusion_bench.rerank.protocol``).
 
-    Its own identity and batch count; ``space``, ``batch`` and ``max_tokens`` here do not.
+    The object's own identity and batch apply, not ``space``, ``batch`` and ``max_tokens``.
 
     Attributes:
-        object: ``package.module:name`` of a reranker, or of what makes one when called.
+        object: ``package.module:name`` of a reranker, or of a class or function that makes one.
     """
 
     source: ClassVar[str] = "the user"
@@ -32,12 +32,12 @@ class PythonObject(Provider):
 
     @property
     def model_identity(self) -> Identity:
-        """The object's own."""
+        """The object's own identity."""
         return self._load_object().identity
 
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
-        """Import it."""
+        """Import the object."""
         yield self._load_object()
 
     def _load_object(self) -> Reranker:
@@ -46,16 +46,15 @@ class PythonObject(Provider):
             target = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise ConfigError(
-                f"object {self.object!r}: {error}: give package.module:name of something that "
-                "Python can import"
+                f"object {self.object!r}: {error}: name an importable package.module:name"
             ) from None
         try:
             reranker = (
                 target if hasattr(target, "score") and not isinstance(target, type) else target()
             )
-        except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
             raise ConfigError(
-                f"object {self.object!r}: cannot be made without arguments: "
+                f"object {self.object!r}: cannot be called without arguments: "
                 f"{type(error).__name__}: {error}"
             ) from None
         for needed in ("identity", "batch", "score"):

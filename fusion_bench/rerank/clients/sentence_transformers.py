@@ -18,12 +18,12 @@ __all__ = ["SentenceTransformers"]
 
 @providers.register
 class SentenceTransformers(LocalProvider):
-    """Any ``CrossEncoder`` of one class; raw logits, so that the scale is known.
+    """Any ``CrossEncoder`` with one output; scores are raw logits.
 
     Attributes:
-        model: A name of the hub, or a local folder.
-        device: ``cpu``, ``cuda`` …; None = the library's choice.
-        max_length: Tokens of a pair.
+        model: Name on the Hugging Face hub, or a local folder.
+        device: Such as ``cpu`` or ``cuda``; None = the library's choice.
+        max_length: Most tokens of a pair.
     """
 
     source: ClassVar[str] = "sbert.net cross-encoders"
@@ -33,14 +33,14 @@ class SentenceTransformers(LocalProvider):
 
     @property
     def weights_digest(self) -> str:
-        """Digest of the weights where they lie in a folder."""
+        """Digest of the weights in a local folder; empty for a model of the hub."""
         folder = Path(self.model)
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
         return hash_files(files) if files else ""
 
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
-        """Load it."""
+        """Load the model."""
         library = import_optional(
             "sentence_transformers", extra="local", purpose="a local cross-encoder"
         )
@@ -60,9 +60,11 @@ class SentenceTransformers(LocalProvider):
 def _make_scorer(encoder: Any, raw: Any, batch: int) -> Any:  # noqa: ANN401 - no types without the extra
     def scores(query: str, documents: Sequence[str]) -> Any:  # noqa: ANN401
         pairs = [(query, document) for document in documents]
-        found = encoder.predict(pairs, batch_size=batch, activation_fn=raw, show_progress_bar=False)
-        if found.shape != (len(documents),):
-            raise ValueError(f"{found.shape} for {len(documents)} pairs: one class is needed")
-        return found.tolist()
+        logits = encoder.predict(
+            pairs, batch_size=batch, activation_fn=raw, show_progress_bar=False
+        )
+        if logits.shape != (len(documents),):
+            raise ValueError(f"{logits.shape} for {len(documents)} pairs: one output is needed")
+        return logits.tolist()
 
     return scores

@@ -14,10 +14,10 @@ __all__ = ["TEI"]
 
 @providers.register
 class TEI(HttpProvider):
-    """TEI ``/rerank``: a bare array; 413 above the server's batch, which is 32 by default.
+    """TEI ``/rerank``: an array; status 413 above the server's batch, by default 32.
 
-    ``space: unit`` = the server applies the sigmoid; ``logit`` = it gives raw scores. The model is
-    the server's: ``/info`` says which.
+    ``space: unit`` = the server applies the sigmoid; ``logit`` = raw scores. ``/info`` names the
+    model.
     """
 
     source: ClassVar[str] = "github.com/huggingface/text-embeddings-inference"
@@ -29,7 +29,7 @@ class TEI(HttpProvider):
     price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """``truncate`` cuts what is still too long, instead of refusing it."""
+        """The body; the server truncates long documents instead of refusing them."""
         return {
             "query": query,
             "texts": list(documents),

@@ -1,4 +1,4 @@
-"""vLLM's rerank endpoint: Jina's shape on a server of one's own."""
+"""vLLM's rerank endpoint: Jina's format on a local server."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ class VLLM(Jina):
     price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """As Jina, but documents always come back; and whether the scores are logits."""
+        """As for Jina, without ``return_documents``, with ``use_activation``."""
         body = super().build_request(query, documents) | {"use_activation": self.space != "logit"}
         return {key: value for key, value in body.items() if key != "return_documents"}

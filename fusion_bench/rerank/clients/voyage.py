@@ -31,7 +31,7 @@ class Voyage(HttpProvider):
     batch: int = 1000
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """``top_k`` is all of them; ``truncation`` cuts what is still too long."""
+        """The body; ``top_k`` is all documents, and the server truncates long ones."""
         return {
             "query": query,
             "documents": list(documents),

@@ -1,1 +1,1 @@
-"""A stored rerank list replayed under failures, latency and deadlines."""
+"""Simulation: a stored rerank list replayed under failures, latency and deadlines."""

@@ -1,4 +1,4 @@
-"""A provider that fails, on a simulated clock: what a user's traffic is taken to look like."""
+"""The configuration of a simulation: traffic, failures and latencies."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ __all__ = ["LatencyModel", "SimulationSettings"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 
+FAILURE_RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+
 
 class LatencyModel(StrictModel):
-    """How long a healthy provider takes: log-normal, given by two of its percentiles.
+    """Latency of a healthy provider: log-normal, given by two percentiles.
 
     Attributes:
         p50: Median, in milliseconds.
@@ -37,35 +39,25 @@ class SimulationSettings(StrictModel):
     """What is simulated.
 
     Attributes:
-        failure_rates: Shares of the time that the first provider is down.
-        failing: How it is down: it does not answer (``timeout``) or cannot be reached
-            (``connection``).
-        outage_seconds: Mean length of an outage; 0 = each call fails by itself.
+        failure_rates: Shares of the time in which the first provider is down.
+        failing: How it fails: no answer (``timeout``) or unreachable (``connection``).
+        outage_seconds: Mean length of an outage; 0 = each call fails independently.
         latency: Of the first provider while it is up.
-        fallback_latency: Of the second one.
-        fallback_failure_rate: Share of its calls that fail, each by itself.
-        connection_ms: What a refused connection takes.
-        timeout_ms: How long a call is waited for where there is no deadline.
-        queries: Simulated queries in each repeat of a point.
-        repeats: Of each point, with other random numbers: their spread is the simulation's own
-            noise.
-        queries_per_second: How fast they come, at random.
-        elapsed_ms: What a query has taken before it is reranked.
-        deadlines_ms: Deadlines to compare; the last point is without one.
-        seed: Of the random numbers; every point gets the same ones.
+        fallback_latency: Of the second provider.
+        fallback_failure_rate: Share of the second provider's calls that fail, independently.
+        connection_ms: Duration of a refused connection.
+        timeout_ms: Timeout of a call where there is no deadline.
+        queries: Queries in each repeat of a point.
+        repeats: Repeats of each point with new random numbers; they give its interval.
+        queries_per_second: Mean arrival rate of a Poisson process.
+        elapsed_ms: Time that a query has taken before it is reranked.
+        deadlines_ms: Deadlines to compare; a point without one is added.
+        seed: Of the random numbers, which all points share.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {"budgets_ms": "'budgets_ms' is now 'deadlines_ms'"}
 
-    failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = (
-        0.0,
-        0.01,
-        0.02,
-        0.05,
-        0.1,
-        0.2,
-        0.4,
-    )
+    failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = FAILURE_RATES
     failing: Literal["timeout", "connection"] = "timeout"
     outage_seconds: Annotated[float, Field(ge=0)] = 60.0
     latency: LatencyModel = LatencyModel()

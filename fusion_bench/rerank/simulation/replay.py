@@ -1,9 +1,8 @@
-"""The degradation bench: a stored list replayed under failures, latency and a breaker.
+"""A stored rerank list replayed under failures, latency, deadlines and a circuit breaker.
 
-It answers what a deadline, a breaker and a fallback are worth: the expected measure and the 95th
-percentile of the reranking's latency as functions of how often the provider is down. Nothing is
-measured here but the quality of the three lists a query may end with (first provider's, second
-provider's, fused); the rest is a simulation on its own clock, with the real breaker.
+A discrete-event simulation on its own clock, with the circuit breaker of the live pipeline. Each
+query ends with the first provider's list, the second provider's, or the fused order. The measure of
+these three lists is an input.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ def run_simulation(
     settings: RerankSettings,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> SimulationResult:
-    """Simulate every point.
+    """Simulate every failure rate and every deadline.
 
     Args:
-        quality: Measured beforehand.
+        quality: The measure of the three lists.
         spec: Traffic, failures and latencies.
         settings: Deadline, breaker, what happens on a timeout.
         on_progress: Called with the points done and the points in all.
@@ -74,10 +73,8 @@ def run_simulation(
             for traffic in traffics
         ]
         points.append(_mean_point(runs))
-    by_failure, by_deadline = (
-        tuple(points[: -len(limits) - 1]),
-        tuple(points[-len(limits) - 1 : -1]),
-    )
+    count = len(points) - len(limits) - 1
+    by_failure, by_deadline = tuple(points[:count]), tuple(points[count:-1])
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
     return SimulationResult(
         quality.measure,
@@ -93,7 +90,7 @@ def run_simulation(
 
 
 def _mean_point(runs: Sequence[SimulationPoint]) -> SimulationPoint:
-    """The mean of a point's repeats, with the interval of its quality."""
+    """Mean over the repeats of a point, with the interval of its quality."""
     mean = estimate_mean(np.array([run.quality for run in runs]))
     sure = np.isfinite(mean.low)
     return replace(
@@ -110,13 +107,13 @@ def _mean_point(runs: Sequence[SimulationPoint]) -> SimulationPoint:
 
 @dataclass(frozen=True)
 class _TrafficSample:
-    """The random numbers that every point shares.
+    """Random numbers of one repeat, shared by all points.
 
     Attributes:
-        arrives: Shape (n,): when, in seconds.
-        took: Shape (2, n): milliseconds that the first and the second provider would take.
-        luck: Shape (2, n): uniform, for failures of single calls.
-        outages: What outages are drawn by.
+        arrives: Shape (n,): arrival times in seconds.
+        took: Shape (2, n): latency of the first and the second provider in milliseconds.
+        luck: Shape (2, n): uniform, for independent failures.
+        outages: Seed of the outages.
     """
 
     arrives: FloatArray
@@ -141,7 +138,7 @@ def _draw_latencies(rng: np.random.Generator, latency: LatencyModel, n: int) -> 
 
 @dataclass
 class _PointSimulation:
-    """One point: the queries in the order of the clock, with calls that overlap."""
+    """One point in one repeat; calls of different queries overlap."""
 
     quality: SimulationInput
     traffic: _TrafficSample
@@ -153,9 +150,9 @@ class _PointSimulation:
     fallback: bool
 
     def simulate_point(self) -> SimulationPoint:
-        """Run it and sum it up."""
+        """Simulate all queries and summarize them."""
         ended, latency = self._simulate_queries()
-        # Which queries an outage meets is chance, and says nothing: the mean over all of them.
+        # Outages hit queries at random, so each list counts with its mean over all queries.
         shares = np.bincount(ended, minlength=3) / len(ended)
         p50, p95 = np.percentile(latency, [50, 95], method="inverted_cdf")
         return SimulationPoint(
@@ -173,30 +170,30 @@ class _PointSimulation:
         )
 
     def _simulate_queries(self) -> tuple[IntArray, FloatArray]:
-        """What each query ended with, and after how many milliseconds."""
+        """The list and the latency in milliseconds of each query."""
         now = 0.0
         rules = self.settings.breaker if self.breaker else NEVER
         breakers = [CircuitBreaker(rules, lambda: now) for _ in range(2)]
         down = self._draw_outages()
         ended = np.full(len(self.traffic.arrives), FUSED)
         latency = np.zeros(len(ended))
-        # (when, order, query, provider, ticket, whether it answers, milliseconds since arrival)
+        # (end, order, query, provider, ticket, has scores, milliseconds since arrival)
         calls: list[tuple[float, int, int, int, int, bool, float]] = []
         order = 0
 
-        def ask(q: int, provider: int, used: float) -> None:
+        def ask_provider(q: int, provider: int, used: float) -> None:
             nonlocal order
             ticket = breakers[provider].admit_call()
             if ticket is None:
-                after(q, provider, used, may_go_on=True)
+                fall_back(q, provider, used, may_go_on=True)
                 return
             took, good = self._simulate_call(q, provider, used, bool(down[q]))
             order += 1
             heapq.heappush(calls, (now + took / 1e3, order, q, provider, ticket, good, used + took))
 
-        def after(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
+        def fall_back(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
             if provider == FIRST and self.fallback and may_go_on and self._remaining_ms(used) > 0:
-                ask(q, SECOND, used)
+                ask_provider(q, SECOND, used)
             else:
                 latency[q] = used
 
@@ -208,14 +205,14 @@ class _PointSimulation:
                     ended[asked], latency[asked] = provider, used
                 else:
                     breakers[provider].record_failure(ticket)
-                    after(asked, provider, used, may_go_on=self._passes_on(used))
+                    fall_back(asked, provider, used, may_go_on=self._passes_on(used))
             now = max(now, arrival) if q >= 0 else now
             if q >= 0:
-                ask(q, FIRST, 0.0)
+                ask_provider(q, FIRST, 0.0)
         return ended, latency
 
     def _iter_arrivals(self) -> Iterator[tuple[int, float]]:
-        """Every query when it comes, then the end of time, so that all calls end."""
+        """Query numbers and arrival times; a last −1 at infinity ends all calls."""
         yield from enumerate(self.traffic.arrives.tolist())
         yield -1, math.inf
 
@@ -223,12 +220,12 @@ class _PointSimulation:
         return math.inf if self.limit is None else self.limit - used
 
     def _passes_on(self, used: float) -> bool:
-        """Whether the next provider is asked: not after a timeout, unless that was asked for."""
+        """Whether the next provider is asked: after a timeout only with ``on_timeout: next``."""
         refused = self.spec.failing == "connection" and used <= self.spec.connection_ms
         return refused or self.settings.on_timeout == "next"
 
     def _simulate_call(self, q: int, provider: int, used: float, down: bool) -> tuple[float, bool]:
-        """Milliseconds that a call takes, and whether it brings scores."""
+        """Milliseconds that a call takes, and whether it returns scores."""
         patience = min(self.spec.timeout_ms, self._remaining_ms(used))
         if provider == SECOND:
             down = bool(self.traffic.luck[SECOND, q] < self.spec.fallback_failure_rate)
@@ -238,9 +235,9 @@ class _PointSimulation:
         return min(took, patience), took <= patience
 
     def _draw_outages(self) -> NDArray[np.bool_]:
-        """(n,): whether the first provider is down when each query comes.
+        """(n,): whether the first provider is down when each query arrives.
 
-        Outages are of equal length and spread over equal parts of the time, at random in each, so
+        Each of the equal parts of the time holds one outage of equal length at a random place, so
         that the share of the time is exactly the rate.
         """
         if self.spec.outage_seconds == 0 or self.rate in {0.0, 1.0}:

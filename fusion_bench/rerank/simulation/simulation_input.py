@@ -1,4 +1,4 @@
-"""What the simulation needs to know of a dataset: the measure of each list a query may end with."""
+"""Input of a simulation: the measure of each list that a query may end with."""
 
 from __future__ import annotations
 
@@ -62,18 +62,10 @@ def measure_outcomes(
 
 
 def _describe_list(system: System, blend: Blend, reranker: str) -> str:
-    """Which list is replayed, and what is made of it."""
-    has_blend = system.blend.reranker_name is not None
-    origin = (
-        "the system's own blend"
-        if has_blend
-        else "the system has no blend: the scores decide alone"
-    )
-    return f"reranker {reranker}, {blend.method} over the first {_rerank_depth(blend)} ({origin})"
-
-
-def _rerank_depth(blend: Blend) -> int:
-    return blend.depth if isinstance(blend, RerankBlend) else 0
+    """The list that is replayed, and its blend, in words."""
+    origin = "the system's blend" if system.blend.reranker_name else "the system has no blend"
+    depth = blend.depth if isinstance(blend, RerankBlend) else 0
+    return f"reranker {reranker}, {blend.method} over the first {depth} ({origin})"
 
 
 def _check_list_name(name: str, spec: DatasetSpec) -> str:

@@ -26,13 +26,13 @@ FIRST, SECOND, FUSED = 0, 1, 2
 
 @dataclass(frozen=True)
 class SimulationInput:
-    """The measure of each list a query may end with.
+    """The measure of each list that a query may end with.
 
     Attributes:
         measure: Its name.
         values: Shape (3, Q): reranked by the first provider, by the second, fused order.
-        first: What the first provider's scores and their blend are, in words.
-        second: The second provider's list; None = there is none, and nothing is said of fallbacks.
+        first: The first provider's list and its blend, in words.
+        second: Name of the second provider's list; None = there is none.
     """
 
     measure: str
@@ -46,17 +46,17 @@ class SimulationPoint:
     """One setting at one failure rate.
 
     Attributes:
-        failure_rate: Share of the time that the first provider is down.
+        failure_rate: Share of the time in which the first provider is down.
         breaker: Whether there is a circuit breaker.
         fallback: Whether there is a second provider.
-        deadline_ms: The deadline; None = none but ``timeout_ms`` of the simulation.
+        deadline_ms: The deadline; None = only ``timeout_ms`` of the simulation.
         quality: Mean of the measure.
-        low: Lower end of its interval over the repeats of the simulation; None = one repeat.
+        low: Lower end of its 95 % interval over the repeats; None = one repeat.
         high: Upper end.
-        mean: Mean of the reranking's latency, in milliseconds.
-        p50: Its median, as the mean over the repeats.
-        p95: Its 95th percentile, likewise.
-        reranked: Share of the queries that some provider scored.
+        mean: Mean latency of the reranking, in milliseconds.
+        p50: Median latency, averaged over the repeats.
+        p95: 95th percentile of the latency, averaged over the repeats.
+        reranked: Share of the queries that a provider scored.
     """
 
     failure_rate: float
@@ -74,19 +74,18 @@ class SimulationPoint:
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """Everything that was simulated.
+    """All points of a simulation, and its findings.
 
     Attributes:
         measure: The measure.
-        first: What was replayed, in words.
-        second: The second provider's list; None = there is none.
-        reranked: Its mean when the first provider always answers.
-        fused: Its mean when nobody does.
-        by_failure: Each failure rate with and without breaker, and fallback where there is a second
-            list, with the deadline.
-        by_deadline: Deadlines, with all that there is, at no failures.
-        answer: What the deadline costs and buys, in a sentence.
-        notes: What the breaker is worth, and how to read the rest.
+        first: The first provider's list and its blend, in words.
+        second: Name of the second provider's list; None = there is none.
+        reranked: Mean of the measure when the first provider always answers.
+        fused: Mean of the fused order.
+        by_failure: Each failure rate, with and without a breaker and a second provider.
+        by_deadline: Each deadline without failures, with a breaker and the second provider.
+        answer: What the deadline costs and saves.
+        notes: What the breaker and the second provider change.
     """
 
     measure: str
