@@ -286,7 +286,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run", interrupted)
+    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run_experiment", interrupted)
     assert main(["eval", EXPERIMENT]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
     assert not Path("reports").exists()
@@ -308,7 +308,7 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     def too_large(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run", too_large)
+    monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run_experiment", too_large)
     assert main(["eval", EXPERIMENT]) == 2
     assert capsys.readouterr().err.startswith("error: not enough memory")
 
