@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
-from fusion_bench.cli._console import echo, echo_table
-from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compare_systems import CollectionComparison
-    from fusion_bench.stats.comparison import Comparison
 
 __all__ = ["command", "compare"]
 
@@ -42,7 +39,7 @@ def compare(
         ),
     ],
     qrels: Annotated[
-        Path | None, typer.Option(help="Judgements; makes the files run files.", metavar="FILE")
+        Path | None, typer.Option(help="Judgments file; then FILE are run files.", metavar="FILE")
     ] = None,
     measure: Annotated[
         list[str] | None,
@@ -71,16 +68,20 @@ def compare(
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     if qrels is not None:
-        _refuse("run files", {"--baseline": baseline, "--candidate": candidate})
-        _files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
+        _refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
+        _compare_files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
         return
-    _refuse("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
+    _refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.evaluation.report_records import read_report
+    from fusion_bench.report.comparison_page import build_comparison_page
+    from fusion_bench.report.terminal import print_page
 
     if len(files) > 2:
-        raise typer.BadParameter("one or two reports; run files need --qrels", param_hint="FILE")
+        raise typer.BadParameter(
+            "needs one or two reports; run files need --qrels", param_hint="FILE"
+        )
     try:
         reports = [read_report(path) for path in files]
     except DataError as error:
@@ -88,27 +89,26 @@ def compare(
         if not others:
             raise
         raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error
-    contrasts = compare_reports(
+    collections = compare_reports(
         reports[0],
         reports[1] if len(reports) == 2 else None,
         baseline=baseline,
         candidates=candidate or [],
     )
     if json:
-        typer.echo(encoder.dumps([_plain(contrast) for contrast in contrasts]))
+        typer.echo(encoder.dumps([_comparison_record(item) for item in collections]))
         return
-    for contrast in contrasts:
-        _print(contrast)
+    print_page(build_comparison_page(collections), make_console())
 
 
-def _refuse(what: str, given: dict[str, object]) -> None:
-    """No option is passed over in silence."""
+def _refuse_options(what: str, given: dict[str, object]) -> None:
+    """Refuse options that do not apply."""
     for option, value in given.items():
         if value is not None:
             raise typer.BadParameter(f"does not go with {what}", param_hint=option)
 
 
-def _files(
+def _compare_files(
     qrels: Path, runs: list[Path], measures: list[str], binary_relevance: int, *, json: bool
 ) -> None:
     from fusion_bench.evaluation.compare_systems import compare_files
@@ -116,7 +116,7 @@ def _files(
     from fusion_bench.report.terminal import print_page
 
     if len(runs) < 2:
-        raise typer.BadParameter("two run files are needed at least", param_hint="FILE")
+        raise typer.BadParameter("needs at least two run files", param_hint="FILE")
     report = compare_files(qrels, runs, measures=measures, binary_relevance=binary_relevance)
     if json:
         typer.echo(report.model_dump_json())
@@ -124,37 +124,15 @@ def _files(
     print_page(build_page(report), make_console())
 
 
-def _plain(contrast: CollectionComparison) -> dict[str, object]:
+def _comparison_record(item: CollectionComparison) -> dict[str, object]:
     return {
-        "collection": contrast.collection,
-        "queries": contrast.queries,
+        "collection": item.collection,
+        "queries": item.queries,
         "comparisons": [
             {
                 key: None if isinstance(value, float) and isnan(value) else value
                 for key, value in asdict(comparison).items()
             }
-            for comparison in contrast.comparisons
+            for comparison in item.comparisons
         ],
     }
-
-
-def _print(contrast: CollectionComparison) -> None:
-    baseline = contrast.comparisons[0].baseline
-    echo(f"{contrast.collection}: {pluralize(contrast.queries, 'query')}, against {baseline}")
-    interval = f"{100 * (1 - contrast.alpha):g} % interval"
-    headings = ("measure", "system", "mean", "difference", interval, "p", "W/T/L")
-    family = sum(c.p_holm is not None for c in contrast.comparisons)
-    echo_table(headings, [_row(comparison, family) for comparison in contrast.comparisons])
-
-
-def _row(c: Comparison, family: int) -> list[str]:
-    adjusted = c.p_holm is not None
-    return [
-        c.measure,
-        c.candidate,
-        f"{c.candidate_mean:.4f}",
-        f"{c.difference:+.4f}",
-        f"[{c.low:+.4f}, {c.high:+.4f}]",
-        f"{c.p_holm:.4f} (Holm over {family})" if adjusted else f"{c.p:.4f} (unadjusted)",
-        f"{c.wins}/{c.ties}/{c.losses}",
-    ]

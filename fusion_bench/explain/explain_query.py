@@ -1,4 +1,4 @@
-"""One query of an experiment explained: the dataset is loaded for that alone."""
+"""Explain one query of an experiment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_datase
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
-from fusion_bench.explain.score_trace import Explanation
+from fusion_bench.explain.score_trace import Explanation, ScoreTrace
 from fusion_bench.io import find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.util.formatting import pluralize
 
-__all__ = ["explain_query"]
+__all__ = ["explain_query", "select_traces"]
 
 
 def explain_query(
@@ -25,7 +26,7 @@ def explain_query(
     dataset: str | None = None,
     folders: Collection[Path],
 ) -> Explanation:
-    """Explain a query under one system of an experiment, whatever split it is in.
+    """Explain a query of any split under one system of an experiment.
 
     Args:
         path: The experiment.
@@ -35,7 +36,7 @@ def explain_query(
         folders: Where named datasets live.
 
     Raises:
-        FusionBenchError: Whatever is wrong with the experiment, its data, or the names.
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
     experiment, source = read_experiment(path)
     name = dataset or experiment.dataset_names[0]
@@ -66,3 +67,35 @@ def _select_system(experiment: Experiment, name: str | None) -> System:
     if name not in experiment.systems:
         raise UnknownNameError("system", name, experiment.systems, where="--system")
     return experiment.systems[name]
+
+
+def select_traces(
+    explanation: Explanation, document: str | None, *, against: str | None = None, top: int = 10
+) -> list[ScoreTrace]:
+    """The top of the list, or a document and the one to compare it with, in list order.
+
+    Args:
+        explanation: Of the query.
+        document: Id of a document; None = the top of the list.
+        against: Id of another document; None = the one ranked next above.
+        top: Length of the top of the list.
+
+    Raises:
+        ConfigError: No source returned the document.
+    """
+    traces = explanation.traces
+    if document is None:
+        return [trace for trace in traces if trace.rank is not None][:top]
+    selected = []
+    for name in (document,) if against is None else (document, against):
+        trace = explanation.find_trace(name)
+        if trace is None:
+            raise ConfigError(
+                f"no source in use returned document {name!r} for query {explanation.query!r} "
+                f"({pluralize(len(traces), 'candidate')})"
+            )
+        selected.append(trace)
+    position = traces.index(selected[0])
+    if against is None and position:
+        selected.append(traces[position - 1])
+    return sorted(selected, key=traces.index)

@@ -1,4 +1,4 @@
-"""Systems against a baseline, query by query: difference, interval, p, wins, ties, losses.
+"""Comparison of systems with a baseline: difference, interval, p, wins, ties, losses.
 
 Higher is better, as for every measure of this package.
 """
@@ -22,8 +22,8 @@ __all__ = ["Answer", "Comparison", "compare_with_baseline", "decide_answer"]
 
 Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
 
-#: Differences up to this are 0. A measure's value is a sum of a few dozen terms in [0, 1]: two ways
-#: of adding the same terms differ by less, two rankings of different worth by far more.
+#: Differences up to this count as 0. A measure's value is a sum of a few dozen terms in [0, 1]: the
+#: order of summation changes it by less, a different ranking by far more.
 NOISE = 1e-12
 
 
@@ -41,14 +41,13 @@ class Comparison:
         low: Lower end of the difference's interval; NaN with one group.
         high: Upper end; NaN with one group.
         p: Two-sided, from the paired randomisation test; unadjusted.
-        p_holm: Adjusted over all compared systems; None for a measure other than the primary one,
-            which is shown unadjusted and marked.
+        p_holm: Adjusted over all compared systems; None for any but the primary measure.
         wins: Queries on which the candidate is better by more than float noise.
-        ties: Queries on which neither is.
+        ties: Queries on which neither is better.
         losses: Queries on which the baseline is better.
-        detectable: Smallest difference that would have been found with power .8; None = n/a.
+        min_detectable_difference: With 80 % power; None where no spread is known.
         queries: Q.
-        groups: G, what was flipped and resampled; Q where none are declared.
+        groups: G, the units of the test and the interval; Q where none are declared.
     """
 
     measure: str
@@ -83,20 +82,20 @@ def compare_with_baseline(
 ) -> tuple[Comparison, ...]:
     """Compare every other system with the baseline.
 
-    The family of Holm's correction is all compared systems. Systems with identical values are one
-    of it and share its p. A system that differs from the baseline nowhere by more than float noise
-    is no comparison: its p is 1, and it makes nobody else's larger.
+    The family of Holm's correction is all compared systems. Systems with identical values count
+    once and share their p. A system that differs from the baseline by no more than float noise has
+    p = 1 and does not count.
 
     Args:
-        measure: Name of the measure, for the records and for messages.
+        measure: Name of the measure.
         values: Per system, shape (Q,), finite, the same queries in the same order.
         baseline: The system to compare with.
         groups: Shape (Q,), integer codes of the groups that a dataset declares.
-        primary: Whether this is the measure that decides; only it gets adjusted p-values.
-        seed: Of the randomisation test and of the bootstrap.
-        alpha: 1 − coverage of the interval, and the level of the smallest detectable difference.
+        primary: Whether this is the primary measure; only it gets adjusted p-values.
+        seed: Seed of the randomization test and of the bootstrap.
+        alpha: 1 − coverage of the interval, and the level of the minimum detectable difference.
         interval: ``t`` or ``bootstrap``.
-        resamples: B of the randomisation test; max(10,000, 200 × family) by default and at least.
+        resamples: B of the randomization test; by default and at least max(10,000, 200 × family).
 
     Returns:
         One comparison per system but the baseline, in the order of ``values``.
@@ -112,7 +111,7 @@ def compare_with_baseline(
     tested = _p_values(values, differences, groups, primary, resamples, seed)
     comparisons = []
     for name, difference in differences.items():
-        found = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
+        mean = estimate_mean(difference, groups, alpha=alpha, interval=interval, seed=seed)
         p, p_holm = tested.get(name, (1.0, 1.0 if primary else None))
         wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
         comparisons.append(
@@ -122,17 +121,17 @@ def compare_with_baseline(
                 candidate=name,
                 baseline_mean=exact_mean(values[baseline]),
                 candidate_mean=exact_mean(values[name]),
-                difference=found.mean,
-                low=found.low,
-                high=found.high,
+                difference=mean.mean,
+                low=mean.low,
+                high=mean.high,
                 p=p,
                 p_holm=p_holm,
                 wins=wins,
-                ties=found.queries - wins - losses,
+                ties=mean.queries - wins - losses,
                 losses=losses,
-                min_detectable_difference=minimum_detectable_difference(found, alpha=alpha),
-                queries=found.queries,
-                groups=found.groups,
+                min_detectable_difference=minimum_detectable_difference(mean, alpha=alpha),
+                queries=mean.queries,
+                groups=mean.groups,
             )
         )
     return tuple(comparisons)
@@ -141,19 +140,18 @@ def compare_with_baseline(
 def decide_answer(
     comparison: Comparison, judged_only_difference: float | None, *, alpha: float = 0.05
 ) -> Answer:
-    """What a comparison allows to be said.
+    """The conclusion that a comparison supports.
 
     Args:
-        comparison: Of the primary measure for a verdict that holds over all systems; otherwise
-            the unadjusted p decides.
-        judged_only_difference: The same mean difference over judged documents only; None = not
-            measured; NaN = could not be measured, and then nothing is claimed.
+        comparison: Of the primary measure; for another measure the unadjusted p decides.
+        judged_only_difference: The mean difference over judged documents only; None = not
+            measured; NaN = undefined, which gives ``no verdict``.
         alpha: Level of the test.
 
     Returns:
-        ``identical``: no query differs. ``no verdict``: over judged documents only the difference
-        has the opposite sign, so unjudged documents would decide. ``better`` or ``worse``: p is
-        below ``alpha``. Otherwise ``no difference shown``, which is not "no difference".
+        ``identical``: no query differs. ``no verdict``: over judged documents only, the difference
+        has the opposite sign. ``better`` or ``worse``: p is below ``alpha``. Otherwise ``no
+        difference shown``: not significant.
     """
     if comparison.wins == 0 and comparison.losses == 0:
         return "identical"
@@ -176,7 +174,7 @@ def _sign_beyond_noise(difference: float) -> float:
 
 
 def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) -> None:
-    """Refuse what cannot be paired or is no number: a NaN must never become a result."""
+    """Refuse values that cannot be paired or are not finite."""
     shape = values[baseline].shape
     for name, array in values.items():
         where = f"compare {measure}: system {name!r}"
@@ -191,7 +189,7 @@ def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) 
 
 
 def _paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
-    """Candidate − baseline, (Q,), float noise set to 0: the test must not take it for a sign."""
+    """Candidate − baseline, (Q,), float noise set to 0, as the test looks at signs."""
     difference = candidate - baseline
     return np.where(np.abs(difference) <= NOISE, 0.0, difference)
 
@@ -205,8 +203,8 @@ def _p_values(
     seed: int,
 ) -> dict[str, tuple[float, float | None]]:
     """Plain and adjusted p of every candidate that differs from the baseline at all."""
-    first: dict[bytes, int] = {}  # the family: one place for each set of identical values
-    places = {
+    first: dict[bytes, int] = {}  # one index for each set of identical values
+    indices = {
         name: first.setdefault((values[name] + 0.0).tobytes(), len(first))  # + 0.0: −0 equals 0
         for name, difference in differences.items()
         if difference.any()
@@ -217,10 +215,10 @@ def _p_values(
             f"resamples: {len(first)} comparison(s) need at least {least:,} (10,000, and 200 "
             f"each), not {resamples:,}"
         )
-    if not places:
+    if not indices:
         return {}
-    rows = {place: differences[name] for name, place in places.items()}
+    rows = {place: differences[name] for name, place in indices.items()}
     family = np.stack([rows[place] for place in range(len(first))])
     p = randomization_p_values(family, groups, resamples=resamples or least, seed=seed)
     adjusted = adjust_holm(p).tolist() if primary else [None] * len(p)
-    return {name: (float(p[place]), adjusted[place]) for name, place in places.items()}
+    return {name: (float(p[place]), adjusted[place]) for name, place in indices.items()}

@@ -28,14 +28,14 @@ BOOTSTRAP_RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A mean over queries and how sure it is.
+    """A mean over queries, its interval and its standard error.
 
     Attributes:
-        mean: Mean over queries, in the unit of the values, as everything below.
-        low: Lower end of the interval; NaN with one group, as nothing tells the spread.
+        mean: Mean over queries.
+        low: Lower end of the interval; NaN with one group.
         high: Upper end; NaN likewise.
-        sd: Sample standard deviation of the single queries; NaN with one query.
-        standard_error: Of the mean, by group; NaN with one group.
+        sd: Sample standard deviation over queries; NaN with one query.
+        standard_error: Standard error of the mean, by group; NaN with one group.
         queries: Q.
         groups: G; equals Q where no groups are declared.
     """
@@ -70,7 +70,7 @@ def estimate_mean(
         alpha: 1 − coverage.
         interval: ``t``, or ``bootstrap``: percentiles over 10,000 resamples of whole groups
             (Efron & Tibshirani 1993, chapter 13).
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
     """
     check_alpha(alpha)
     if interval not in get_args(IntervalMethod):
@@ -86,8 +86,8 @@ def estimate_mean(
     if count > 1:
         error = math.sqrt(count / (count - 1) * math.fsum((residuals**2).tolist())) / queries
         if interval == "t":
-            reach = t_quantile(count - 1, 1 - alpha / 2) * error
-            low, high = mean - reach, mean + reach
+            half_width = t_quantile(count - 1, 1 - alpha / 2) * error
+            low, high = mean - half_width, mean + half_width
         else:
             sizes = np.bincount(codes).astype(np.int64)
             shifts = _bootstrap_shifts(residuals, sizes, seed)
@@ -96,7 +96,7 @@ def estimate_mean(
 
 
 def exact_mean(values: FloatArray) -> float:
-    """Mean of (Q,) values, the same for any order of them, and exactly c when all of them are c."""
+    """Mean of (Q,) values, independent of their order, and exactly c if all are c."""
     first = float(values[0])
     return first if (values == first).all() else math.fsum(values.tolist()) / len(values)
 
@@ -109,7 +109,7 @@ def t_quantile(freedom: int, probability: float) -> float:
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a level that is no probability between 0 and 1."""
+    """Refuse a level outside (0, 1)."""
     if not 0 < alpha < 1:
         raise ConfigError(f"alpha: must be above 0 and below 1, not {alpha}")
 
@@ -125,10 +125,10 @@ def _bootstrap_shifts(residuals: FloatArray, sizes: IntArray, seed: int) -> Floa
 
 
 def clopper_pearson(count: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of a probability that was met ``count`` times in ``runs`` independent trials.
+    """Interval of the probability of an event seen ``count`` times in ``runs`` independent trials.
 
     Clopper & Pearson 1934: the values that neither one-sided binomial test at
-    (1 − confidence) / 2 rejects; it covers at least as often as it says.
+    (1 − confidence) / 2 rejects; its coverage is at least ``confidence``.
 
     Args:
         count: 0 … ``runs``.

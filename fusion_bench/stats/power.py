@@ -1,4 +1,4 @@
-"""The smallest difference that a test would have found."""
+"""The minimum detectable difference."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["minimum_detectable_difference"]
 def minimum_detectable_difference(
     estimate: MeanEstimate, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """True mean that a two-sided test at ``alpha`` would have called different with ``power``.
+    """True mean that a two-sided test at ``alpha`` detects with ``power``.
 
     (t_{1−α/2} + t_power) × standard error, quantiles at G−1 degrees of freedom (Bloom 1995,
-    "Minimum Detectable Effects"). None where there is no spread to judge by: a standard error of
-    0, or one group.
+    "Minimum Detectable Effects"). None where no spread is known: a standard
+    error of 0, or one group.
     """
     check_alpha(alpha)
     if not 0.5 <= power < 1:
@@ -23,5 +23,5 @@ def minimum_detectable_difference(
     if not estimate.standard_error > 0:  # written so that NaN ends here too
         return None
     freedom = estimate.groups - 1
-    reach = t_quantile(freedom, 1 - alpha / 2) + t_quantile(freedom, power)
-    return reach * estimate.standard_error
+    factor = t_quantile(freedom, 1 - alpha / 2) + t_quantile(freedom, power)
+    return factor * estimate.standard_error

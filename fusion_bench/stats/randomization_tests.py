@@ -1,4 +1,4 @@
-"""The paired randomisation test."""
+"""The paired randomization test."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fusion_bench.stats.resampling import check_values, group_codes, random_word
 
 __all__ = ["Alternative", "default_resamples", "fixed_point", "randomization_p_values"]
 
-#: What a small p speaks for: any difference, or a mean below 0.
+#: The alternative hypothesis: any difference, or a mean below 0.
 Alternative: TypeAlias = Literal["two-sided", "less"]
-#: |T*| reaches |T| from this share of Σ|d| below it: equal sums must tie in spite of rounding.
+#: |T*| counts as |T| within this share of Σ|d|, so that equal sums tie in spite of rounding.
 TIE_TOLERANCE = 1e-12
-#: Σ|d| is worth up to 2^50 fixed-point units, so 2·Σ and all that is added stays below 2^53.
+#: Σ|d| is at most 2^50 fixed-point units, so that every sum stays below 2^53.
 FIXED_POINT_BITS = 50
 
 
@@ -34,24 +34,23 @@ def randomization_p_values(
     seed: int = 0,
     alternative: Alternative = "two-sided",
 ) -> FloatArray:
-    """P-values of the paired randomisation test of "both systems are the same".
+    """P-values of the paired randomization test of "both systems are the same".
 
     Under that hypothesis each group's differences are as likely with the opposite sign. T is the
     sum of the differences, T* the same after flipping every group with probability ½, and
     p = (1 + #{|T*| ≥ |T|}) / (B + 1) (Smucker, Allan & Carterette 2007; the + 1 keeps the level,
     and p above 0: Phipson & Smyth 2010).
 
-    Nothing depends on how or in which order sums are rounded: differences become integers, so
-    every sum is exact on any BLAS, and a T* within 1e-12·Σ|d| (plus one unit per group for the
-    rounding to integers) of T counts as reaching it, so that equal sums of unequal terms tie.
+    Results do not depend on the order of summation: differences become integers, so that every sum
+    is exact on any BLAS. A T* within 1e-12·Σ|d| of T (plus one unit per group for the rounding to
+    integers) counts as equal to it, so that equal sums of unequal terms tie.
 
     Args:
         differences: Shape (C, Q), finite; candidate − baseline per query.
         groups: Shape (Q,), integer codes; a group flips as a whole. None = every query alone.
         resamples: B; :func:`default_resamples` of C when not given.
-        seed: Of the signs, which all comparisons share: a row's p does not depend on the others.
-        alternative: ``two-sided``, or ``less``: T* ≤ T is counted instead, so that only a loss of
-            the candidate makes p small.
+        seed: Seed of the signs, which all rows share: a row's p does not depend on the others.
+        alternative: ``two-sided``, or ``less``: counts T* ≤ T, so that only a loss makes p small.
 
     Returns:
         Shape (C,).

@@ -1,10 +1,10 @@
 """Groups of queries, and the random draws from them.
 
-Queries of one group (the same topic asked twice) say nearly the same thing, so intervals and sign
-flips go by group; without groups each query is its own. How groups are labelled changes nothing.
+Queries of one group, such as one topic asked twice, are correlated, so intervals and sign flips go
+by group. Without groups each query is one. The labels of the groups do not matter.
 
-Random numbers are the raw words of PCG64, whose stream numpy promises never to change; the methods
-of its Generator carry no such promise. A seed therefore means the same on every machine.
+Random numbers are the raw words of PCG64, whose stream numpy guarantees; the methods of its
+Generator have no such guarantee. A seed therefore gives the same numbers on every machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 22
 
 
 def group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
-    """Codes 0 … G−1 in order of first appearance (so labels mean nothing), and G."""
+    """Codes 0 … G−1 in order of first appearance, and G."""
     if groups is None:
         return np.arange(queries, dtype=np.int64), queries
     if groups.shape != (queries,):
@@ -43,7 +43,7 @@ def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
     Args:
         count: G; each of 0 … G−1 is as likely, to within G/2^32.
         resamples: Rows over all blocks.
-        seed: Of the draws; the blocks' size changes nothing.
+        seed: Seed of the draws; the size of the blocks changes no draw.
     """
     for words in random_words(seed, resamples, -(-count // 2), row_bytes=24 * count):
         halves = words.astype("<u8", copy=False).view("<u4")[:, :count].astype(np.int64)

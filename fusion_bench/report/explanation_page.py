@@ -1,0 +1,133 @@
+"""The terms of a query's scores as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from fusion_bench.explain.explanation import explain_order
+from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.util.formatting import pluralize
+
+__all__ = ["build_explanation_page"]
+
+TERM_COLUMNS = (
+    Column("term", is_text=True),
+    Column("contribution"),
+    Column("rank"),
+    Column("source score", is_optional=True),
+    Column("weight"),
+    Column("details", is_text=True),
+)
+
+
+def build_explanation_page(
+    explanation: Explanation, traces: Sequence[ScoreTrace], *, with_terms: bool
+) -> Page:
+    """Why documents of one query have their scores and their order.
+
+    Args:
+        explanation: The query.
+        traces: The documents, in the order of the list.
+        with_terms: Whether to show every term of each document, or one row a document.
+    """
+    count = pluralize(len(explanation.traces), "candidate")
+    title = f"{explanation.system} on query {explanation.query}: {count}"
+    if explanation.query_type:
+        title += f", weights of type {explanation.query_type}"
+    if with_terms:
+        tables = tuple(_terms_table(trace, explanation.top_k) for trace in traces)
+    else:
+        tables = (_ranking_table(traces),)
+    reasons = tuple(
+        Finding(
+            f"{above.document} ranks above {below.document}: "
+            f"{explain_order(above, below, explanation.ties)}",
+            key="order",
+        )
+        for above, below in pairwise(traces)
+    )
+    sections = [Section(parts=tables)]
+    if reasons:
+        sections.append(Section("Order", findings=reasons))
+    return Page(title, tuple(sections))
+
+
+def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
+    labels = dict.fromkeys(label for trace in traces for label in trace.fused_contributions)
+    blended = [trace for trace in traces if trace.blend is not None]
+    blend_labels = dict.fromkeys(label for trace in blended for label in trace.contributions)
+    columns = (
+        Column("rank"),
+        Column("document", is_text=True),
+        *map(Column, ("grade", "score", *labels, "fused", *blend_labels)),
+    )
+    rows = []
+    for trace in traces:
+        fused = trace.fused_contributions
+        contributions = {} if trace.blend is None else trace.contributions
+        cells = (
+            str(trace.rank),
+            trace.document,
+            "–" if trace.grade is None else str(trace.grade),
+            f"{trace.score:.6g}",
+            *(f"{fused.get(label, 0):.6g}" for label in labels),
+            f"{trace.fused_score:.6g} (rank {trace.fused_rank})",
+            *(
+                f"{contributions[label]:.6g}" if label in contributions else "–"
+                for label in blend_labels
+            ),
+        )
+        rows.append(Row(cells))
+    return Table("Ranking", columns, tuple(rows))
+
+
+def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
+    grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
+    title = f"{trace.document}: {_describe_rank(trace, top_k)}, score {trace.score:.6g}, {grade}"
+    rows = [_term_row(term, trace.divisor) for term in trace.terms]
+    if trace.ceiling is not None:
+        rows.append(_sum_row("limit", trace.ceiling))
+    rows.append(_sum_row("= fused score", trace.fused_score, str(trace.fused_rank)))
+    if trace.blend is not None:
+        rows += _blend_rows(trace, trace.blend)
+    return Table(title, TERM_COLUMNS, tuple(rows))
+
+
+def _describe_rank(trace: ScoreTrace, top_k: int | None) -> str:
+    text = "not returned" if trace.rank_before_cut is None else f"rank {trace.rank_before_cut}"
+    if trace.is_cut:
+        text += f", below top_k {top_k}"
+    return text if trace.tier == "ranked" else f"{text} ({trace.tier})"
+
+
+def _term_row(term: ScoreTerm, divisor: float) -> Row:
+    cells = [term.name, f"{term.value / divisor:+.6g}", "", "", "", ""]
+    if term.source is not None:
+        cells[2:] = ["–", "–", f"{term.weight:g}", f"not retrieved by {term.source}"]
+        if term.rank is not None:
+            cells[2:] = [
+                str(term.rank),
+                f"{term.score:.6g}",
+                f"{term.weight:g}",
+                ", ".join(term.roles),
+            ]
+    return Row(tuple(cells))
+
+
+def _blend_rows(trace: ScoreTrace, blend: BlendTrace) -> Iterator[Row]:
+    values, rerank = trace.contributions, f"rerank {blend.reranker}"
+    if blend.retrieval is None:
+        yield _sum_row(rerank, values[rerank], details=blend.rerank_formula)
+    else:
+        product = f"{blend.retrieval_weight:.6g} × {blend.retrieval:.6g}"
+        details = f"{product}; {blend.retrieval_formula}"
+        yield _sum_row("retrieval", values["retrieval"], details=details)
+        product = f"{blend.rerank_weight:.6g} × {blend.rerank:.6g}"
+        yield _sum_row(rerank, values[rerank], details=f"{product}; {blend.rerank_formula}")
+    yield _sum_row("= score", trace.score)
+
+
+def _sum_row(name: str, value: float, rank: str = "", *, details: str = "") -> Row:
+    return Row((name, f"{value:+.6g}", rank, "", "", details))
