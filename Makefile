@@ -68,8 +68,7 @@ clean: ## Remove everything that these targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* dist build
 
 # A stamp for each set of packages, so that a second call starts at once. Installing also compiles.
-NATIVE := hatch_build.py fusion_bench/data/_buffers.h \
-	$(addsuffix /_native.c,fusion_bench/data fusion_bench/io fusion_bench/batch)
+NATIVE := hatch_build.py fusion_bench/batch/_native.c
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 

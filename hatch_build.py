@@ -1,4 +1,4 @@
-"""Compile the optional loops in C; go on without them where that cannot be done."""
+"""Compile the optional loop in C; go on without it where that cannot be done."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Each has a ``_native.c`` whose loops numpy does where it is not compiled.
-PACKAGE = Path("fusion_bench")
-FOLDERS = (PACKAGE / "data", PACKAGE / "io", PACKAGE / "batch")
+#: Has a ``_native.c`` whose loop numpy does where it is not compiled.
+FOLDER = Path("fusion_bench", "batch")
 #: No instruction may fuse a product with a sum: both loops round alike.
 FLAGS = ("-O3", "-fPIC", "-ffp-contract=off")
 
 
 class NativeHook(BuildHookInterface[Any]):
-    """Puts a ``_native.*.so`` beside each ``_native.c``."""
+    """Puts a ``_native.*.so`` beside the ``_native.c``."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Compile; a failure costs speed and nothing else."""
-        made = [path for folder in FOLDERS if (path := self._compiled(folder)) is not None]
-        if made:
-            build_data["artifacts"] += [f"/{path.as_posix()}" for path in made]
+        library = self._compile(FOLDER)
+        if library is not None:
+            build_data["artifacts"].append(f"/{library.as_posix()}")
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
 
-    def _compiled(self, folder: Path) -> Path | None:
+    def _compile(self, folder: Path) -> Path | None:
         """Where a folder's module is now, from the root; None where it was not compiled."""
         source = Path(self.root, folder, "_native.c")
         target = source.with_name(f"_native{sysconfig.get_config_var('EXT_SUFFIX')}")
@@ -41,9 +40,9 @@ class NativeHook(BuildHookInterface[Any]):
         if command is None:
             self.app.display_warning(f"no C compiler: numpy will do what {folder} does in C")
             return None
-        made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if made.returncode:
-            self.app.display_warning(f"{folder} not compiled, numpy will do it: {made.stderr}")
+        result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if result.returncode:
+            self.app.display_warning(f"{folder} not compiled, numpy will do it: {result.stderr}")
             return None
         return folder / target.name
 

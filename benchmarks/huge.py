@@ -18,7 +18,7 @@ from benchmarks.cases import SIZES, make
 from benchmarks.engine import MEASURES, ours, theirs
 from benchmarks.synthetic import aligned
 from benchmarks.timing import Row, seconds
-from fusion_bench.io import aligned_runs_file as storage
+from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
 __all__ = ["TITLE", "rows"]
 
@@ -31,9 +31,9 @@ def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line for each number of configurations."""
     size, fewer = (SIZES["toy"], 10) if toy else (SIZES["huge"], THEIRS)
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as folder:
-        storage.save(aligned(size), Path(folder) / "huge")
+        save_aligned_runs(aligned(size), Path(folder) / "huge")
         memory = _in_a_process_of_its_own(Path(folder) / "huge")
-        runs = storage.load(Path(folder) / "huge")
+        runs = load_aligned_runs(Path(folder) / "huge")
         run = partial(ours, runs, list(MEASURES))
         contestants = {
             f"{count} {threads}": run(count, threads=threads)
@@ -66,7 +66,7 @@ def _in_a_process_of_its_own(saved: Path) -> float:
 
 
 def _measure(saved: Path) -> None:
-    runs = storage.load(saved)
+    runs = load_aligned_runs(saved)
     for count in (1, BATCH):
         ours(runs, list(MEASURES), count)(0)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)

@@ -25,7 +25,7 @@ from benchmarks.cases import SIZES
 from benchmarks.engine import BATCH, MEASURES, ours
 from benchmarks.synthetic import aligned
 from benchmarks.timing import Go, machine
-from fusion_bench.io import aligned_runs_file as storage
+from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "scaling.json"
@@ -63,7 +63,7 @@ def measure(queries: int) -> Point:
 
 
 def _chunk(saved: Path) -> Point:
-    runs = storage.load(saved)
+    runs = load_aligned_runs(saved)
     one, many = (ours(runs, list(MEASURES), count, threads=1) for count in (1, BATCH))
     again = [_seconds(one, turn) for turn in range(REPEATS + 1)]
     return {
@@ -81,7 +81,7 @@ def _seconds(go: Go, turn: int) -> float:
 
 def make(queries: int, seed: int, place: Path) -> None:
     """Some queries of the collection, on disk."""
-    storage.save(aligned(replace(SIZES["huge"], queries=queries), seed), place)
+    save_aligned_runs(aligned(replace(SIZES["huge"], queries=queries), seed), place)
 
 
 def _run(*arguments: object) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.cases import Size
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import to_offsets
-from fusion_bench.data.packed_ids import pack
+from fusion_bench.data.ids import encode_ids
 
 __all__ = ["aligned"]
 
@@ -36,7 +36,7 @@ def aligned(size: Size, seed: int = 0) -> AlignedRuns:
         confidences=(None,) * size.queries,
         groups=queries,
         offsets=to_offsets(counts),
-        vocabulary=pack([f"d{d:05}" for d in range(size.pool)]) or (),
+        vocabulary=encode_ids([f"d{d:05}" for d in range(size.pool)]).vocabulary,
         documents=documents,
         ranks=ranks,
         scores=scores,

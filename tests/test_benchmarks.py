@@ -20,7 +20,7 @@ from benchmarks.timing import Row, seconds
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import Scores
-from tests.io.test_aligned_runs_file import assert_same
+from tests.io.test_aligned_runs_folder import assert_same
 from tests.report.tuning.cases import front
 
 ROWS: list[Row] = [

@@ -39,9 +39,9 @@ def test_data_errors_carry_their_row() -> None:
 
 
 def test_a_missing_extra_says_how_to_get_it() -> None:
-    assert str(MissingExtraError("pyarrow", extra="parquet", purpose="reading a.parquet")) == (
-        "reading a.parquet needs the package 'pyarrow', which is not installed: "
-        "pip install 'rank-fusion-bench[parquet]'"
+    assert str(MissingExtraError("httpx", extra="remote", purpose="asking cohere")) == (
+        "asking cohere needs the package 'httpx', which is not installed: "
+        "pip install 'rank-fusion-bench[remote]'"
     )
 
 

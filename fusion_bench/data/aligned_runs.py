@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.candidate_union import (
     codes_in,
-    common_vocabulary,
     find,
     ideal,
     judgements,
@@ -26,6 +25,7 @@ from fusion_bench.data.candidate_union import (
     spread,
 )
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
+from fusion_bench.data.ids import IdVocabulary, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError, UnknownNameError
@@ -71,7 +71,7 @@ class AlignedRuns:
     confidences: tuple[float | None, ...]
     groups: tuple[str, ...]
     offsets: IntArray
-    vocabulary: Sequence[str]
+    vocabulary: IdVocabulary
     documents: IntArray
     ranks: IntArray
     scores: FloatArray
@@ -276,7 +276,7 @@ def align(
         _require_own_names(kind, lists)
         for table in lists:
             _require_common_query(kind, table, qrels)
-    vocabulary, (judged_codes, *codes) = common_vocabulary(
+    vocabulary, (judged_codes, *codes) = unite_vocabularies(
         [qrels.vocabulary, *(run.vocabulary for run in runs)]
     )
     bits = len(vocabulary).bit_length()

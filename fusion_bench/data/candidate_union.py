@@ -7,21 +7,18 @@ greatest id down, so that sorted keys stand in the order of the ``trec`` rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data import native
 from fusion_bench.data.grouped_rows import query_of_rows, rows_of, to_offsets
-from fusion_bench.data.integer_codes import dense
+from fusion_bench.data.ids import IdVocabulary, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.packed_ids import Ids, pack, union
 from fusion_bench.data.records import Qrels, Run
 
 __all__ = [
     "codes_in",
-    "common_vocabulary",
     "find",
     "ideal",
     "judgements",
@@ -36,64 +33,23 @@ Found: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
 BLOCK = 1 << 15
 
 
-def common_vocabulary(tables: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[IntArray]]:
-    """The ids of all tables, sorted by bytes, and each table's codes among them."""
-    packed = [pack(table) for table in tables]
-    if None not in packed:
-        return union(cast("list[Ids]", packed))
-    vocabulary = tuple(sorted(set[str]().union(*tables)))
-    return vocabulary, [codes_in(vocabulary, table) for table in tables]
-
-
-def codes_in(vocabulary: Sequence[str], names: Sequence[str]) -> IntArray:
+def codes_in(vocabulary: IdVocabulary, names: IdVocabulary) -> IntArray:
     """The code of each name; -1 for one that is not in the vocabulary."""
-    if isinstance(vocabulary, Ids) and (packed := pack(names)) is not None:
-        together, (known, wanted) = union([vocabulary, packed])
-        lookup = np.full(len(together), -1)
-        lookup[known] = np.arange(len(vocabulary))
-        return lookup[wanted]
-    codes = {document: code for code, document in enumerate(vocabulary)}
-    return np.array([codes.get(name, -1) for name in names], dtype=np.int64)
+    together, (known, wanted) = unite_vocabularies([vocabulary, names])
+    lookup = np.full(len(together), -1)
+    lookup[known] = np.arange(len(vocabulary))
+    return lookup[wanted]
 
 
 def placed(
     queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
 ) -> tuple[IntArray, IntArray, list[Found]]:
     """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
-    if native.usable() and (made := _natively(queries, runs, codes, bits)) is not None:
-        return made
     sources = [keyed(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
     candidates, places = _candidates([keys for keys, _ in sources], bits, len(queries))
     offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
     found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
     return candidates, offsets, found
-
-
-def _natively(
-    queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
-) -> tuple[IntArray, IntArray, list[Found]] | None:
-    """The same by the loop in C; None where that has no room."""
-    made = native.candidates(
-        [_listed(run, own, queries) for run, own in zip(runs, codes, strict=True)], bits
-    )
-    if made is None:
-        return None
-    candidates, offsets, places = made
-    found: list[Found] = []
-    for at in places:
-        every = at.min(initial=0) >= 0
-        rows: IntArray | slice = slice(None) if every else np.flatnonzero(at >= 0)
-        found.append((at[rows], rows))
-    return candidates, offsets, found
-
-
-def _listed(run: Run, codes: IntArray, queries: tuple[str, ...]) -> native.Listed:
-    """Where the rows of each judged query are."""
-    index = {query: q for q, query in enumerate(run.queries)}
-    own = np.array([index.get(query, -1) for query in queries], dtype=np.int64)
-    counts = np.where(own >= 0, np.diff(run.offsets)[own], 0)
-    documents = np.ascontiguousarray(run.documents)
-    return native.Listed(documents, np.ascontiguousarray(codes), run.offsets[own], counts)
 
 
 def keyed(
@@ -132,27 +88,53 @@ def _candidates(
 ) -> tuple[IntArray, list[IntArray]]:
     """The distinct keys, sorted, and the place of each table's keys among them.
 
-    Works on some queries at a time: what is sorted together stays in the processor's cache.
+    Works on some queries at a time: what is sorted together stays in the processor's cache, and
+    the row fits into the low bits of the key that is sorted.
     """
     rows = sum(map(len, keys))
     step = max(queries * BLOCK // max(rows, 1), 1)
     limits = np.append(np.arange(0, queries, step), queries) << bits
     cuts = np.array([np.searchsorted(key, limits) for key in keys])
     places = [np.empty(len(key), dtype=np.int64) for key in keys]
-    found: list[IntArray] = []
+    blocks: list[IntArray] = []
     before = 0
-    for start, stop in zip(cuts.T[:-1], cuts.T[1:], strict=True):
+    for start, stop, low in zip(cuts.T[:-1], cuts.T[1:], limits[:-1], strict=True):
         parts = [slice(*ends) for ends in zip(start.tolist(), stop.tolist(), strict=True)]
         block = np.concatenate([key[part] for key, part in zip(keys, parts, strict=True)])
-        codes, distinct = dense(block)
-        found.append(block[distinct])
+        distinct, codes = _number_keys(block - low, bits + step.bit_length())
+        blocks.append(distinct + low)
         codes += before
         for place, part, own in zip(
             places, parts, np.split(codes, np.cumsum(stop - start)[:-1]), strict=True
         ):
             place[part] = own
         before += len(distinct)
-    return np.concatenate(found), places
+    return np.concatenate(blocks), places
+
+
+def _number_keys(keys: IntArray, bits: int) -> tuple[IntArray, IntArray]:
+    """The distinct keys, sorted, and the number of each key among them.
+
+    Args:
+        keys: Shape (n,), not negative.
+        bits: What a key fits into.
+    """
+    row_bits = max(len(keys) - 1, 0).bit_length()
+    if bits + row_bits > 63:
+        distinct, codes = np.unique(keys, return_inverse=True)
+        return distinct, codes
+    packed = keys << row_bits
+    packed |= np.arange(len(keys))
+    packed.sort()  # plain integers: several times as fast as sorting indices
+    rows = packed & ((1 << row_bits) - 1)
+    packed >>= row_bits
+    is_first = np.ones(len(keys), dtype=bool)
+    np.not_equal(packed[1:], packed[:-1], out=is_first[1:])
+    numbers = np.cumsum(is_first)
+    numbers -= 1
+    codes = np.empty_like(numbers)
+    codes[rows] = numbers
+    return packed[is_first], codes
 
 
 def spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntArray, FloatArray]:

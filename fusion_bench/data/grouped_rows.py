@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence, Sized
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data import native
-from fusion_bench.data.integer_codes import PIECE
+from fusion_bench.data.ids import CategoricalIds, IdVocabulary, encode_ids
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.data.packed_ids import Coded, Ids, Repeated
 from fusion_bench.errors import DataError
 
 __all__ = [
@@ -32,6 +30,8 @@ __all__ = [
 
 
 T = TypeVar("T", bound=np.generic)
+#: Rows that are sorted together: they fit a core's cache.
+BLOCK: Final = 1 << 15
 
 
 class Grouped(NamedTuple):
@@ -39,7 +39,7 @@ class Grouped(NamedTuple):
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: Sequence[str]
+    vocabulary: IdVocabulary
     documents: IntArray
     rows: IntArray | None  # original row of each grouped row; None = they came grouped
 
@@ -52,42 +52,35 @@ class Grouped(NamedTuple):
         return at if self.rows is None else int(self.rows[at])
 
 
-def group(queries: Sequence[str], documents: Sequence[str], kind: str) -> Grouped:
+def group(
+    queries: Sequence[str] | CategoricalIds, documents: Sequence[str] | CategoricalIds, kind: str
+) -> Grouped:
     """Group rows by query, keeping file order inside a query, and encode the document ids."""
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
-    heads = Repeated.of(queries) if isinstance(queries, Ids) else queries
-    counts = heads.counts if isinstance(heads, Repeated) else np.ones(len(queries), dtype=np.int64)
-    head_codes, query_names = factorize(heads.heads if isinstance(heads, Repeated) else queries)
-    codes, names = _sorted_codes(documents)
-    smallest = names[:1]  # they are sorted
-    for what, column, found in (("query", queries, query_names), ("document", documents, smallest)):
-        if "" in found:
-            raise DataError(f"empty {what} id", row=list(column).index(""))
-    offsets = to_offsets(_summed(head_codes, counts, len(query_names)))
-    if (np.diff(head_codes) >= 0).all():
-        return Grouped(query_names, offsets, names, codes, None)
-    rows = np.argsort(np.repeat(head_codes, counts), kind="stable")
-    return Grouped(query_names, offsets, names, codes[rows], rows)
+    query, document = encode_ids(queries), encode_ids(documents)
+    for what, column in (("query", query), ("document", document)):
+        if column.vocabulary[0] == "":  # it is sorted
+            raise DataError(f"empty {what} id", row=int(np.argmin(column.codes)))
+    codes, names = _number_by_appearance(query)
+    offsets = to_offsets(np.bincount(codes, minlength=len(names)))
+    if (codes[1:] >= codes[:-1]).all():
+        return Grouped(names, offsets, document.vocabulary, document.codes, None)
+    rows = np.argsort(codes, kind="stable")
+    return Grouped(names, offsets, document.vocabulary, document.codes[rows], rows)
 
 
-def _summed(codes: IntArray, counts: IntArray, size: int) -> IntArray:
-    """Shape (size,): the sum of the counts of each code."""
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, codes, counts)
-    return total
-
-
-def _sorted_codes(values: Sequence[str]) -> tuple[IntArray, Sequence[str]]:
-    """Codes that sort as the values do by bytes, and what they stand for, in that order."""
-    if isinstance(values, Ids | Coded):
-        return values.factorize()
-    codes, names = factorize(values)
-    by_bytes = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    recode = np.empty(len(names), dtype=np.int64)
-    recode[by_bytes] = np.arange(len(names))
-    ordered = tuple(names[i] for i in by_bytes)
-    return recode[codes], ordered
+def _number_by_appearance(column: CategoricalIds) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes in order of first appearance, and what they stand for."""
+    is_head = np.ones(len(column), dtype=bool)  # most rows have the query of the row before
+    np.not_equal(column.codes[1:], column.codes[:-1], out=is_head[1:])
+    heads = column.codes[is_head]
+    known, first = np.unique(heads, return_index=True)
+    by_appearance = np.argsort(first)
+    number = np.empty(len(column.vocabulary), dtype=np.int64)
+    number[known[by_appearance]] = np.arange(len(known))
+    names = tuple(column.vocabulary)
+    return number[column.codes], tuple(names[code] for code in known[by_appearance].tolist())
 
 
 def refuse_ragged(**columns: Sized | None) -> None:
@@ -116,10 +109,8 @@ def repeats(grouped: Grouped, order: IntArray | slice) -> NDArray[np.bool_]:
 
 def _any_repeated(grouped: Grouped) -> bool:
     """Whether some query names a document twice; some queries at a time, in a core's cache."""
-    step = max(PIECE * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
+    step = max(BLOCK * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
     size = len(grouped.vocabulary)
-    if native.usable():
-        return native.any_twice(grouped.documents, grouped.offsets, size)
     kind = np.int32 if (step + 1) * size < 2**31 else np.int64  # small ones sort faster
     for start in range(0, len(grouped.offsets) - 1, step):
         offsets = grouped.offsets[start : start + step + 1]
@@ -166,8 +157,6 @@ def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
 
 def counting(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
-    if native.usable():
-        return native.counting(offsets)
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
@@ -183,7 +172,7 @@ def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
     Args:
         queries: Query ids.
         offsets: Shape (Q+1,).
-        parts: Arrays of shape (N,), permuted along with the queries, or tuples of strings.
+        parts: Arrays of shape (N,), permuted along with the queries, or a vocabulary.
     """
     order = np.array(sorted(range(len(queries)), key=queries.__getitem__), dtype=np.int64)
     rows = rows_of(offsets, order)
@@ -193,8 +182,7 @@ def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
         if isinstance(part, np.ndarray):
             kind = "<f8" if part.dtype.kind == "f" else "<i8"
             sha.update(part[rows].astype(kind).tobytes())
-        elif isinstance(part, Ids):
-            sha.update(part.joined())
-        elif isinstance(part, tuple):
-            sha.update("\0".join(part).encode())
+        elif isinstance(part, IdVocabulary):
+            for n, block in enumerate(part.bytes.join_blocks(b"\0")):
+                sha.update(b"\0" * (n > 0) + block[:-1])
     return sha.hexdigest()

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data import native
 from fusion_bench.data.grouped_rows import Grouped, counting, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, positions, settled
 from fusion_bench.errors import DataError
@@ -62,11 +61,6 @@ def _tie_order(grouped: Grouped, reading: Reading) -> IntArray | None:
 
 def _settled(grouped: Grouped, scores: FloatArray, reading: Reading) -> NDArray[np.bool_]:
     """Which queries hold their rows in order already."""
-    if native.usable():
-        by_document = reading.source_ties == "trec"
-        found = native.settled(scores, grouped.documents, grouped.offsets, by_document=by_document)
-        if found is not None:
-            return found
     return settled(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
 
 

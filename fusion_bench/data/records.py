@@ -24,6 +24,7 @@ from fusion_bench.data.grouped_rows import (
     slices,
     to_offsets,
 )
+from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.read_options import Reading, best_first, ordered, places
 from fusion_bench.errors import DataError
@@ -69,7 +70,7 @@ class Qrels:
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: Sequence[str]
+    vocabulary: IdVocabulary
     documents: IntArray
     grades: IntArray
     _digest: str | None = field(default=None, init=False, repr=False)
@@ -80,7 +81,10 @@ class Qrels:
 
     @classmethod
     def from_rows(
-        cls, queries: Sequence[str], documents: Sequence[str], grades: Sequence[int] | IntArray
+        cls,
+        queries: Sequence[str] | CategoricalIds,
+        documents: Sequence[str] | CategoricalIds,
+        grades: Sequence[int] | IntArray,
     ) -> Self:
         """Build from parallel columns, one judgement a row.
 
@@ -152,7 +156,7 @@ class Run:
     name: str
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: Sequence[str]
+    vocabulary: IdVocabulary
     documents: IntArray
     scores: FloatArray
     ranks: IntArray
@@ -170,8 +174,8 @@ class Run:
     def from_rows(
         cls,
         name: str,
-        queries: Sequence[str],
-        documents: Sequence[str],
+        queries: Sequence[str] | CategoricalIds,
+        documents: Sequence[str] | CategoricalIds,
         scores: Sequence[float] | FloatArray,
         *,
         ranks: Sequence[int] | IntArray | None = None,

@@ -8,119 +8,212 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fusion_bench.data.records import Reading, ScoreSpace
-from fusion_bench.io._raw_table import suffix_of
-from fusion_bench.io.array_file import Array, Stored, open_stored, put
-from fusion_bench.io.file_stamps import Seals, content_hash
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.array_folder import (
+    Array,
+    StoredArrays,
+    open_arrays,
+    remove_leftovers,
+    write_arrays,
+)
+from fusion_bench.io.file_bytes import GZIP, format_suffix
+from fusion_bench.io.file_stamps import FileStamps, hash_contents
 
-__all__ = ["FOLDER", "Cache", "cache_for"]
+__all__ = ["FOLDER", "Cache", "hash_key", "open_cache"]
+
+log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT = 1
-FOLDER = ".fusion_bench_cache"
+FORMAT: Final = 2
+FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
-FLOOR = 1 << 20
-#: Bytes that the folder may hold; the oldest entries go first.
-MOST = 4 << 30
+MIN_INPUT: Final = 1 << 20
+#: Bytes that stand before an array in its file, and say of it in the contents, about.
+HEADER: Final = 256
+#: The cache holds at most so many times the bytes of the text.
+MAX_RATIO: Final = 3
+#: The environment variable that sets how many GB it may hold, and what it is by default.
+LIMIT: Final = "FUSION_BENCH_CACHE_GB"
+DEFAULT_GB: Final = 1.0
+#: Names the limit that was said to be too small, so that it is said once.
+NOTICE: Final = "limit.txt"
 
 
 class Cache:
-    """Entries in one folder.
+    """Entries in one folder, each a folder of arrays.
 
     Attributes:
         folder: Where they are.
-        seals: What is known of files that did not change.
+        stamps: What is known of files that did not change.
+        max_bytes: What it may hold.
+        allowed_bytes: What it might hold if the text were longer.
     """
 
-    def __init__(self, folder: Path, *, verify: bool = False) -> None:
-        self.folder = folder
-        self.seals = Seals(folder, always=verify)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_bytes: int,
+        allowed_bytes: int | None = None,
+        stamps: FileStamps | None = None,
+    ) -> None:
+        self.folder, self.max_bytes = folder, max_bytes
+        self.allowed_bytes = max_bytes if allowed_bytes is None else allowed_bytes
+        self.stamps = stamps or FileStamps(folder)
 
-    def key_of_file(
+    def file_key(
         self, path: Path, kind: str, reading: Reading | None, space: ScoreSpace | None
     ) -> str | None:
         """The key of what is read from a file; None where there is no file."""
         try:
-            content = self.seals.value(path, content_hash)
+            content = self.stamps.lookup(path, hash_contents)
         except OSError:
             return None  # reading it says why
         options = None if reading is None else asdict(reading)
-        return key_of(kind, suffix_of(path), content, options, space)
+        return hash_key(kind, format_suffix(path), content, options, space)
 
-    def get(self, key: str) -> Stored | None:
+    def load(self, key: str) -> StoredArrays | None:
         """The entry, checked; None where there is none to be trusted."""
-        path = self._path(key)
+        path = self.folder / key
         try:
-            intact = self.seals.value(path, lambda file: _intact(file, key))
-        except OSError:
-            return None
-        return open_stored(path, key) if intact else None
+            self.stamps.lookup(path, lambda folder: _check_entry(folder, key))
+            return open_arrays(path, key)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None  # whatever is wrong with it, it is made anew
 
-    def keep(self, key: str, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        """Store an entry, if that is possible."""
+    def store(
+        self,
+        key: str,
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, Array],
+        needed: Collection[str] = (),
+    ) -> None:
+        """Keep an entry, if that is possible and there is room.
+
+        Args:
+            key: Its name.
+            facts: Plain values.
+            arrays: What it holds.
+            needed: Keys of the entries that are used together with it.
+        """
+        size = len(json.dumps(facts)) + sum(array.nbytes + HEADER for array in arrays.values())
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("# Made by fusion-bench; may be deleted at any time.\n*\n")
-            put(self._path(key), key, facts, arrays)
-            _prune(self.folder.glob("*.bin"), keep=self._path(key))
+            remove_leftovers(self.folder)
+            if self._make_room(size, {key, *needed}):
+                write_arrays(self.folder / key, key, facts, arrays)
         except OSError:
             return
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.bin"
+    def _make_room(self, size: int, needed: Collection[str]) -> bool:
+        """Delete the oldest entries that are not needed; False where that is not enough."""
+        entries = [
+            (path.stat().st_mtime_ns, path, _folder_size(path))
+            for path in self.folder.iterdir()
+            if path.is_dir() and not path.name.startswith(".")
+        ]
+        kept = sum(used for _, path, used in entries if path.name in needed)
+        if size + kept > self.max_bytes:
+            self._notify_limit(size + kept)
+            return False
+        total = size + sum(used for _, _, used in entries)
+        for _, path, used in sorted(entries):
+            if total > self.max_bytes and path.name not in needed:
+                shutil.rmtree(path, ignore_errors=True)
+                total -= used
+        return True
+
+    def _notify_limit(self, size: int) -> None:
+        """Say once that the limit is too small, and how to raise it."""
+        notice, limit = self.folder / NOTICE, f"{self.max_bytes / 1e9:g} GB"
+        if size > self.allowed_bytes or (notice.exists() and notice.read_text() == limit):
+            return
+        notice.write_text(limit)
+        log.warning(
+            "%s: the cache needs %.1f GB and may hold %s, so this dataset is read again each "
+            "time: set %s=%d to allow it",
+            self.folder,
+            size / 1e9,
+            limit,
+            LIMIT,
+            size // 10**9 + 1,
+        )
 
 
-def key_of(*parts: object) -> str:
-    """One name for what these plain values decide."""
+def hash_key(*parts: object) -> str:
+    """A name for what these plain values decide."""
     return hashlib.sha256(json.dumps([FORMAT, *parts]).encode()).hexdigest()
 
 
-def _intact(path: Path, key: str) -> str:
-    """``intact``, or nothing."""
-    stored = open_stored(path, key)
-    if stored is None or not stored.intact():
-        return ""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())  # what is vouched for must outlive a power cut
+def _check_entry(folder: Path, key: str) -> str:
+    """``intact``; raises OSError or ValueError where it is not."""
+    open_arrays(folder, key).check_intact()
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())  # what is vouched for must outlive a power cut
     return "intact"
 
 
-def _prune(entries: Iterable[Path], keep: Path) -> None:
-    """Delete the oldest entries until the rest is small enough."""
-    known = [(path.stat(), path) for path in entries]
-    total = sum(stat.st_size for stat, _ in known)
-    for stat, path in sorted(known, key=lambda entry: entry[0].st_mtime_ns):
-        if total <= MOST:
-            return
-        if path != keep:
-            path.unlink(missing_ok=True)
-            total -= stat.st_size
+def _folder_size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def cache_for(folder: Path, files: Iterable[Path]) -> Cache | None:
+def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:
     """The cache of a dataset; None where it is switched off or not worth it.
 
-    ``FUSION_BENCH_CACHE`` is ``0`` for none, or another folder; with
-    ``FUSION_BENCH_CACHE_VERIFY=1`` every file and entry is read in full each time.
+    ``FUSION_BENCH_CACHE`` is ``0`` for none, or another folder; ``FUSION_BENCH_CACHE_GB`` is how
+    much it may hold; with ``FUSION_BENCH_CACHE_VERIFY=1`` every file and entry is read in full each
+    time.
 
     Args:
         folder: The dataset's own.
-        files: What would be read.
+        files: What the dataset consists of.
+
+    Raises:
+        ConfigError: The limit is not a number above 0.
     """
     given = os.environ.get("FUSION_BENCH_CACHE", "")
+    limit = _limit_bytes()
     try:
-        size = sum(path.stat().st_size for path in files)
+        size = sum(_text_size(path) for path in files)
     except OSError:
         return None  # reading says what is wrong
-    if given == "0" or size < FLOOR:
+    if given == "0" or size < MIN_INPUT:
         return None
+    place = Path(given) if given else folder / FOLDER
     verify = os.environ.get("FUSION_BENCH_CACHE_VERIFY", "") == "1"
-    return Cache(Path(given) if given else folder / FOLDER, verify=verify)
+    stamps = FileStamps(place, verify=verify)
+    allowed = MAX_RATIO * size
+    return Cache(place, max_bytes=min(limit, allowed), allowed_bytes=allowed, stamps=stamps)
+
+
+def _limit_bytes() -> int:
+    text = os.environ.get(LIMIT) or str(DEFAULT_GB)
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0
+    if not 0 < limit < float("inf"):
+        raise ConfigError(f"{LIMIT}: {text!r} is not a number above 0")
+    return int(limit * 1e9)
+
+
+def _text_size(path: Path) -> int:
+    """Bytes of a file's text; a gzip file ends with those of its last part."""
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) != GZIP:
+            return path.stat().st_size
+        file.seek(-4, os.SEEK_END)
+        return int.from_bytes(file.read(4), "little")

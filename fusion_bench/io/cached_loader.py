@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, described
-from fusion_bench.data.packed_ids import Ids, pack
-from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
-from fusion_bench.io.array_file import Array, Stored
-from fusion_bench.io.cache import Cache, key_of
-from fusion_bench.io.files import qrels_of, run_of
-from fusion_bench.io.parallel_read import read_together
+from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.io.cache import Cache, hash_key
+from fusion_bench.io.load_records import encode_tables
+from fusion_bench.io.raw_table import RawTable
+from fusion_bench.io.stored_tables import (
+    FileRequest,
+    restore_ids,
+    restore_table,
+    split_ids,
+    store_table,
+)
 
-__all__ = ["Wanted", "aligned", "load_tables"]
+__all__ = ["load_aligned", "load_tables"]
 
 #: The arrays of an alignment; everything else is in the tables and the ``dataset.yaml``.
-ALIGNED = (
+ALIGNED_FIELDS = (
     "offsets",
     "documents",
     "ranks",
@@ -32,93 +36,55 @@ ALIGNED = (
 )
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """One file and how it is read; without a reading it holds judgements."""
-
-    path: Path
-    name: str = ""
-    roles: frozenset[str] = frozenset()
-    reading: Reading | None = None
-    score_space: ScoreSpace | None = None
-
-
 def load_tables(
-    files: Sequence[Wanted], cache: Cache | None
+    files: Sequence[FileRequest], cache: Cache | None
 ) -> tuple[list[Qrels | Run], list[str | None]]:
     """Each file's table, and its key in the cache.
 
     Raises:
         DataError: A file breaks a rule; the first of them, as if they were read one by one.
     """
-    keys = [None if cache is None else _key(cache, file) for file in files]
-    stored = [None if cache is None or key is None else cache.get(key) for key in keys]
-    missing = [file for file, entry in zip(files, stored, strict=True) if entry is None]
-    rows = read_together([(file.path, "run" if file.reading else "qrels") for file in missing])
+    keys = [None if cache is None else file.cache_key(cache) for file in files]
+    stored = [None if cache is None or key is None else cache.load(key) for key in keys]
+    needed = [key for key in keys if key is not None]
+    rows = _read_together([file for file, entry in zip(files, stored, strict=True) if not entry])
     tables: list[Qrels | Run] = []
     for n, (file, entry) in enumerate(zip(files, stored, strict=True)):
         if entry is not None:
-            tables.append(_restored(file, entry))
+            tables.append(restore_table(file, entry))
             continue
-        if file.reading is None:
-            tables.append(qrels_of(file.path, next(rows)))
-        else:
-            space = file.score_space
-            tables.append(run_of(file.path, next(rows), file.name, file.roles, file.reading, space))
-        if cache is not None and (keys[n] is None or _key(cache, file) != keys[n]):
-            keys[n] = None  # it changed while it was read
-        elif cache is not None:
-            keys[n] = _keep(cache, cast("str", keys[n]), tables[n])
+        tables.append(file.make_table(next(rows)))
+        key = keys[n]
+        if cache is not None and key is not None:
+            if file.cache_key(cache) == key:
+                store_table(cache, key, tables[n], needed)
+            else:
+                keys[n] = None  # it changed while it was read
     return tables, keys
 
 
-def _key(cache: Cache, file: Wanted) -> str | None:
-    kind = "run" if file.reading else "qrels"
-    return cache.key_of_file(file.path, kind, file.reading, file.score_space)
+def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
+    """The rows of each file; what pyarrow read of their document ids is encoded together.
+
+    Raises:
+        DataError: A file cannot be read; after the rows of those before it.
+    """
+    tables: list[RawTable] = []
+    failure: FusionBenchError | None = None
+    for file in files:
+        try:
+            tables.append(file.read_rows())
+        except FusionBenchError as error:
+            failure = error
+            break
+    tables = encode_tables(tables)
+    while tables:
+        yield tables.pop(0)  # and forgets it: it is large
+    if failure is not None:
+        raise failure
 
 
-def _keep(cache: Cache, key: str, table: Qrels | Run) -> str | None:
-    """Store a table; its key, unless it is of a kind that is not stored."""
-    vocabulary = pack(table.vocabulary)
-    if vocabulary is None:
-        return None  # an id that is too long to be packed
-    facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
-    arrays: dict[str, Array] = {
-        "offsets": table.offsets,
-        "vocabulary": vocabulary.words,
-        "documents": table.documents,
-    }
-    if isinstance(table, Run):
-        facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
-        arrays |= {"scores": table.scores, "ranks": table.ranks}
-    else:
-        arrays |= {"grades": table.grades}
-    cache.keep(key, facts, arrays)
-    return key
-
-
-def _restored(file: Wanted, entry: Stored) -> Qrels | Run:
-    arrays, facts = cast("dict[str, Any]", dict(entry.arrays)), dict(entry.facts)
-    vocabulary = Ids(arrays.pop("vocabulary"))
-    queries, digest = tuple(facts.pop("queries")), facts.pop("digest")
-    table: Qrels | Run
-    if file.reading is None:
-        table = Qrels(queries=queries, vocabulary=vocabulary, **arrays)
-    else:
-        table = Run(
-            name=file.name,
-            roles=file.roles,
-            reading=file.reading,
-            queries=queries,
-            vocabulary=vocabulary,
-            **arrays,
-            **facts,
-        )
-    table.remember_digest(digest)
-    return table
-
-
-def aligned(
+def load_aligned(
     qrels: tuple[Qrels, str | None],
     runs: Sequence[tuple[Run, str | None]],
     rerankers: Sequence[tuple[Run, str | None]],
@@ -142,10 +108,12 @@ def aligned(
     Raises:
         AlignmentError: They cannot be aligned.
     """
-    keys = [qrels[1], [key for _, key in runs], [key for _, key in rerankers]]
-    key = key_of("aligned", *keys, ties, complete)
-    known = None not in (keys[0], *(key for _, key in (*runs, *rerankers)))
-    entry = cache.get(key) if cache is not None and known else None
+    keys = [qrels[1], *(key for _, key in (*runs, *rerankers))]
+    needed = [key for key in keys if key is not None]
+    if cache is not None and len(needed) < len(keys):
+        cache = None
+    key = hash_key("aligned", keys, len(runs), ties, complete)
+    entry = None if cache is None else cache.load(key)
     tables, lists = [run for run, _ in runs], [run for run, _ in rerankers]
     if entry is not None:
         arrays = cast("dict[str, Any]", dict(entry.arrays))
@@ -154,13 +122,13 @@ def aligned(
             roles=tuple(run.roles for run in tables),
             queries=qrels[0].queries,
             **described(qrels[0], queries),
-            vocabulary=Ids(arrays.pop("vocabulary")),
+            vocabulary=restore_ids(arrays),
             rerankers=tuple(run.name for run in lists),
             ties=ties,
             **arrays,
         )
     made = align(qrels[0], tables, rerankers=lists, queries=queries, ties=ties, complete=complete)
-    if cache is not None and known and isinstance(made.vocabulary, Ids):
-        arrays = {name: getattr(made, name) for name in ALIGNED}
-        cache.keep(key, {}, {**arrays, "vocabulary": made.vocabulary.words})
+    if cache is not None:
+        arrays = {name: getattr(made, name) for name in ALIGNED_FIELDS}
+        cache.store(key, {}, arrays | split_ids(made.vocabulary), needed)
     return made

@@ -11,12 +11,12 @@ from typing import TypeVar, cast
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.records import Document, Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.io.cache import Cache, cache_for
-from fusion_bench.io.cached_loader import Wanted, aligned, load_tables
+from fusion_bench.io.cache import Cache, open_cache
+from fusion_bench.io.cached_loader import load_aligned, load_tables
 from fusion_bench.io.dataset_config import DatasetSpec, Inside, read_spec
-from fusion_bench.io.documents import load_documents
-from fusion_bench.io.files import load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
+from fusion_bench.io.stored_tables import FileRequest
+from fusion_bench.io.texts import load_documents, load_queries
 from fusion_bench.util.formatting import pluralize
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
@@ -58,7 +58,7 @@ class Dataset:
         Raises:
             AlignmentError: They cannot be aligned.
         """
-        return aligned(
+        return load_aligned(
             self._keyed(self.qrels),
             [self._keyed(self.runs[name]) for name in runs],
             [self._keyed(run) for run in self.rerankers.values()],
@@ -144,7 +144,7 @@ def load_dataset(
     *,
     runs: Collection[str] | None = None,
     rerankers: Collection[str] | None = None,
-    cache: bool = True,
+    cache: bool | Cache = True,
 ) -> Dataset:
     """Read a dataset and check it.
 
@@ -152,7 +152,7 @@ def load_dataset(
         path: Its ``dataset.yaml``.
         runs: Names of the runs to read; all by default.
         rerankers: Names of the rerank lists to read; all by default.
-        cache: Whether what was read before may be taken from the cache beside it.
+        cache: Whether what was read before may be taken from the cache beside it; or a cache.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule.
@@ -160,33 +160,42 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
-    inside = Inside(source)
+    paths = Inside(source)
     if spec.documents is not None:
-        inside(spec.documents, "documents")
-    files = [Wanted(inside.existing(spec.qrels, "qrels"))]
-    for name, run in spec.runs.items():
-        if runs is None or name in runs:
-            at = inside.existing(run.path, "runs", name, "path")
-            files.append(Wanted(at, name, frozenset(run.roles), run.reading))
-    after_runs = len(files)
-    for name, rerank in spec.rerank.items():
-        if rerankers is None or name in rerankers:
-            at = inside.existing(rerank.path, "rerank", name, "path")
-            files.append(Wanted(at, name, frozenset(), rerank.reading, rerank.score_space))
-    queries = None if spec.queries is None else inside.existing(spec.queries, "queries")
-    store = cache_for(path.parent, [file.path for file in files]) if cache else None
-    tables, keys = load_tables(files, store)
-    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables)
+        paths(spec.documents, "documents")
+    qrels_file = FileRequest(paths.existing(spec.qrels, "qrels"))
+    run_files = [
+        FileRequest(
+            paths.existing(run.path, "runs", name, "path"), name, frozenset(run.roles), run.reading
+        )
+        for name, run in spec.runs.items()
+        if runs is None or name in runs
+    ]
+    rerank_files = [
+        FileRequest(
+            paths.existing(run.path, "rerank", name, "path"),
+            name,
+            reading=run.reading,
+            score_space=run.score_space,
+        )
+        for name, run in spec.rerank.items()
+        if rerankers is None or name in rerankers
+    ]
+    queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
+    store = cache if isinstance(cache, Cache) else None
+    if cache is True:
+        named = [spec.qrels, *(run.path for run in (*spec.runs.values(), *spec.rerank.values()))]
+        store = open_cache(path.parent, [path.parent / name for name in named])
+    tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
+    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables[1:])
     return Dataset(
         spec=spec,
         qrels=qrels,
-        runs={run.name: run for run in lists[1:after_runs]},
-        rerankers={run.name: run for run in lists[after_runs:]},
-        queries={} if queries is None else _queries(queries, qrels),
+        runs={run.name: run for run in lists[: len(run_files)]},
+        rerankers={run.name: run for run in lists[len(run_files) :]},
+        queries={} if queries is None else _load_known_queries(queries, qrels),
         provenance={
-            file.name: meta
-            for file in files[after_runs:]
-            if (meta := read_meta(file.path)) is not None
+            file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
         },
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
@@ -212,7 +221,7 @@ def documents_of(path: Path) -> dict[str, Document]:
     return load_documents(Inside(source)(spec.documents, "documents"))
 
 
-def _queries(path: Path, qrels: Qrels) -> dict[str, Query]:
+def _load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
     """The queries; ids of another kind would silently cost their groups, types and splits."""
     queries = load_queries(path)
     if not set(queries) & set(qrels.queries):

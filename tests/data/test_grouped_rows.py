@@ -15,6 +15,7 @@ from fusion_bench.data.grouped_rows import (
     slices,
     to_offsets,
 )
+from fusion_bench.data.ids import IdVocabulary, encode_ids
 from fusion_bench.errors import DataError
 
 
@@ -74,17 +75,21 @@ def test_small_helpers() -> None:
     ]
 
 
+def names(*ids: str) -> IdVocabulary:
+    return encode_ids(ids).vocabulary
+
+
 def test_digest_sees_contents_and_not_the_order_of_queries() -> None:
     offsets, swapped = np.array([0, 2, 3]), np.array([0, 1, 3])
     values, moved = np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0])
-    base = digest(("a", "b"), offsets, values, ("x", "y"))
-    assert digest(("b", "a"), swapped, moved, ("x", "y")) == base
+    base = digest(("a", "b"), offsets, values, names("x", "y"))
+    assert digest(("b", "a"), swapped, moved, names("x", "y")) == base
     others = [
-        digest(("a", "c"), offsets, values, ("x", "y")),
-        digest(("a", "b"), swapped, values, ("x", "y")),
-        digest(("a", "b"), offsets, values + 1, ("x", "y")),
-        digest(("a", "b"), offsets, values.astype(np.int64), ("x", "y")),
-        digest(("a", "b"), offsets, values, ("x", "z")),
+        digest(("a", "c"), offsets, values, names("x", "y")),
+        digest(("a", "b"), swapped, values, names("x", "y")),
+        digest(("a", "b"), offsets, values + 1, names("x", "y")),
+        digest(("a", "b"), offsets, values.astype(np.int64), names("x", "y")),
+        digest(("a", "b"), offsets, values, names("x", "z")),
     ]
     assert len({base, *others}) == 6
     assert len(base) == 64

@@ -16,11 +16,11 @@ from fusion_bench.data.records import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io import aligned_runs_file as storage
+from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned
-from tests.io.test_aligned_runs_file import assert_same
+from tests.io.test_aligned_runs_folder import assert_same
 
 BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}
 
@@ -74,7 +74,7 @@ def test_blends_types_and_mapped_arrays(
     ]
     expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
     monkeypatch.setattr(shards, "SHARD", 1)
-    mapped = storage.load(storage.save(view, tmp_path / "a"))
+    mapped = load_aligned_runs(save_aligned_runs(view, tmp_path / "a"))
     assert len(list(shards.shards(mapped))) == len(view.queries)
     for runs in (view, mapped):
         found = evaluate_systems(given, runs, MEASURES, spaces=SPACES, threads=threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor
@@ -11,13 +12,13 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.errors import DataError
-from fusion_bench.io import Dataset, cache, load_dataset
-from fusion_bench.io import file_stamps as seals
-from fusion_bench.io._raw_table import Kind
-from fusion_bench.io.array_file import open_stored, put
-from fusion_bench.io.cache import FOLDER, Cache
-from fusion_bench.io.parallel_read import read_together
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.io import Dataset, cached_loader, load_dataset
+from fusion_bench.io.array_folder import open_arrays, remove_leftovers, write_arrays
+from fusion_bench.io.cache import FOLDER, Cache, open_cache
+from fusion_bench.io.file_stamps import FileStamps
+from fusion_bench.io.raw_table import RawTable
+from fusion_bench.io.stored_tables import FileRequest
 from fusion_bench.util.atomic_files import open_atomic
 
 YAML = """
@@ -33,11 +34,8 @@ rerank:
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small dataset that is cached all the same, and files that count as old at once."""
-    monkeypatch.setattr(cache, "FLOOR", 0)
-    monkeypatch.setattr(seals, "RACY", -(10**12))
-    monkeypatch.delenv("FUSION_BENCH_CACHE", raising=False)
+def made(tmp_path: Path) -> Path:
+    """A small dataset, which is cached all the same: see ``cache_of``."""
     rng = np.random.default_rng(5)
     for name in "abc":
         write_run(tmp_path / f"{name}.trec", rng)
@@ -56,8 +54,14 @@ def write_run(path: Path, rng: np.random.Generator) -> None:
                 file.write(f"q{q} Q0 d{d} {n + 1} {score:.6f} t\n")
 
 
-def load(path: Path, ties: str = "trec") -> tuple[Dataset, AlignedRuns]:
-    dataset = load_dataset(path)
+def cache_of(path: Path, max_bytes: int = 10**9) -> Cache:
+    """A cache to which files are old at once."""
+    folder = path.parent / FOLDER
+    return Cache(folder, max_bytes=max_bytes, stamps=FileStamps(folder, min_age=-(10**12)))
+
+
+def load(path: Path, ties: str = "trec", cache: Cache | None = None) -> tuple[Dataset, AlignedRuns]:
+    dataset = load_dataset(path, cache=cache or cache_of(path))
     return dataset, dataset.aligned(["b", "a"], ties=ties)  # type: ignore[arg-type]
 
 
@@ -94,18 +98,13 @@ def all_same(one: tuple[Dataset, AlignedRuns], two: tuple[Dataset, AlignedRuns])
 
 
 def entries(made: Path) -> list[Path]:
-    return sorted((made.parent / FOLDER).glob("*.bin"))
+    folders = (made.parent / FOLDER).glob("[!.]*/")
+    return sorted(folder for folder in folders if folder.is_dir())
 
 
 def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(files: list[object]) -> object:
-        assert not files, "a file was read"
-        return iter(())
-
-    monkeypatch.setattr("fusion_bench.io.cached_loader.read_together", refuse)
-    monkeypatch.setattr(
-        "fusion_bench.io.cached_loader.align", lambda *_, **__: pytest.fail("aligned")
-    )
+    monkeypatch.setattr(FileRequest, "read_rows", lambda _: pytest.fail("a file was read"))
+    monkeypatch.setattr(cached_loader, "align", lambda *_, **__: pytest.fail("aligned"))
 
 
 @pytest.mark.parametrize("ties", ["trec", "first_seen"])
@@ -156,64 +155,75 @@ def test_a_file_that_breaks_a_rule_is_never_stored(made: Path) -> None:
         load(made)
 
 
-@pytest.mark.parametrize("kind", ["flip", "cut", "grow", "empty", "header", "other"])
+@pytest.mark.parametrize("kind", ["flip", "cut", "empty", "contents", "other", "gone"])
 def test_a_damaged_entry_is_made_anew(kind: str, made: Path) -> None:
     load(made)
     load(made)
     rng = np.random.default_rng(1)
-    kept = {path: path.read_bytes() for path in entries(made)}
+    kept = {path: path.read_bytes() for entry in entries(made) for path in entry.iterdir()}
     for path, data in kept.items():
+        if (path.suffix == ".json") is not (kind == "contents"):
+            continue
         spoilt = bytearray(data)
         if kind == "flip":  # one bit, somewhere behind the header
-            spoilt[int(rng.integers(len(data) // 2, len(data)))] ^= 16
-        elif kind == "header":
+            spoilt[int(rng.integers(min(128, len(data) - 1), len(data)))] ^= 16
+        elif kind == "contents":
             spoilt[int(rng.integers(0, 60))] ^= 1
         elif kind == "other":
             spoilt[:] = next(other for other in kept.values() if other != data)
         else:
-            spoilt[:] = {"cut": data[:-8], "grow": data + b"\0", "empty": b""}[kind]
+            spoilt[:] = {"cut": data[:-8], "empty": b"", "gone": b""}[kind]
         times = path.stat()
         path.write_bytes(spoilt)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        if kind == "gone":
+            path.unlink()
     all_same(load(made), plain(made))
-    assert {path: path.read_bytes() for path in entries(made)} == kept
+    again = {path: path.read_bytes() for entry in entries(made) for path in entry.iterdir()}
+    assert again == kept
 
 
 def test_every_byte_is_guarded(tmp_path: Path) -> None:
-    path = tmp_path / "x.bin"
-    put(path, "k", {"a": 1}, {"n": np.arange(3), "f": np.ones((2, 0)), "b": np.array([True])})
-    data = path.read_bytes()
-    stored = open_stored(path, "k")
-    assert stored is not None
-    assert stored.intact()
+    folder = tmp_path / "x"
+    write_arrays(folder, "k", {"a": 1}, {"n": np.arange(3), "f": np.ones((2, 0))})
+    stored = open_arrays(folder, "k")
+    stored.check_intact()
     assert stored.arrays["n"].tolist() == [0, 1, 2]
-    assert open_stored(path, "other") is None
-    padding = 0
-    for at in range(len(data)):
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        found = open_stored(path, "k")
-        if found is not None and found.intact():
-            assert data[at] == 0, "only what lies between two arrays may differ"
-            padding += 1
-    assert padding < 2 * 64
+    with pytest.raises(ValueError, match="key is 'k'"):
+        open_arrays(folder, "other")
+    for path in (folder / "n.npy", folder / "contents.json"):
+        data = path.read_bytes()
+        for at in range(len(data)):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+            with pytest.raises((ValueError, TypeError, KeyError)):
+                open_arrays(folder, "k").check_intact()
+        path.write_bytes(data)
 
 
 def test_a_stored_type_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
-    put(tmp_path / "x.bin", "k", {}, {"o": np.array(["text"])})
-    assert open_stored(tmp_path / "x.bin", "k") is None
+    write_arrays(tmp_path / "x", "k", {}, {"o": np.array(["text"]).view(np.int32)})
+    with pytest.raises(ValueError, match="is of type"):
+        open_arrays(tmp_path / "x", "k")
+
+
+def test_what_killed_processes_left_behind_is_removed(tmp_path: Path) -> None:
+    for name in (".old.part", ".new.part", "entry"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.npy").write_bytes(b"x")
+    os.utime(tmp_path / ".old.part", (0, 0))
+    remove_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.part", "entry"]
 
 
 def test_another_version_is_not_believed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(made)
     before = [path.stat().st_ino for path in entries(made)]
-    monkeypatch.setattr("fusion_bench.io.array_file.__version__", "0.0.0")
+    monkeypatch.setattr("fusion_bench.io.array_folder.__version__", "0.0.0")
     all_same(load(made), plain(made))
     assert [path.stat().st_ino for path in entries(made)] != before
 
 
-def test_a_seal_on_a_fresh_file_is_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stamp_on_a_fresh_file_is_not_kept(tmp_path: Path) -> None:
     path, reads = tmp_path / "file", []
 
     def read(file: Path) -> str:
@@ -221,78 +231,93 @@ def test_a_seal_on_a_fresh_file_is_not_kept(
         return file.read_text()
 
     path.write_text("one")
-    known = seals.Seals(tmp_path / "seals")
-    assert [known.value(path, read) for _ in range(2)] == ["one", "one"]
+    known = FileStamps(tmp_path / "stamps")
+    assert [known.lookup(path, read) for _ in range(2)] == ["one", "one"]
     assert len(reads) == 2  # the clock could not tell a second change from the first
-    monkeypatch.setattr(seals, "RACY", -(10**12))
-    assert [known.value(path, read) for _ in range(3)] == ["one"] * 3
+    known = FileStamps(tmp_path / "stamps", min_age=-(10**12))
+    assert [known.lookup(path, read) for _ in range(3)] == ["one"] * 3
     assert len(reads) == 3
     path.write_text("two")
-    assert known.value(path, read) == "two"
-    assert seals.Seals(tmp_path / "seals", always=True).value(path, read) == "two"
+    assert known.lookup(path, read) == "two"
+    assert FileStamps(tmp_path / "stamps", verify=True).lookup(path, read) == "two"
     assert len(reads) == 5
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"[1, 2]", b'[0, "[[1], \\"x\\"]"]', b"\xff"])
-def test_a_damaged_seal_is_not_trusted(
-    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(seals, "RACY", -(10**12))
+def test_a_damaged_stamp_is_not_trusted(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one")
-    known = seals.Seals(tmp_path / "seals")
-    assert known.value(path, Path.read_text) == "one"
-    (seal,) = known.folder.iterdir()
-    seal.write_bytes(content)
-    assert known.value(path, lambda _: "read again") == "read again"
+    known = FileStamps(tmp_path / "stamps", min_age=-(10**12))
+    assert known.lookup(path, Path.read_text) == "one"
+    (stamp,) = known.folder.iterdir()
+    stamp.write_bytes(content)
+    assert known.lookup(path, lambda _: "read again") == "read again"
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_stored(made: Path) -> None:
-    def change(files: list[tuple[Path, Kind]]) -> object:
-        rows = list(read_together(files))
-        with (made.parent / "a.trec").open("a") as file:
-            file.write("q1 Q0 late 99 0.0 t\n")
-        return iter(rows)
+    read = FileRequest.read_rows
+
+    def change(file: FileRequest) -> RawTable:
+        rows = read(file)
+        if file.name == "a":
+            with file.path.open("a") as opened:
+                opened.write("q1 Q0 late 99 0.0 t\n")
+        return rows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fusion_bench.io.cached_loader.read_together", change)
+        patch.setattr(FileRequest, "read_rows", change)
         load(made)
     dataset, _ = load(made)
     assert "late" in dataset.runs["a"].vocabulary
     assert len(entries(made)) == 5  # four files and one alignment, none of them of the old file
 
 
-def test_ids_that_cannot_be_packed_are_not_stored(made: Path) -> None:
+def test_ids_of_any_length_are_stored(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (made.parent / "a.trec").open("a") as file:
-        file.write(f"q1 Q0 {'x' * 65} 99 0.0 t\n")
-    for _ in range(2):
-        all_same(load(made), plain(made))
-    assert len(entries(made)) == 3
+        file.write(f"q1 Q0 https://example.org/{'x' * 650} 99 0.0 t\n")
+    expected = plain(made)
+    all_same(load(made), expected)
+    forbid_reading(monkeypatch)
+    all_same(load(made), expected)
 
 
 def test_where_it_is_and_how_it_is_switched_off(
-    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    large, small = tmp_path / "large.trec", tmp_path / "small.trec"
+    large.write_bytes(b"x" * (1 << 21))
+    small.write_bytes(b"x")
     monkeypatch.setenv("FUSION_BENCH_CACHE", "0")
-    assert load(made)[0].cache is None
+    assert open_cache(tmp_path, [large]) is None
+    monkeypatch.setenv("FUSION_BENCH_CACHE", "")
+    assert open_cache(tmp_path, [small]) is None
+    beside = open_cache(tmp_path, [large])
+    assert beside is not None
+    assert (beside.folder, beside.max_bytes) == (tmp_path / FOLDER, 3 << 21)
     monkeypatch.setenv("FUSION_BENCH_CACHE", str(tmp_path / "else" / "where"))
-    load(made)
-    assert len(list((tmp_path / "else" / "where").glob("*.bin"))) == 5
-    assert not (made.parent / FOLDER).exists()
     monkeypatch.setenv("FUSION_BENCH_CACHE_VERIFY", "1")
-    found = load(made)[0].cache
-    assert found is not None
-    assert found.seals.always
-    monkeypatch.setattr(cache, "FLOOR", 1 << 20)
-    assert load(made)[0].cache is None
+    monkeypatch.setenv("FUSION_BENCH_CACHE_GB", "0.001")
+    elsewhere = open_cache(tmp_path, [large])
+    assert elsewhere is not None
+    assert elsewhere.stamps.verify
+    assert (elsewhere.folder, elsewhere.max_bytes) == (tmp_path / "else" / "where", 10**6)
+    monkeypatch.setenv("FUSION_BENCH_CACHE_GB", "much")
+    with pytest.raises(ConfigError, match="FUSION_BENCH_CACHE_GB: 'much' is not a number above 0"):
+        open_cache(tmp_path, [large])
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_error(
-    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zipped_file_counts_by_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FUSION_BENCH_CACHE")
+    path = tmp_path / "a.trec.gz"
+    path.write_bytes(gzip.compress(b"x" * (1 << 21)))
+    cache = open_cache(tmp_path, [path])
+    assert cache is not None
+    assert cache.max_bytes == 3 << 21
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(made: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("FUSION_BENCH_CACHE", str(tmp_path / "file"))
-    all_same(load(made), plain(made))
+    all_same(load(made, cache=Cache(tmp_path / "file", max_bytes=10**9)), plain(made))
 
 
 def test_git_is_told_to_ignore_it(made: Path) -> None:
@@ -300,13 +325,34 @@ def test_git_is_told_to_ignore_it(made: Path) -> None:
     assert "*" in (made.parent / FOLDER / ".gitignore").read_text().splitlines()
 
 
-def test_the_oldest_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST", 1500)
-    kept = Cache(tmp_path)
+def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, max_bytes=1700)
     for n, key in enumerate("abcd"):
-        kept.keep(key, {}, {"n": np.zeros(50)})
-        os.utime(tmp_path / f"{key}.bin", ns=(n, n))
-    assert sorted(path.stem for path in tmp_path.glob("*.bin")) == ["c", "d"]
+        cache.store(key, {}, {"n": np.zeros(50)}, needed=["b"])
+        os.utime(tmp_path / key, ns=(n, n))
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["b", "d"]
+
+
+def test_what_has_no_room_is_not_kept_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        cache = Cache(tmp_path, max_bytes=1000, allowed_bytes=10**9)
+        cache.store("a", {}, {"n": np.zeros(500)})
+    assert not (tmp_path / "a").exists()
+    (record,) = caplog.records
+    assert "FUSION_BENCH_CACHE_GB=1" in record.getMessage()
+    Cache(tmp_path, max_bytes=999).store("a", {}, {"n": np.zeros(500)})  # more than the text allows
+    assert len(caplog.records) == 1
+
+
+def test_however_many_sets_are_aligned_it_keeps_within_its_limit(made: Path) -> None:
+    cache = cache_of(made, max_bytes=60_000)
+    for runs in (["a"], ["b"], ["a", "b"], ["b", "a"]):
+        dataset = load_dataset(made, cache=cache)
+        dataset.aligned(runs)
+        assert sum(path.stat().st_size for path in cache.folder.rglob("*.npy")) <= 60_000
+        assert len(entries(made)) >= 5
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -316,7 +362,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def _digest(path: Path) -> str:
-    cache.FLOOR = 0
     dataset, runs = load(path)
     return f"{dataset.fingerprint} {runs.scores.tobytes().hex()}"
 
@@ -329,4 +374,4 @@ def test_two_processes_may_fill_it_at_once(made: Path) -> None:
 
 
 def test_a_file_that_is_gone_has_no_key(tmp_path: Path) -> None:
-    assert Cache(tmp_path).key_of_file(tmp_path / "gone", "run", None, None) is None
+    assert Cache(tmp_path, max_bytes=1).file_key(tmp_path / "gone", "run", None, None) is None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fusion_bench.data.records import Reading
-from fusion_bench.errors import DataError, MissingExtraError
+from fusion_bench.errors import DataError
 from fusion_bench.io import load_qrels, load_run
 
 
@@ -78,15 +77,4 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_text("q1 Q0 d1 1 1 t\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.parquet: not a Parquet table"):
-        load_run(path)
-
-
-def test_without_pyarrow_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    path = tmp_path / "a.parquet"
-    path.touch()
-    with pytest.raises(MissingExtraError, match=r"pip install 'rank-fusion-bench\[parquet\]'"):
         load_run(path)

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.packed_ids import Ids
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io.aligned_runs_file import KEY, load, save
-from fusion_bench.io.array_file import put
+from fusion_bench.io.aligned_runs_folder import KEY, load_aligned_runs, save_aligned_runs
+from fusion_bench.io.array_folder import write_arrays
 
 
-def example(*, packed: bool = True, reranked: bool = True) -> AlignedRuns:
-    name = "d" if packed else "d" * 100
+def example(*, long: bool = False, reranked: bool = True) -> AlignedRuns:
+    name = "d" * 100 if long else "d"
     lists = {q: {f"{name}{i}": 9.5 - i for i in range(3 + len(q))} for q in ("q1", "qé", "q3")}
     runs = [
         Run.from_dict("bm25", lists, roles=frozenset({"keyword", "question"})),
@@ -44,85 +43,84 @@ def assert_same(one: AlignedRuns, other: AlignedRuns) -> None:
             assert mine == yours
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("long", [True, False])
 @pytest.mark.parametrize("reranked", [True, False])
-def test_it_comes_back(tmp_path: Path, *, packed: bool, reranked: bool) -> None:
-    runs = example(packed=packed, reranked=reranked)
-    assert isinstance(runs.vocabulary, Ids) is packed
-    path = save(runs, tmp_path / "made" / "here")
-    assert_same(runs, load(path))
-    assert_same(runs, load(path, verify=False))
-    assert [file.name for file in path.parent.iterdir()] == ["here"]
+def test_it_comes_back(tmp_path: Path, *, long: bool, reranked: bool) -> None:
+    runs = example(long=long, reranked=reranked)
+    path = save_aligned_runs(runs, tmp_path / "made" / "here")
+    assert_same(runs, load_aligned_runs(path))
+    assert_same(runs, load_aligned_runs(path, verify=False))
+    assert [folder.name for folder in path.parent.iterdir()] == ["here"]
 
 
 def test_a_view_replaces_what_was_saved_and_its_readers_keep_theirs(tmp_path: Path) -> None:
     runs = example()
-    before = load(save(runs, tmp_path / "a"))
+    before = load_aligned_runs(save_aligned_runs(runs, tmp_path / "a"))
     view = runs.restrict(["dense"])
-    save(view, tmp_path / "a")
+    save_aligned_runs(view, tmp_path / "a")
     assert_same(runs, before)
-    assert_same(view, load(tmp_path / "a"))
-    assert not np.isnan(load(tmp_path / "a").scores).any()
+    assert_same(view, load_aligned_runs(tmp_path / "a"))
+    assert not np.isnan(load_aligned_runs(tmp_path / "a").scores).any()
 
 
 def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-3])
+    file = path / "scores.npy"
+    file.write_bytes(file.read_bytes()[:-3])
 
 
 def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
+    file = path / "scores.npy"
+    data = bytearray(file.read_bytes())
     data[-1] ^= 1
-    path.write_bytes(bytes(data))
+    file.write_bytes(bytes(data))
 
 
 def flip_a_name(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b"bm25", b"bm24"))
+    contents = path / "contents.json"
+    contents.write_bytes(contents.read_bytes().replace(b"bm25", b"bm24"))
 
 
 def empty(path: Path) -> None:
-    path.write_bytes(b"")
+    (path / "contents.json").write_bytes(b"")
 
 
 def older(path: Path) -> None:
-    put(path, "aligned runs 1", {}, {})
+    write_arrays(path, "aligned runs 2", {}, {})
 
 
 def another(path: Path) -> None:
-    put(path, KEY, {}, {"ranks": np.arange(3)})
+    write_arrays(path, KEY, {}, {"ranks": np.arange(3)})
 
 
 def not_ours(path: Path) -> None:
-    path.write_text("[1, 2]" * 10)
+    (path / "contents.json").write_text("[1, 2]" * 10)
 
 
 @pytest.mark.parametrize("change", [cut, flip, flip_a_name, empty, older, another, not_ours])
 def test_what_was_changed_is_refused(tmp_path: Path, change: Callable[[Path], None]) -> None:
-    path = save(example(), tmp_path / "a")
+    path = save_aligned_runs(example(), tmp_path / "a")
     change(path)
     with pytest.raises(DataError, match=r"a: not a saved alignment .* make it again$"):
-        load(path)
+        load_aligned_runs(path)
 
 
-def test_the_size_and_the_version_are_looked_at_before_any_array(tmp_path: Path) -> None:
-    path = save(example(), tmp_path / "a")
-    path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(DataError, match=r"\d+ bytes, and \d+ are needed"):
-        load(path, verify=False)
+def test_the_version_is_looked_at_before_any_array(tmp_path: Path) -> None:
+    path = save_aligned_runs(example(), tmp_path / "a")
     older(path)
-    with pytest.raises(DataError, match="key is 'aligned runs 1', and 'aligned runs 2' is needed"):
-        load(path, verify=False)
+    with pytest.raises(DataError, match="key is 'aligned runs 2', and 'aligned runs 3' is needed"):
+        load_aligned_runs(path, verify=False)
 
 
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
-        load(tmp_path / "a")
+        load_aligned_runs(tmp_path / "a")
 
 
 def test_what_is_not_a_saved_alignment_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     for there in (tmp_path, tmp_path / "mine.txt"):
         with pytest.raises(FusionBenchError, match="holds no saved alignment"):
-            save(example(), there)
+            save_aligned_runs(example(), there)
     with pytest.raises(FusionBenchError, match="cannot be written"):
-        save(example(), tmp_path / "mine.txt" / "a")
+        save_aligned_runs(example(), tmp_path / "mine.txt" / "a")
     assert (tmp_path / "mine.txt").read_text() == "precious"

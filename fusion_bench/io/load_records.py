@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
+from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
 from fusion_bench.errors import DataError
-from fusion_bench.io._raw_table import Rows, read_rows, suffix_of
-from fusion_bench.io.json_lines import objects, text_of
+from fusion_bench.io.file_bytes import strip_suffixes
+from fusion_bench.io.formats import read_raw_table
+from fusion_bench.io.raw_table import ArrowStrings, RawTable
 
-__all__ = ["load_qrels", "load_queries", "load_run", "qrels_of", "run_of"]
+__all__ = ["encode_tables", "load_qrels", "load_run", "make_qrels", "make_run"]
 
 
 def load_qrels(path: Path) -> Qrels:
@@ -25,13 +26,15 @@ def load_qrels(path: Path) -> Qrels:
     Raises:
         DataError: Says file, line and rule.
     """
-    return qrels_of(path, read_rows(path, "qrels"))
+    (rows,) = encode_tables([read_raw_table(path, "qrels")])
+    return make_qrels(path, rows)
 
 
-def qrels_of(path: Path, rows: Rows) -> Qrels:
+def make_qrels(path: Path, rows: RawTable) -> Qrels:
     """Judgements from a file's rows; see :func:`load_qrels`."""
     with _located(path, rows):
-        return Qrels.from_rows(rows.queries, rows.documents, _integers(rows.values, "grade"))
+        grades = _integers(rows.values, "grade")
+        return Qrels.from_rows(rows.queries, _encoded_documents(rows), grades)
 
 
 def load_run(
@@ -54,14 +57,24 @@ def load_run(
     Raises:
         DataError: Says file, line and rule.
     """
-    return run_of(
-        path, read_rows(path, "run"), name or _stem(path), roles, reading or Reading(), score_space
-    )
+    reading = reading or Reading()
+    has_ranks = reading.rank_from == "column"
+    (rows,) = encode_tables([read_raw_table(path, "run", has_ranks=has_ranks)])
+    return make_run(path, rows, name or strip_suffixes(path), roles, reading, score_space)
 
 
-def run_of(
+def encode_tables(tables: list[RawTable]) -> list[RawTable]:
+    """The tables with what pyarrow read of their document ids encoded together."""
+    if not any(isinstance(table.documents, ArrowStrings) for table in tables):
+        return tables
+    from fusion_bench.io.arrow_text import encode_documents
+
+    return encode_documents(tables)
+
+
+def make_run(
     path: Path,
-    rows: Rows,
+    rows: RawTable,
     name: str,
     roles: frozenset[str],
     reading: Reading,
@@ -74,11 +87,11 @@ def run_of(
             _check_space(scores, score_space)
         ranks = None
         if reading.rank_from == "column" and rows.ranks is not None:
-            ranks = _integers(rows.ranks(), "rank")
+            ranks = _integers(rows.ranks, "rank")
         return Run.from_rows(
             name,
             rows.queries,
-            rows.documents,
+            _encoded_documents(rows),
             scores,
             ranks=ranks,
             roles=roles,
@@ -86,42 +99,14 @@ def run_of(
         )
 
 
-def load_queries(path: Path) -> dict[str, Query]:
-    """Read what is known of the queries from JSON Lines; ``_id`` is read as ``id``.
-
-    Raises:
-        DataError: A line without an id, an id given twice, or a value of the wrong kind.
-    """
-    queries: dict[str, Query] = {}
-    for number, item in objects(path):
-        where = f"{path}:{number}"
-        query = _query(item, where)
-        if query.id in queries:
-            raise DataError(f"{where}: query {query.id!r} stands twice: keep one")
-        queries[query.id] = query
-    if not queries:
-        raise DataError(f"{path}: the file is empty: at least one query is needed")
-    return queries
-
-
-def _query(item: dict[str, Any], where: str) -> Query:
-    given = item.get("id", item.get("_id"))
-    if given is None or given == "":
-        raise DataError(f"{where}: a query needs an 'id' (found: {', '.join(item) or 'nothing'})")
-    texts = {
-        key: text_of(item[key], key, where)
-        for key in ("text", "type", "intent", "group", "split")
-        if item.get(key) is not None
-    }
-    confidence = item.get("confidence")
-    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    if confidence is not None and not (number and 0 <= confidence <= 1):
-        raise DataError(f"{where}: confidence must be between 0 and 1, given {confidence!r}")
-    return Query(id=text_of(given, "id", where), confidence=confidence, **texts)
+def _encoded_documents(rows: RawTable) -> Sequence[str] | CategoricalIds:
+    if isinstance(rows.documents, ArrowStrings):
+        raise TypeError("encode_tables comes first")
+    return rows.documents
 
 
 @contextmanager
-def _located(path: Path, rows: Rows) -> Iterator[None]:
+def _located(path: Path, rows: RawTable) -> Iterator[None]:
     """Turn the row of an error into file and line."""
     try:
         yield
@@ -179,12 +164,3 @@ def _check_space(scores: FloatArray, space: ScoreSpace) -> None:
             "(unit, logit, log_prob, unbounded, order)",
             row=int(outside[0]),
         )
-
-
-def _stem(path: Path) -> str:
-    """The file's name without ``.gz`` and the suffix of its format."""
-    name = path.name
-    for suffix in reversed(path.suffixes):
-        if suffix.lower() in {".gz", suffix_of(path)}:
-            name = name.removesuffix(suffix)
-    return name

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.io._column_names import find_columns
-from fusion_bench.io._raw_table import Kind, Rows, reader
+from fusion_bench.errors import DataError
+from fusion_bench.io.column_names import find_columns
+from fusion_bench.io.raw_table import Kind, RawTable
+
+__all__ = ["SUFFIXES", "read_table"]
+
+SUFFIXES = (".parquet",)
 
 
-@reader(".parquet")
-def read(path: Path, kind: Kind) -> Rows:
-    """Read a Parquet table with columns such as query, document, score.
+def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
+    """Read a Parquet table with columns such as query, document, score."""
+    import pyarrow.parquet
 
-    Raises:
-        MissingExtraError: pyarrow is not installed.
-    """
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError("pyarrow", extra="parquet", purpose=f"reading {path}") from None
     try:
         if path.is_dir():  # pyarrow would read every file in it
             raise DataError(f"{path}: a folder, and a file is needed")
-        table = pq.read_table(path)
+        table = pyarrow.parquet.read_table(path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file: check the path") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet table: {error}") from None
     names = find_columns(table.column_names, kind, str(path))
-    column = {role: table.column(name).to_pylist() for role, name in names.items()}
+    column: dict[str, list[Any]] = {
+        role: table.column(name).to_pylist() for role, name in names.items()
+    }
     for role in ("query", "document"):
         if None in column[role]:
             raise DataError(f"{path}:{column[role].index(None) + 1}: the {role} id is null")
-    return Rows(
+    return RawTable(
         queries=[str(query) for query in column["query"]],
         documents=[str(document) for document in column["document"]],
         values=column["value"],
-        ranks=(lambda: column["rank"]) if "rank" in column else None,
+        ranks=column["rank"] if has_ranks and "rank" in column else None,
         lines=range(1, table.num_rows + 1),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.errors import DataError
-from fusion_bench.io._raw_table import Kind
+from fusion_bench.io.raw_table import Kind
 
 __all__ = ["NAMES", "find_columns"]
 
@@ -29,14 +29,14 @@ def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]
         raise DataError(f"{where}: two columns are named {repeated!r}: keep one")
     value = "score" if kind == "run" else "grade"
     by_lower = {name.strip().lower(): name for name in names}
-    found = {}
+    columns = {}
     for role in ("query", "document", value, "rank"):
         match = next((by_lower[name] for name in NAMES[role] if name in by_lower), None)
         if match is not None:
-            found["value" if role == value else role] = match
+            columns["value" if role == value else role] = match
         elif role != "rank":
             raise DataError(
                 f"{where}: no column for the {role} (found: {', '.join(names)}; allowed names: "
                 f"{', '.join(NAMES[role])})"
             )
-    return found
+    return columns

@@ -8,45 +8,48 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.io._column_names import NAMES, find_columns
-from fusion_bench.io._raw_table import Kind, Rows, read_text, reader, suffix_of
-from fusion_bench.io.trec import COLUMNS, rows_of_lines
+from fusion_bench.io.column_names import NAMES, find_columns
+from fusion_bench.io.file_bytes import format_suffix, read_text
+from fusion_bench.io.formats.trec import COLUMNS, read_lines
+from fusion_bench.io.raw_table import Kind, RawTable
+
+__all__ = ["SUFFIXES", "read_table"]
 
 DELIMITERS = {".tsv": "\t", ".csv": ","}
+SUFFIXES = tuple(DELIMITERS)
 
 
-@reader(*DELIMITERS)
-def read(path: Path, kind: Kind) -> Rows:
+def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     """Read a table whose first line names its columns; BEIR's qrels are one.
 
     A file without a header is read as TREC columns.
     """
     text = read_text(path)
-    delimiter = DELIMITERS[suffix_of(path)]
-    lines = list(_lines(path, text, delimiter))
+    delimiter = DELIMITERS[format_suffix(path)]
+    lines = list(_split_lines(path, text, delimiter))
     if not lines:
-        return Rows([], [], [], None, [])
+        return RawTable([], [], [], None, [])
     (first, header), *rows = lines
-    if len(header) == len(COLUMNS[kind].split()) and not _names_columns(header):
-        return rows_of_lines(path, kind, text.replace(delimiter, " "))
-    found = find_columns(header, kind, f"{path}:{first}")
-    index = {role: header.index(name) for role, name in found.items()}
+    if len(header) == len(COLUMNS[kind]) and not _is_header(header):
+        return read_lines(path, kind, text.replace(delimiter, " "))
+    columns = find_columns(header, kind, f"{path}:{first}")
+    index = {role: header.index(name) for role, name in columns.items()}
     for number, row in rows:
         if len(row) != len(header):
             raise DataError(
                 f"{path}:{number}: {len(row)} columns, and the header names {len(header)}: "
                 f"{', '.join(header)}"
             )
-    return Rows(
+    return RawTable(
         queries=[row[index["query"]] for _, row in rows],
         documents=[row[index["document"]] for _, row in rows],
         values=[row[index["value"]] for _, row in rows],
-        ranks=(lambda: [row[index["rank"]] for _, row in rows]) if "rank" in index else None,
+        ranks=[row[index["rank"]] for _, row in rows] if has_ranks and "rank" in index else None,
         lines=[number for number, _ in rows],
     )
 
 
-def _lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Each line that is not blank: its number and its cells, without blanks around them."""
     table = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     before = 0
@@ -65,5 +68,5 @@ def _lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[st
         raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
 
 
-def _names_columns(header: list[str]) -> bool:
+def _is_header(header: list[str]) -> bool:
     return any(name.lower() in NAMES["query"] for name in header)

@@ -1,0 +1,35 @@
+"""JSON Lines: one object a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fusion_bench.io.column_names import find_columns
+from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.raw_table import Kind, RawTable
+
+__all__ = ["SUFFIXES", "read_table"]
+
+SUFFIXES = (".jsonl", ".ndjson")
+
+
+def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
+    """Read objects such as ``{"query": "q1", "document": "d1", "score": 0.5}``."""
+    rows: list[tuple[int, str, str, Any, Any]] = []
+    for number, item in read_objects(path):
+        where = f"{path}:{number}"
+        names = find_columns(list(item), kind, where)
+        rank = item[names["rank"]] if "rank" in names else None
+        query, document = (
+            require_text(item[names[role]], role, where) for role in ("query", "document")
+        )
+        rows.append((number, query, document, item[names["value"]], rank))
+    ranks = [row[4] for row in rows]
+    return RawTable(
+        queries=[row[1] for row in rows],
+        documents=[row[2] for row in rows],
+        values=[row[3] for row in rows],
+        ranks=ranks if has_ranks and None not in ranks else None,
+        lines=[row[0] for row in rows],
+    )

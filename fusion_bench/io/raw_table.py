@@ -1,0 +1,50 @@
+"""What every format's reader returns: columns, and the line that each row stood on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.ids import CategoricalIds
+from fusion_bench.data.ordering import IntArray
+
+__all__ = ["ArrowStrings", "Kind", "RawTable"]
+
+Kind: TypeAlias = Literal["run", "qrels"]
+
+
+@dataclass(frozen=True)
+class ArrowStrings:
+    """Ids that are not encoded yet, because those of several files are encoded together.
+
+    Attributes:
+        chunks: Arrow arrays of strings.
+    """
+
+    chunks: list[Any]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.chunks))
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """One file's rows. Numbers may be text still: whoever makes records of them parses it.
+
+    Attributes:
+        queries: Query ids.
+        documents: Document ids.
+        values: Scores or grades, as text or numbers.
+        ranks: The rank column, if it was asked for and the file has one.
+        lines: 1-based line (or record) of each row.
+    """
+
+    queries: Sequence[str] | CategoricalIds
+    documents: Sequence[str] | CategoricalIds | ArrowStrings
+    values: Sequence[str | float] | NDArray[np.number]
+    ranks: Sequence[str | int] | IntArray | None
+    lines: Sequence[int]

@@ -1,0 +1,98 @@
+"""Tables as stored arrays and back, and the request for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from fusion_bench.data.grouped_rows import counting
+from fusion_bench.data.ids import IdBytes, IdVocabulary
+from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
+from fusion_bench.io.array_folder import Array, StoredArrays
+from fusion_bench.io.cache import Cache
+from fusion_bench.io.formats import read_raw_table
+from fusion_bench.io.load_records import make_qrels, make_run
+from fusion_bench.io.raw_table import RawTable
+
+__all__ = ["FileRequest", "restore_ids", "restore_table", "split_ids", "store_table"]
+
+Table: TypeAlias = Qrels | Run
+
+
+@dataclass(frozen=True)
+class FileRequest:
+    """One file and how it is read; without a reading it holds judgements."""
+
+    path: Path
+    name: str = ""
+    roles: frozenset[str] = frozenset()
+    reading: Reading | None = None
+    score_space: ScoreSpace | None = None
+
+    def read_rows(self) -> RawTable:
+        """The rows of the file."""
+        reading = self.reading
+        if reading is None:
+            return read_raw_table(self.path, "qrels")
+        return read_raw_table(self.path, "run", has_ranks=reading.rank_from == "column")
+
+    def make_table(self, rows: RawTable) -> Table:
+        """The record of the file's rows."""
+        if self.reading is None:
+            return make_qrels(self.path, rows)
+        return make_run(self.path, rows, self.name, self.roles, self.reading, self.score_space)
+
+    def cache_key(self, cache: Cache) -> str | None:
+        """What the file is kept under; None where there is no file."""
+        kind = "run" if self.reading else "qrels"
+        return cache.file_key(self.path, kind, self.reading, self.score_space)
+
+
+def split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
+    """The arrays that a vocabulary is stored as."""
+    data = b"".join(vocabulary.bytes.join_blocks())
+    return {
+        "vocabulary": np.frombuffer(data, dtype=np.uint8),
+        "vocabulary_ends": np.cumsum(vocabulary.bytes.widths),
+    }
+
+
+def restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
+    """Take a vocabulary out of stored arrays."""
+    data, ends = arrays.pop("vocabulary"), arrays.pop("vocabulary_ends")
+    widths = np.diff(ends, prepend=0)
+    return IdVocabulary(IdBytes(data, ends - widths, widths))
+
+
+def store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:
+    """Keep a table in the cache."""
+    facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
+    arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
+    if isinstance(table, Run):
+        facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
+        arrays["scores"] = table.scores
+        if table.reading.rank_from == "column":  # otherwise they count
+            arrays["ranks"] = table.ranks
+    else:
+        arrays["grades"] = table.grades
+    cache.store(key, facts, arrays | split_ids(table.vocabulary), needed)
+
+
+def restore_table(file: FileRequest, entry: StoredArrays) -> Table:
+    """The table of a file as it was kept."""
+    arrays, facts = cast("dict[str, Any]", dict(entry.arrays)), dict(entry.facts)
+    queries, digest = tuple(facts.pop("queries")), facts.pop("digest")
+    shared = {"queries": queries, "vocabulary": restore_ids(arrays), **arrays}
+    table: Table
+    if file.reading is None:
+        table = Qrels(**shared)
+    else:
+        ranks = arrays.get("ranks", counting(arrays["offsets"]))
+        about = {"name": file.name, "roles": file.roles, "reading": file.reading, "ranks": ranks}
+        table = Run(**(shared | about | facts))
+    table.remember_digest(digest)
+    return table
