@@ -186,7 +186,7 @@ def test_eval_keeps_what_it_reads_unless_told_not_to(
     root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FUSION_BENCH_CACHE")
-    monkeypatch.setattr("fusion_bench.io.cache.FLOOR", 0)
+    monkeypatch.setattr("fusion_bench.io.cache.MIN_INPUT", 0)
     results = []
     for option in ("--no-cache", "--cache", "--cache"):
         printed(capsys, "eval", EXPERIMENT, "--no-plots", option)

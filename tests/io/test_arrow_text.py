@@ -14,6 +14,7 @@ from fusion_bench.data.records import Qrels, Reading, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io import load_qrels, load_run
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
+from fusion_bench.io.file_bytes import decode_text
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import make_qrels, make_run
 from fusion_bench.io.raw_table import Kind
@@ -30,7 +31,7 @@ PIECES: Final = (
 
 
 def regular_file(kind: Kind, rng: random.Random) -> bytes:
-    lines = []
+    lines: list[str] = []
     for q in range(rng.randint(1, 4)):
         for d in rng.sample(range(50), rng.randint(1, 6)):
             value = f"{rng.uniform(-9, 9):.{rng.randint(0, 8)}f}" if kind == "run" else d % 4
@@ -63,7 +64,7 @@ def table_of(path: Path, kind: Kind, reading: Reading, *, by_arrow: bool) -> Qre
             value = "score" if kind == "run" else "grade"
             rows = parse_regular_text(data, trec.COLUMNS[kind], value, has_ranks=has_ranks)
         if rows is None:
-            rows = trec.read_lines(path, kind, trec.decode_text(path, data))
+            rows = trec.read_lines(path, kind, decode_text(path, data))
             if not len(rows.queries):
                 return "empty"
         (rows,) = encode_documents([rows])
