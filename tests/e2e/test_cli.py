@@ -388,27 +388,17 @@ def process(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comple
     )
 
 
-def test_a_pipe_gets_no_colours(root: Path) -> None:
-    done = process("eval", EXPERIMENT, "--no-plots", cwd=root)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "tiny 1, split test: 3 queries" in done.stdout
-    assert "\x1b" not in done.stdout
-
-
 def test_an_output_that_is_not_unicode_gets_replacements(root: Path) -> None:
     done = process("methods", cwd=root, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "? w/(k + rank)" in done.stdout
-    done = process("eval", EXPERIMENT, "--no-plots", cwd=root, PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", [["methods"], ["eval", EXPERIMENT, "--no-plots"]])
-def test_a_closed_pipe_is_no_traceback_and_no_regression(command: list[str], root: Path) -> None:
+def test_a_closed_pipe_is_no_traceback_and_no_regression(root: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [*BIN, *command],
+        [*BIN, "methods"],
         cwd=root,
         env=BUFFERED,
         stdout=writing,
@@ -460,11 +450,8 @@ def test_help_imports_nothing_heavy(root: Path) -> None:
 def test_eval_imports_only_what_it_needs(root: Path) -> None:
     heavy = {"optuna", "pandas", "scipy.stats", "ir_measures", "pyarrow"}
     options = ["eval", EXPERIMENT, "--out", "out"]
-    plain = loaded(*options, "--no-plots", cwd=root)
-    assert not plain & (heavy | {"matplotlib"})
-    drawn = loaded(*options, cwd=root)
-    assert not drawn & {"optuna", "ir_measures"}
-    assert "matplotlib" in drawn
+    modules = loaded(*options, "--no-plots", cwd=root)
+    assert not modules & (heavy | {"matplotlib"})
 
 
 def test_help_on_a_terminal_has_examples_and_colours() -> None:
