@@ -1,4 +1,4 @@
-"""Every term of a document's final score, and why one document stands above another."""
+"""Every term of a document's final score, and why it ranks above or below another."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def explain_ranking(
 
 
 def unknown_query_message(query: str, runs: AlignedRuns) -> str:
-    """What to say of a query that is not judged."""
+    """The message for a query that is not judged."""
     hint = did_you_mean(query, runs.queries)
     return f"no query {query!r} among the {len(runs.queries):,} judged ones{hint}"
 
@@ -149,11 +149,11 @@ def _trace_blends(
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
-    """Why one document stands above another, in one line.
+    """Why one document ranks above another, in one line.
 
     Args:
-        above: The one that stands above.
-        below: The other; of the same query and system.
+        above: The document with the better rank.
+        below: The other document of the same query and system.
         ties: The tie rule.
     """
     if below.rank_before_cut is None and above.rank_before_cut is not None:
@@ -170,14 +170,14 @@ def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
     label = max(gaps, key=lambda name: gaps[name])
     against = [f"{name} {gap:+.6g}" for name, gap in gaps.items() if gap < 0]
     words = f"{above.score:.6g} > {below.score:.6g}: mostly {label} ({gaps[label]:+.6g})"
-    return f"{words}, in spite of {', '.join(against)}" if against else words
+    return f"{words}, against {', '.join(against)}" if against else words
 
 
 def _explain_tie(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
     if above.blend is None and below.blend is None and above.ceiling is not None:
         first, second = (sum(t.fused_contributions.values()) for t in (above, below))
         if first > second:
-            return f"both are cut there, and stood at {first:.6g} and {second:.6g} before"
+            return f"both reach the limit; without it {first:.6g} and {second:.6g}"
     if ties == "trec":
-        return f"the greater document id stands first ({above.document!r} > {below.document!r})"
-    return "the one that a source named first stands first"
+        return f"the greater document id ranks first ({above.document!r} > {below.document!r})"
+    return "the document that a source returned first ranks first"

@@ -1,4 +1,4 @@
-"""How a rerank score and a retrieval term came from what the lists say, in words."""
+"""The formulas of a rerank score and of a retrieval term, with their numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["rerank_formula", "retrieval_formula"]
 
 
 def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
-    """How a score of a rerank list came onto the unit scale.
+    """The formula that maps a score of a rerank list to the unit scale.
 
     Args:
         space: What the list's scores mean.
@@ -33,7 +33,7 @@ def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
 
 
 def retrieval_formula(reading: str, fused: Fused, candidates: NDArray[np.bool_], n: int) -> str:
-    """How the retrieval term came from the fused score, or from the fused rank.
+    """The formula of the retrieval term, from the fused score or the fused rank.
 
     Args:
         reading: ``fused``, ``fused_max_possible``, ``fused_min_max`` or ``reciprocal_rank``.

@@ -1,7 +1,7 @@
-"""How one document came to its place: every term of its score, frozen.
+"""Every term of a document's score.
 
-A trace is no story told beside the computation: :attr:`Trace.total` adds its terms up again, and
-the tests hold that to the score, to the last bit, for every method and blend.
+:attr:`ScoreTrace.recomputed_score` adds the terms up again; the tests require it to equal the score
+to the last bit, for every method and blend.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class ScoreTerm:
     """One term of the fused score.
 
     Attributes:
-        label: The source, or what else adds to the score.
-        value: What is summed; 0 where it says nothing.
+        label: The source, or the name of another term.
+        value: The summand; 0 where it has no effect.
         source: The source it belongs to; None = no single one.
-        roles: Of that source.
-        rank: The document's rank there; None = not returned.
-        score: Its raw score there; None = not returned.
-        weight: Of that source in the fusion.
+        roles: Roles of that source.
+        rank: The document's rank in that source; None = not returned.
+        score: Its raw score in that source; None = not returned.
+        weight: The source's weight in the fusion.
     """
 
     label: str
@@ -46,11 +46,11 @@ class BlendTrace:
 
     Attributes:
         reranker: The rerank list.
-        raw: Its score as the list has it; None = the list lacks the document.
-        rerank: That on the unit scale.
+        raw: The score in the list; None = the list lacks the document.
+        rerank: The score on the unit scale.
         rerank_weight: Its weight.
         retrieval: The retrieval term.
-        retrieval_weight: Its weight; None, as the term, for a blend that is no such sum.
+        retrieval_weight: Its weight; both are None for a blend that is no such sum.
         rerank_from: How the rerank score came from the raw one, in words.
         retrieval_from: How the retrieval term came from the fused score or rank.
     """
@@ -67,21 +67,21 @@ class BlendTrace:
 
 @dataclass(frozen=True)
 class ScoreTrace:
-    """How one document of one query came to its place.
+    """The score of one document of one query, by term.
 
     Attributes:
         document: Its id.
         grade: As judged; None = unjudged.
-        position: Final place, from 1; None = not returned.
-        placed: Final place before ``top_k`` cuts; None = dropped.
+        rank: Final rank, from 1; None = not returned.
+        rank_before_cut: Final rank before ``top_k`` cuts the list; None = dropped.
         score: Final score.
-        tier: Which part of the list it belongs to, in words.
-        fused_rank: Place in the fused list; None = nowhere.
-        fused: Fused score, as shown and blended.
-        terms: What the fused score is made of.
-        divisor: What their sum is divided by.
-        ceiling: What the fused score is cut at; None = at nothing.
-        mixed: The blend; None where the fused score is final.
+        tier: The part of the list it belongs to.
+        fused_rank: Rank in the fused list; None = not in it.
+        fused_score: Fused score, as shown and blended.
+        terms: Terms of the fused score.
+        divisor: Divisor of their sum.
+        ceiling: Upper limit of the fused score; None = not limited.
+        blend: The blend; None where the fused score is final.
     """
 
     document: str
@@ -118,7 +118,7 @@ class ScoreTrace:
 
     @property
     def contributions(self) -> dict[str, float]:
-        """What each part adds to the final score, by its label; parts of one label together."""
+        """Summands of the final score by label."""
         if self.blend is not None and self.blend.retrieval is not None:
             return {
                 "retrieval": (self.blend.retrieval_weight or 0.0) * self.blend.retrieval,
@@ -131,11 +131,11 @@ class ScoreTrace:
 
     @property
     def fused_contributions(self) -> dict[str, float]:
-        """What each part adds to the fused score, by its label."""
-        found: dict[str, float] = {}
+        """Summands of the fused score by label."""
+        sums: dict[str, float] = {}
         for term in self.terms:
-            found[term.name] = found.get(term.name, 0.0) + term.value / self.divisor
-        return found
+            sums[term.name] = sums.get(term.name, 0.0) + term.value / self.divisor
+        return sums
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class Explanation:
         query_type: The type whose weights were used; None = no weights by type.
         method: The fusion's name.
         ties: The tie rule.
-        top_k: Where the list is cut; None = nowhere.
-        traces: Every candidate, in the order of the final list; those that are not returned last.
+        top_k: Maximum length of the list; None = no limit.
+        traces: Every candidate in the order of the final list, those not returned last.
     """
 
     system: str

@@ -1,4 +1,4 @@
-"""Who lost: the queries that fell most, and what became of their relevant documents."""
+"""The queries that lost most, and why their relevant documents moved."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fusion_bench.stats.comparison import NOISE
 
 __all__ = ["explain_move", "worst_queries"]
 
-#: Relevant documents that are shown of one query: those that stood or stand highest.
-SHOWN = 20
-#: A term that changes by less than this part of the query's best score did not change.
-STILL = 1e-9
+#: Relevant documents of one query in the verdict, by their best rank before or after.
+MAX_DOCUMENTS = 20
+#: A smaller change of a term, as a part of the query's best score, is float noise.
+MIN_CHANGE = 1e-9
 
 
 def worst_queries(
-    arms: LoadedCollection,
+    loaded: LoadedCollection,
     before: System,
     after: System,
     old: Mapping[str, FloatArray],
@@ -32,17 +32,17 @@ def worst_queries(
     *,
     count: int,
 ) -> Iterator[QueryRegression]:
-    """The queries of a collection that lost most on the policy's first measure.
+    """The queries of a collection that lost most in the policy's first measure.
 
     Args:
-        arms: The collection.
+        loaded: The collection.
         before: The baseline's system.
         after: The candidate.
-        old: The baseline's values by measure, each (Q,).
-        new: The candidate's.
-        count: How many at most.
+        old: Values of the baseline by measure, each (Q,).
+        new: Values of the candidate.
+        count: Maximum number of queries.
     """
-    task, measure = arms.task, arms.task.measures[0].name
+    task, measure = loaded.task, loaded.task.measures[0].name
     difference = new[measure] - old[measure]
     spaces = task.dataset.spaces
     for q in np.argsort(difference, kind="stable")[:count].tolist():
@@ -51,32 +51,32 @@ def worst_queries(
         query = task.runs.queries[q]
         sides = [explain_ranking(system, task.runs, query, spaces) for system in (before, after)]
         yield QueryRegression(
-            collection=arms.name,
+            collection=loaded.name,
             query=query,
             measure=measure,
             value_before=float(old[measure][q]),
             value_after=float(new[measure][q]),
             top_k=(sides[0].top_k, sides[1].top_k),
-            documents=tuple(_document_changes(arms, query, sides[0], sides[1])),
+            documents=tuple(_document_changes(loaded, query, sides[0], sides[1])),
         )
 
 
 def _document_changes(
-    arms: LoadedCollection, query: str, old: Explanation, new: Explanation
+    loaded: LoadedCollection, query: str, old: Explanation, new: Explanation
 ) -> Iterator[DocumentChange]:
-    """The relevant documents: those that moved first, of these the highest, then or now."""
-    dataset = arms.task.dataset
+    """The relevant documents: first those that moved, by their best rank before or after."""
+    dataset = loaded.task.dataset
     grades = _judged_grades(dataset.qrels, query)
     relevant = [d for d, grade in grades.items() if grade >= dataset.spec.binary_relevance]
     pairs = {
         document: (old.find_trace(document), new.find_trace(document)) for document in relevant
     }
 
-    def highest(document: str) -> tuple[bool, float, str]:
+    def sort_key(document: str) -> tuple[bool, float, str]:
         ranks = [trace.rank if trace else None for trace in pairs[document]]
         return ranks[0] == ranks[1], min((rank for rank in ranks if rank), default=np.inf), document
 
-    for document in sorted(relevant, key=highest)[:SHOWN]:
+    for document in sorted(relevant, key=sort_key)[:MAX_DOCUMENTS]:
         before, after = pairs[document]
         yield DocumentChange(
             document=document,
@@ -101,52 +101,49 @@ def _judged_grades(qrels: Qrels, query: str) -> dict[str, int]:
 def explain_move(document: str, old: Explanation, new: Explanation) -> str:
     """The term that moved a document between two rankings of one query.
 
-    Of the terms that changed, the one is named that changed most as a share of the best score of
-    its list, since two methods have two scales. Where none of the document's own terms changed,
-    others passed it, and the one that now stands next above is named with its term. ``top_k`` only
-    hides what the terms decided, so ranks below it count as well.
+    Changes are compared as shares of the best score of the list, since two methods have different
+    scales. If no term of the document changed, the document that passed it is named with its term.
+    Ranks are those before ``top_k`` cuts the list.
 
     Args:
         document: Its id.
-        old: The query before.
-        new: The query after.
+        old: The query under the baseline.
+        new: The query under the candidate.
     """
     before, after = old.find_trace(document), new.find_trace(document)
     if before is None:
         return "no source returns it" if after is None else "no source in use returned it before"
     if after is None:
-        return "no source in use returns it any more"
+        return "no source in use returns it now"
     if before.rank == after.rank and before.rank_before_cut == after.rank_before_cut:
-        return "stayed"
+        return "same rank"
     if after.is_cut and _rank_or_inf(after) <= _rank_or_inf(before):
-        return (
-            f"top_k {_format_limit(old)} → {_format_limit(new)}, and by its terms it did not fall"
-        )
+        return f"top_k {_format_limit(old)} → {_format_limit(new)}; its terms did not lower it"
     if before.tier != after.tier:
         return f"now {after.tier} (was {before.tier})"
-    own = _largest_change(before, after, old, new, up=_rank_or_inf(after) < _rank_or_inf(before))
-    if own is not None:
-        return own
-    return _overtaken(after, old, new)
+    change = _largest_change(before, after, old, new, up=_rank_or_inf(after) < _rank_or_inf(before))
+    if change is not None:
+        return change
+    return _find_overtaker(after, old, new)
 
 
-def _overtaken(after: ScoreTrace, old: Explanation, new: Explanation) -> str:
-    """Who stands above now and did not before, and by which of its terms."""
-    lost = _rank_or_inf(after)
+def _find_overtaker(after: ScoreTrace, old: Explanation, new: Explanation) -> str:
+    """The document that passed this one, and the term that moved it."""
+    rank = _rank_or_inf(after)
     passed = [
         trace
         for trace in new.traces
-        if _rank_or_inf(trace) < lost
+        if _rank_or_inf(trace) < rank
         and _rank_or_inf(old.find_trace(trace.document)) > _rank_or_inf(trace)
     ]
     for trace in reversed(passed):
         before = old.find_trace(trace.document)
         if before is None:
-            return f"its own terms stayed; {trace.document} is new above it"
+            return f"its terms did not change; {trace.document} is new above it"
         term = _largest_change(before, trace, old, new, up=True)
         if term is not None:
-            return f"its own terms stayed; {trace.document} passed it: {term}"
-    return "its own terms stayed; others moved"
+            return f"its terms did not change; {trace.document} passed it: {term}"
+    return "its terms did not change; other documents moved"
 
 
 def _format_limit(explanation: Explanation) -> str:
@@ -172,7 +169,7 @@ def _largest_change(
 
 
 def _fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
-    """What became of a document in the fused list, and by which of its terms."""
+    """The move of a document in the fused list, and the term that caused it."""
     sides = (before.fused_contributions, after.fused_contributions)
     up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
     label = _largest_term(
@@ -180,7 +177,7 @@ def _fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
     )
     words = f"fused rank {before.fused_rank} → {after.fused_rank}"
     if label is None:
-        return f"{words}, its own terms stayed"
+        return f"{words}, its terms did not change"
     before_value, after_value = (_format_value(side.get(label)) for side in sides)
     return f"{words}, {label} {before_value} → {after_value}"
 
@@ -193,34 +190,34 @@ def _largest_term(
     up: bool,
     absolute: bool = False,
 ) -> str | None:
-    """The term that changed most in the direction of the move, or at all; None = none.
+    """The term that changed most in the direction of the move, or in any; None = none changed.
 
     Args:
         first: Contributions before.
         second: Contributions after.
         scales: What a contribution is a share of.
         up: Whether the document moved up.
-        absolute: Compare the contributions themselves.
+        absolute: Compare the contributions, not their shares.
     """
-    one, other = (1.0, 1.0) if absolute else scales
+    scale_before, scale_after = (1.0, 1.0) if absolute else scales
     moved = {
-        label: second.get(label, 0.0) / other - first.get(label, 0.0) / one
+        label: second.get(label, 0.0) / scale_after - first.get(label, 0.0) / scale_before
         for label in dict.fromkeys([*first, *second])
-        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > STILL * max(map(abs, scales))
+        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > MIN_CHANGE * max(map(abs, scales))
     }
     along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
     return max(along, key=lambda name: abs(along[name])) if along else None
 
 
 def _format_term(trace: ScoreTrace, label: str) -> str:
-    """A term of the final score as its weight × what it weighs, where it is such a product."""
+    """A term of the final score, as weight × value where it is a product."""
     value = trace.contributions.get(label)
-    mixed = trace.blend
-    if value is None or mixed is None or mixed.retrieval is None:
+    blend = trace.blend
+    if value is None or blend is None or blend.retrieval is None:
         return _format_value(value)
-    parts = (mixed.rerank_weight, mixed.rerank)
+    parts = (blend.rerank_weight, blend.rerank)
     if label == "retrieval":
-        parts = (mixed.retrieval_weight, mixed.retrieval)
+        parts = (blend.retrieval_weight, blend.retrieval)
     return " × ".join(_format_value(part) for part in parts)
 
 
@@ -229,5 +226,5 @@ def _format_value(value: float | None) -> str:
 
 
 def _score_scale(explanation: Explanation) -> float:
-    """The greatest score of the list, so that two methods can be compared."""
+    """The greatest score of the list: the unit of its contributions."""
     return max((abs(t.score) for t in explanation.traces if t.rank), default=0.0) or 1.0

@@ -178,9 +178,7 @@ def test_a_query_that_nobody_answered_has_no_traces() -> None:
 def test_the_greatest_term_and_what_spoke_against_it() -> None:
     found = explained()
     words = explain_order(of(found, "d2"), of(found, "d1"), found.ties)
-    assert words == (
-        "0.0325225 > 0.0163934: mostly dense (+0.0163934), in spite of bm25 -0.00026441"
-    )
+    assert words == ("0.0325225 > 0.0163934: mostly dense (+0.0163934), against bm25 -0.00026441")
 
 
 def test_the_tier_comes_first() -> None:
@@ -197,11 +195,11 @@ def test_ties_go_by_the_rule() -> None:
     one, two = found.traces
     assert one.score == two.score
     assert explain_order(one, two, "trec").endswith(
-        "the greater document id stands first ('d2' > 'd1')"
+        "the greater document id ranks first ('d2' > 'd1')"
     )
     seen = explained(ties="first_seen", runs=["bm25", "dense"], depth=1)
     assert explain_order(seen.traces[0], seen.traces[1], "first_seen").endswith(
-        "the one that a source named first stands first"
+        "the document that a source returned first ranks first"
     )
 
 
@@ -211,4 +209,4 @@ def test_a_ceiling_hides_what_decided() -> None:
     above, below = found.traces[:2]
     assert above.score == below.score == 1.0
     assert above.recomputed_score == 1.0
-    assert "both are cut there, and stood at" in explain_order(above, below, found.ties)
+    assert "both reach the limit; without it" in explain_order(above, below, found.ties)

@@ -38,27 +38,27 @@ def rrf(**weights: float) -> dict[str, Any]:
 LINEAR = {"method": "linear", "reranker": "r", "beta": 0.5, "retrieval": "reciprocal_rank"}
 
 CASES: list[tuple[str, Explanation, Explanation, str]] = [
-    ("d1", under(**rrf(a=3)), under(**rrf(a=3)), "stayed"),
+    ("d1", under(**rrf(a=3)), under(**rrf(a=3)), "same rank"),
     ("d1", under(**rrf(a=9, b=0.1)), under(**rrf(b=0.1)), "a 0.1475 → 0.01639"),
     ("d3", under(**rrf(b=0.1)), under(**rrf(b=9)), "b 0.001639 → 0.1475"),
-    ("d1", under("a"), under("a", "b"), "its own terms stayed; d3 passed it: b – → 0.01639"),
-    ("d4", under("a"), under("a", "c"), "its own terms stayed; d5 is new above it"),
-    ("d4", under("a"), under("b"), "no source in use returns it any more"),
+    ("d1", under("a"), under("a", "b"), "its terms did not change; d3 passed it: b – → 0.01639"),
+    ("d4", under("a"), under("a", "c"), "its terms did not change; d5 is new above it"),
+    ("d4", under("a"), under("b"), "no source in use returns it now"),
     ("d4", under("b"), under("a"), "no source in use returned it before"),
     ("d4", under("b"), under("c"), "no source returns it"),
     (
         "d4",
         under("a", blend=LINEAR),
         under("a", blend={**LINEAR, "depth": 3, "beta": 0.0}),
-        "stayed",
+        "same rank",
     ),
     (
         "d3",
         under("a", top_k=3),
         under("a", "b", top_k=1, **rrf(b=0.1)),
-        "top_k 3 → 1, and by its terms it did not fall",
+        "top_k 3 → 1; its terms did not lower it",
     ),
-    ("d3", under("a"), under("a", top_k=1), "top_k none → 1, and by its terms it did not fall"),
+    ("d3", under("a"), under("a", top_k=1), "top_k none → 1; its terms did not lower it"),
     (
         "d1",
         under("a", blend={**LINEAR, "depth": 1}),
@@ -76,12 +76,12 @@ CASES: list[tuple[str, Explanation, Explanation, str]] = [
 
 @pytest.mark.parametrize(("document", "old", "new", "words"), CASES, ids=[c[3] for c in CASES])
 def test_moved_by(document: str, old: Explanation, new: Explanation, words: str) -> None:
-    found = explain_move(document, old, new)
-    assert found.startswith(words), found
+    cause = explain_move(document, old, new)
+    assert cause.startswith(words), cause
 
 
 def test_the_fused_rank_stands_beside_the_retrieval_term() -> None:
     old, new = under("a", blend=LINEAR), under("a", "b", blend=LINEAR, **rrf(b=9))
-    assert explain_move("d1", old, new).endswith("(fused rank 1 → 3, its own terms stayed)")
+    assert explain_move("d1", old, new).endswith("(fused rank 1 → 3, its terms did not change)")
     lighter = under("a", "b", blend=LINEAR, **rrf(a=0.1))
     assert explain_move("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")
