@@ -40,8 +40,8 @@ def tuned() -> TuningReport:
     dataset = load_tuning_dataset(experiment, source, tuning, ATTACK)
     problem = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
-        walk = TuningRun(problem, dataset, tuning, Path(folder))
-        return walk("default", report_provenance(experiment, source))
+        run = TuningRun(problem, dataset, tuning, Path(folder))
+        return run.run("default", report_provenance(experiment, source))
 
 
 def main() -> None:

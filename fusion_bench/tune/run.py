@@ -1,50 +1,198 @@
-"""The whole of ``tune`` on one dataset: split, search, cross-validate, evaluate."""
+"""The whole of ``tune``: for each dataset split, search, cross-validate, evaluate and report."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fusion_bench.config.models import Source, validated
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.run_experiment import Progress, report_provenance
+from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.io import Dataset
+from fusion_bench.io import Dataset, find_dataset
 from fusion_bench.report.tuning_records import Front, TuningReport
+from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
+from fusion_bench.tune.distributed import connect_cluster, distribute_objective, start_processes
+from fusion_bench.tune.export_experiment import tuned_experiment
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.optuna_storage import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.open_problem import (
+    ObjectivePaths,
+    create_objective,
+    load_tuning_dataset,
+)
 from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import BoolArray, split_queries
 
-__all__ = ["Progress", "TuningRun"]
+__all__ = ["Execution", "TuneOptions", "TuningRun", "run_tuning"]
 
-#: Called with what is being done, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
-#: The record of the search on all tuning queries, and of each fold's.
+#: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where trials are evaluated.
+
+    Attributes:
+        workers: Processes on this machine.
+        cluster: Address of a Dask cluster; None = no cluster.
+        storage: Database through which several machines search together; None = this one alone.
+
+    Raises:
+        ConfigError: A cluster together with one of the others.
+    """
+
+    workers: int = 1
+    cluster: str | None = None
+    storage: str | None = None
+
+    def __post_init__(self) -> None:
+        other = "--storage" if self.storage else "--workers" if self.workers > 1 else None
+        if self.cluster is not None and other is not None:
+            raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
+
+    @contextmanager
+    def distribute(
+        self, objective: TuningObjective, paths: ObjectivePaths
+    ) -> Iterator[TuningObjective]:
+        """The objective, evaluated by the workers or the cluster."""
+        if self.workers == 1 and self.cluster is None:
+            yield objective
+            return
+        processes = start_processes(self.workers)
+        with processes if self.cluster is None else connect_cluster(self.cluster) as pool:
+            yield distribute_objective(objective, paths, pool)
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """The options of ``tune`` beside the experiment's own.
+
+    Attributes:
+        out: Folder for the reports and the logs.
+        folders: Folders with datasets.
+        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
+        execution: Where trials are evaluated.
+        export: Database that the finished search is copied to; None = not copied.
+        plots: Whether plots are drawn.
+        progress: Makes a progress bar for each dataset.
+    """
+
+    out: Path
+    folders: Sequence[Path]
+    progress: Callable[[], AbstractContextManager[Progress]]
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    execution: Execution = Execution()
+    export: str | None = None
+    plots: bool = True
+
+
+def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport, list[Path]]]:
+    """Tune an experiment's system on each of its datasets, and write the reports.
+
+    Args:
+        path: The experiment's file.
+        options: All else.
+
+    Yields:
+        The report of each dataset and the files written; an interrupted one is the last.
+
+    Raises:
+        FusionBenchError: A file or an option breaks a rule.
+    """
+    experiment, source = read_experiment(path)
+    tuning = _merge_settings(experiment, source, options.overrides)
+    for name in experiment.dataset_names:
+        single = experiment.dataset is not None
+        folder = options.out if single else options.out / Path(name).name
+        with options.progress() as progress:
+            report = _tune_dataset(experiment, source, tuning, name, folder, options, progress)
+            progress("writing the report", 1, 1)
+            tuned = tuned_experiment(experiment, report, name)
+            files = write_tuning(report, folder, tuned=tuned, plots=options.plots)
+        yield report, files
+        if report.interrupted:
+            return
+
+
+def _merge_settings(
+    experiment: Experiment, source: Source, overrides: Mapping[str, object]
+) -> TuneSettings:
+    """The experiment's ``tune:`` with the overrides.
+
+    Raises:
+        ConfigError: No system is named, or a value breaks a rule.
+    """
+    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    data |= {key: value for key, value in overrides.items() if value is not None}
+    if "system" not in data:
+        raise ConfigError(
+            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
+        )
+    if data["system"] not in experiment.systems:
+        raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
+    data.setdefault("seed", experiment.seed)
+    return validated(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
+
+
+def _tune_dataset(
+    experiment: Experiment,
+    source: Source,
+    tuning: TuneSettings,
+    name: str,
+    folder: Path,
+    options: TuneOptions,
+    progress: Progress,
+) -> TuningReport:
+    """Tune on one dataset."""
+    progress(f"reading {name}", 0, 1)
+    path = find_dataset(name, list(options.folders), where=source.where(("dataset",)))
+    dataset = load_tuning_dataset(experiment, source, tuning, path)
+    objective = create_objective(experiment, source, tuning, dataset)
+    files = source.path.resolve(), path.resolve()
+    paths = ObjectivePaths(*files, tuning, v2_enabled=experiment.v2_enabled)
+    with options.execution.distribute(objective, paths) as distributed:
+        run = TuningRun(
+            distributed,
+            dataset,
+            tuning,
+            folder,
+            alpha=experiment.alpha,
+            interval=experiment.interval,
+            storage=options.execution.storage,
+            export=options.export,
+            progress=progress,
+        )
+        return run.run(source.path.stem, report_provenance(experiment, source))
 
 
 @dataclass(frozen=True, eq=False)
 class TuningRun:
-    """One dataset's way from its settings to a verdict.
+    """The tuning of one objective, from the split to the verdict.
 
     Attributes:
         objective: What is tuned.
-        dataset: On what.
-        tuning: As the experiment and the command line say.
-        folder: Where the records of the searches are kept.
+        dataset: The dataset of the objective.
+        tuning: The settings.
+        folder: Where the logs of the searches are kept.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
-        storage: A database through which other machines take part; None = this one alone.
-        export: A database that the finished search is copied to.
-        progress: Called as the work goes on.
+        storage: Database through which several machines search together; None = this one alone.
+        export: Database that the finished search is copied to; None = not copied.
+        progress: Called at each step.
     """
 
     objective: TuningObjective
@@ -57,7 +205,7 @@ class TuningRun:
     export: str | None = None
     progress: Progress = field(default=lambda _stage, _done, _total: None)
 
-    def __call__(self, name: str, provenance: Provenance) -> TuningReport:
+    def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.
 
         Args:
@@ -87,12 +235,12 @@ class TuningRun:
                 )
             if tuning.by_query_type:
                 per_type = tune_by_type(evaluation, chosen, self._search_type)
-            front = self._front(evaluation, result, chosen)
+            front = self._search_front(evaluation, result, chosen)
         except _SearchStoppedError:
             result = replace(result, interrupted=True)
         if front is not None and front.interrupted:
             result = replace(result, interrupted=True)
-        self.progress(f"{self.dataset.name}: judging", 1, 1)
+        self.progress(f"{self.dataset.name}: evaluating", 1, 1)
         return evaluation.make_report(
             result,
             chosen,
@@ -104,7 +252,7 @@ class TuningRun:
             front=front,
         )
 
-    def _front(
+    def _search_front(
         self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
     ) -> Front | None:
         """Quality against rerank effort."""
@@ -130,29 +278,29 @@ class TuningRun:
         where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
         total = settings.trials
 
-        def show(trial: Trial, best: Trial) -> None:
+        def show_best(trial: Trial, best: Trial) -> None:
             text = f"{self.dataset.name}: {where}best {best.value:.4f}"
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
             result = search_shared_study(
-                self.objective, keep, settings, self.storage, on_trial=show
+                self.objective, keep, settings, self.storage, on_trial=show_best
             )
         else:
             log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
-            result = run_search(self.objective, keep, settings, on_trial=show, log=log)
+            result = run_search(self.objective, keep, settings, on_trial=show_best, log=log)
         return _check_finished(result) if fold else result
 
 
 class _SearchStoppedError(Exception):
-    """Somebody pressed Ctrl-C in a search that others would follow."""
+    """A search was interrupted before others that would follow it."""
 
 
 def _check_finished(result: SearchResult) -> SearchResult:
-    """The result, unless it was stopped: then nothing more is searched.
+    """The result of a search that was not interrupted.
 
     Raises:
-        _StoppedError: It was.
+        _SearchStoppedError: It was interrupted.
     """
     if result.interrupted:
         raise _SearchStoppedError

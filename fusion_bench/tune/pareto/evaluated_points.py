@@ -11,6 +11,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost, system_cost
 from fusion_bench.tune.pareto.rerank_depths import max_rerank_depth
+from fusion_bench.tune.search.search import mean_values
 from fusion_bench.tune.search.trial_log import Trial, TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
 
@@ -83,18 +84,11 @@ class EvaluatedPoints:
         return points
 
     def _mean_values(self, batch: Sequence[Params]) -> list[float]:
-        logged = [None if self._log is None else self._log.find_value(params) for params in batch]
-        new = [params for params, value in zip(batch, logged, strict=True) if value is None]
-        means = iter(self._objective.evaluate_params(new).mean(axis=1).tolist() if new else ())
-        values = [next(means) if value is None else value for value in logged]
+        values = mean_values(self._objective, batch, self._log)
+        numbered = enumerate(zip(batch, values, strict=True), self.evaluations)
         if self._log is not None:
             self._log.add_trials(
-                [
-                    Trial(number, dict(params), value, "sampler")
-                    for number, (params, value) in enumerate(
-                        zip(batch, values, strict=True), self.evaluations
-                    )
-                ]
+                [Trial(n, dict(p), value, "sampler") for n, (p, value) in numbered]
             )
         self.evaluations += len(batch)
         return values

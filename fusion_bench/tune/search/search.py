@@ -1,7 +1,7 @@
-"""The search itself: default and seeds first, then a sampler in batches.
+"""The search: the default and the presets first, then a sampler in batches.
 
-Everything that decides is a function of the objective, the settings and the seed. The clock decides
-only when to stop, and a resumed search goes through the same trials again, looking up their values.
+The trials depend only on the objective, the settings and the seed; the clock decides only when to
+stop. A resumed search goes through the same trials again and looks up their values.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fusion_bench.tune.search.samplers import make_proposer
 from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["SearchResult", "run_search", "search_fingerprint"]
+__all__ = ["SearchResult", "mean_values", "run_search", "search_fingerprint"]
 
-#: What can change without making it another search: when it ends, not where it goes.
+#: Settings that may differ when a search is resumed: they decide when it ends.
 RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 
 TrialCallback = Callable[[Trial, Trial], None]
@@ -33,21 +33,19 @@ TrialCallback = Callable[[Trial, Trial], None]
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found.
+    """The trials of a search.
 
     Attributes:
         trials: In the order in which they were asked for; the default is the first.
-        interrupted: Somebody stopped it before it was done.
-        seconds: Wall time of this run of it.
+        interrupted: It was stopped before it was done.
     """
 
     trials: tuple[Trial, ...]
     interrupted: bool = False
-    seconds: float = 0.0
 
     @property
     def default_trial(self) -> Trial:
-        """The system as it was."""
+        """The system as it is written."""
         return self.trials[0]
 
     @property
@@ -69,7 +67,7 @@ def run_search(
     Args:
         objective: What is tuned.
         keep: Shape (Q,): the queries that may be looked at; the others are not even loaded.
-        settings: How.
+        settings: Of the search.
         on_trial: Called after each trial with it and the best so far.
         log: Where finished trials are written, and looked up when the search was cut short.
 
@@ -90,13 +88,23 @@ def run_search(
         if not run.trials:
             raise
         interrupted = True
-    return SearchResult(tuple(run.trials), interrupted, time.monotonic() - started)
+    return SearchResult(tuple(run.trials), interrupted)
 
 
 def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> str:
-    """What two searches have in common that go the same way: a SHA-256."""
+    """SHA-256 of all that decides the trials of a search."""
     rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
     return hashlib.sha256(repr((objective.fingerprint, sorted(rules.items()))).encode()).hexdigest()
+
+
+def mean_values(
+    objective: TuningObjective, batch: Sequence[Params], log: TrialLog | None
+) -> list[float]:
+    """The mean of each parameter set, from the log where it has it."""
+    logged = [None if log is None else log.find_value(params) for params in batch]
+    new = [params for params, value in zip(batch, logged, strict=True) if value is None]
+    means = iter(objective.evaluate_params(new).mean(axis=1).tolist() if new else ())
+    return [next(means) if value is None else value for value in logged]
 
 
 def _ask_and_tell(
@@ -105,21 +113,21 @@ def _ask_and_tell(
     seeds = [params for params in objective.preset_params if params != objective.default_params]
     run.evaluate_trials([objective.default_params], "default")
     run.evaluate_trials(seeds[: settings.trials - 1], "seed")
-    ask = make_proposer(objective.parameters, settings, objective.normalize_weights)
-    ask.add_trials([(t.params, t.value) for t in run.trials if objective.contains(t.params)])
+    proposer = make_proposer(objective.parameters, settings, objective.normalize_weights)
+    proposer.add_trials([(t.params, t.value) for t in run.trials if objective.contains(t.params)])
 
     def in_time() -> bool:
         return settings.timeout is None or time.monotonic() - started < settings.timeout
 
     while in_time() and len(run.trials) < settings.trials:
-        proposed = ask.ask(min(settings.batch, settings.trials - len(run.trials)))
+        proposed = proposer.ask(min(settings.batch, settings.trials - len(run.trials)))
         if not proposed:
             break
-        ask.tell([trial.value for trial in run.evaluate_trials(proposed, "sampler")])
+        proposer.tell([trial.value for trial in run.evaluate_trials(proposed, "sampler")])
 
 
 class _TrialRecorder:
-    """The trials so far, and what happens to each batch."""
+    """Evaluates batches and records their trials."""
 
     def __init__(
         self,
@@ -134,23 +142,18 @@ class _TrialRecorder:
         self._best: Trial | None = None
 
     def evaluate_trials(self, proposed: Sequence[Params], origin: TrialOrigin) -> list[Trial]:
-        """Evaluate what no log knows, write it down, and hand it on.
+        """Evaluate what the log does not have, record it, and call back.
 
-        All in one form where only the ratio of weights counts, but for the default: it stays as the
-        user wrote it.
+        Weights are normalized where only their ratio counts, except in the default.
         """
         batch = proposed
         if origin != "default":
             batch = [self._objective.normalize_weights(params) for params in proposed]
-        known = [None if self._log is None else self._log.find_value(params) for params in batch]
-        new = [params for params, value in zip(batch, known, strict=True) if value is None]
-        means = self._objective.evaluate_params(new).mean(axis=1).tolist() if new else ()
-        found = iter(means)
-        values = [next(found) if value is None else value for value in known]
-        first = len(self.trials)
+        values = mean_values(self._objective, batch, self._log)
+        start = len(self.trials)
         done = [
-            Trial(first + i, dict(params), value, origin)
-            for i, (params, value) in enumerate(zip(batch, values, strict=True))
+            Trial(number, dict(params), value, origin)
+            for number, (params, value) in enumerate(zip(batch, values, strict=True), start)
         ]
         self.trials += done  # before the log, so that Ctrl-C between the two loses nothing
         if self._log is not None:

@@ -75,7 +75,7 @@ def search_shared_study(
             interrupted = True
         finished = map(worker.convert_trial, worker.finished_trials())
         trials = (first, *(replace(trial, number=n) for n, trial in enumerate(finished, 1)))
-    return SearchResult(trials, interrupted, time.monotonic() - started)
+    return SearchResult(trials, interrupted)
 
 
 def _join_study(

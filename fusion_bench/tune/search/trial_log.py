@@ -1,9 +1,8 @@
-"""The record of a search: a file that only grows, one line a finished trial.
+"""The log of a search: an append-only file with one line a finished trial.
 
-The first line says which search it belongs to. A batch is written in one piece and forced to the
-disk before the next one is asked for, so a killed process loses no finished trial; a line that was
-cut short is cut off when the file is read again. Nothing in it is executable: a resumed search runs
-its sampler again and looks up what each trial was worth.
+The first line identifies the search. A batch is written and flushed to disk before the next one is
+asked for, so a killed process loses no finished trial; an incomplete last line is removed when the
+file is read again. A resumed search runs its sampler again and looks up the values here.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration and what it was worth.
+    """One evaluated parameter set.
 
     Attributes:
         number: Counted from 0.
         params: Path → value.
         value: Mean of the measure over the tuning queries; NaN = could not be computed.
-        origin: ``default``, ``seed`` (what the methods' sources suggest) or ``sampler``.
+        origin: ``default``, ``seed`` (a preset of the methods) or ``sampler``.
     """
 
     number: int
@@ -49,7 +48,7 @@ class Trial:
 
 
 def params_key(params: Params) -> str:
-    """One text for one choice of values."""
+    """The parameters as a string."""
     return json.dumps(dict(params), sort_keys=True)
 
 
@@ -78,7 +77,7 @@ class TrialLog:
         return len(self._known)
 
     def find_value(self, params: Params) -> float | None:
-        """What an earlier run found; None = it is not there."""
+        """The logged value; None = it is not there."""
         return self._known.get(params_key(params))
 
     def add_trials(self, trials: Sequence[Trial]) -> None:
@@ -114,7 +113,7 @@ class TrialLog:
             version, search = record["version"], record["search"]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError(
-                f"{self.path}:{number}: not a line of a search's log: move the file away"
+                f"{self.path}:{number}: not a line of a trial log: move the file away"
             ) from None
         if (version, search) != (VERSION, identity):
             raise ConfigError(

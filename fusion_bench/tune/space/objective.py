@@ -1,4 +1,4 @@
-"""What is tuned, on what, by which measure: parameters in, values per query out."""
+"""The objective of tuning: parameters in, values per query out."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ __all__ = ["TuningObjective"]
 
 @dataclass(frozen=True, eq=False)
 class TuningObjective:
-    """A system, its parameters, and the queries that tell what a choice of them is worth.
+    """A system, its parameters, and the queries and the measure that evaluate them.
 
     Attributes:
-        system: The default; everything that is not a parameter stays as it says.
+        system: The default; everything that is not a parameter stays as it is there.
         runs: All Q queries.
-        measure: What is maximised.
+        measure: What is maximized.
         parameters: The D dimensions of the space, each after those that it depends on.
         spaces: Score space of each rerank list.
-        qrels: The judgements; only measures that ir_measures computes need them.
+        qrels: The judgments; only measures that ir_measures computes need them.
     """
 
     system: System
@@ -62,24 +62,19 @@ class TuningObjective:
 
     @cached_property
     def default_params(self) -> Params:
-        """What the system says of each parameter that takes part in it."""
-        found: dict[str, Value] = {}
-        for one in self.parameters:
-            value = read_parameter(self.system, one.path, self.source_roles)
-            if value is not ABSENT and one.is_active(found):
-                found[one.path] = value
-        return found
+        """The values of the active parameters in the default system."""
+        params: dict[str, Value] = {}
+        for parameter in self.parameters:
+            value = read_parameter(self.system, parameter.path, self.source_roles)
+            if value is not ABSENT and parameter.is_active(params):
+                params[parameter.path] = value
+        return params
 
     @cached_property
     def preset_params(self) -> tuple[Params, ...]:
-        """The default with what the sources of its methods suggest instead."""
-        offered = preset_params(self.system, self.parameters)
-        return tuple({**self.default_params, **one} for one in offered)
-
-    @property
-    def conditional(self) -> bool:
-        """Whether some parameter takes part only under others."""
-        return any(one.when for one in self.parameters)
+        """The default with each preset of its methods."""
+        presets = preset_params(self.system, self.parameters)
+        return tuple({**self.default_params, **preset} for preset in presets)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -101,33 +96,34 @@ class TuningObjective:
 
     def contains(self, params: Params) -> bool:
         """Whether these values are a point of the space: every active parameter, nothing else."""
-        active = {one.path: one for one in self.parameters if one.is_active(params)}
-        return set(active) == set(params) and all(
-            one.contains(params[path]) for path, one in active.items()
+        active = [p for p in self.parameters if p.is_active(params)]
+        return {p.path for p in active} == set(params) and all(
+            p.contains(params[p.path]) for p in active
         )
 
     def normalize_weights(self, params: Params) -> Params:
-        """The same system's parameters in one form, where only the ratio of its weights counts.
+        """The same system's parameters with normalized weights, where only their ratio counts.
 
         Args:
-            params: Any; those of what cannot be built stay as they are.
+            params: Any; those of a system that cannot be built stay as they are.
         """
         return normalize_weights(params, self.parameters, self.free_weights(params))
 
     def free_weights(self, params: Params) -> frozenset[str]:
-        """The paths of the weights of which only the ratio counts; none in what cannot be built."""
-        kind = structure_key(params)
-        if kind not in self._free_by_structure:
+        """The paths of the weights of which only the ratio counts; none if it cannot be built."""
+        key = structure_key(params)
+        if key not in self._free_by_structure:
             try:
-                found = find_free_weights(self.build_system(params), params, self.source_roles)
+                system = self.build_system(params)
             except FusionBenchError:
                 return frozenset()
-            self._free_by_structure[kind] = found
-        return self._free_by_structure[kind]
+            free = find_free_weights(system, params, self.source_roles)
+            self._free_by_structure[key] = free
+        return self._free_by_structure[key]
 
     @cached_property
     def _free_by_structure(self) -> dict[Hashable, frozenset[str]]:
-        """What is known of each kind of parameters."""
+        """Free weights by the structure of the parameters."""
         return {}
 
     def build_system(self, params: Params) -> System:
@@ -136,34 +132,24 @@ class TuningObjective:
         Raises:
             ConfigError: A value that its method refuses.
         """
-        return (
-            self.system
-            if params == self.default_params
-            else apply_parameters(self.system, params, self.source_roles)
-        )
-
-    def systems(self, trials: Sequence[Params]) -> list[System]:
-        """The system of each trial.
-
-        Raises:
-            ConfigError: A value that its method refuses.
-        """
-        return [self.build_system(params) for params in trials]
+        if params == self.default_params:
+            return self.system
+        return apply_parameters(self.system, params, self.source_roles)
 
     def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
         """The measure of each trial on every query.
 
         Returns:
-            Shape (T, Q); NaN all along a trial that cannot be computed (every source weighs 0, a
-            normaliser that refuses these scores). Otherwise the same to the last bit in whatever
-            company a trial is evaluated.
+            Shape (T, Q); NaN in all of a trial that cannot be computed (every weight is 0, a
+            normalizer that refuses these scores). Values do not depend on the other trials, to the
+            last bit.
         """
         try:
-            found = self._evaluate_systems(self.systems(trials))
+            values = self._evaluate_systems([self.build_system(params) for params in trials])
         except FusionBenchError:
-            found = np.vstack([self._evaluate_alone(params) for params in trials])
-        freeze(found)
-        return found
+            values = np.vstack([self._evaluate_alone(params) for params in trials])
+        freeze(values)
+        return values
 
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
@@ -178,16 +164,13 @@ class TuningObjective:
         return self if keep.all() else replace(self, runs=self.runs.subset(keep))
 
     def unit_points(self, trials: Sequence[Params]) -> FloatArray:
-        """Places in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
-        return np.array(
-            [
-                [
-                    one.unit_position(params[one.path]) if one.path in params else np.nan
-                    for one in self.parameters
-                ]
-                for params in trials
-            ]
-        ).reshape(len(trials), len(self.parameters))
+        """Positions in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
+        points = np.full((len(trials), len(self.parameters)), np.nan)
+        for row, params in zip(points, trials, strict=True):
+            for d, parameter in enumerate(self.parameters):
+                if parameter.path in params:
+                    row[d] = parameter.unit_position(params[parameter.path])
+        return points
 
     def _evaluate_alone(self, params: Params) -> FloatArray:
         try:
@@ -196,7 +179,7 @@ class TuningObjective:
             return np.full((1, len(self.runs.queries)), np.nan)
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
-        found = evaluate_systems(
+        scores = evaluate_systems(
             systems, self.runs, [self.measure], spaces=self.spaces, qrels=self.qrels
         )
-        return np.array([scores.values[0] for scores in found])
+        return np.array([each.values[0] for each in scores])

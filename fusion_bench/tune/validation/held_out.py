@@ -129,9 +129,7 @@ class HeldOutEvaluation:
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         held_out = self.measure_gain(tuned, default, split.held_out)
-        nested = None
-        if cross is not None:
-            nested = self.measure_gain(cross.values, default, cross.fold >= 0)
+        held_out_rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
             name=name,
             dataset=dataset.name,
@@ -145,12 +143,12 @@ class HeldOutEvaluation:
             default=resolved_config(objective.system),
             choice=self._choice_record(chosen),
             tune=self.measure_gain(tuned, default, split.tune),
-            nested=nested,
+            nested=self._nested_gain(cross, default),
             held_out=held_out,
             verdict=self.decide_verdict(held_out),
             needed=needed_queries(held_out.sd, self.tuning.min_gain),
             judged_only=self._judged_only(chosen, dataset),
-            folds=() if cross is None else self._fold_records(cross, default),
+            folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
             importances=self._importance_records(result),
             by_type=self._gains_by_type(tuned, default),
@@ -158,11 +156,9 @@ class HeldOutEvaluation:
             thresholds=self._threshold_report(chosen),
             per_type=per_type,
             trials=tuple(map(_trial_record, result.trials)),
-            held_out_queries=tuple(
-                objective.runs.queries[q] for q in np.flatnonzero(split.held_out).tolist()
-            ),
+            held_out_queries=tuple(objective.runs.queries[q] for q in held_out_rows),
             held_out_values=tuple(
-                zip(default[split.held_out].tolist(), tuned[split.held_out].tolist(), strict=True)
+                zip(default[held_out_rows].tolist(), tuned[held_out_rows].tolist(), strict=True)
             ),
             interrupted=result.interrupted,
             provenance=provenance,
@@ -202,7 +198,16 @@ class HeldOutEvaluation:
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 
-    def _fold_records(self, cross: CrossValidation, default: FloatArray) -> tuple[model.Fold, ...]:
+    def _nested_gain(self, cross: CrossValidation | None, default: FloatArray) -> model.Gain | None:
+        if cross is None:
+            return None
+        return self.measure_gain(cross.values, default, cross.fold >= 0)
+
+    def _fold_records(
+        self, cross: CrossValidation | None, default: FloatArray
+    ) -> tuple[model.Fold, ...]:
+        if cross is None:
+            return ()
         records = []
         for k, trial in enumerate(cross.trials):
             unseen = cross.fold == k

@@ -67,7 +67,6 @@ def test_a_choice_of_methods_is_one_conditional_space() -> None:
     assert found["fusion.weights.good"].when == ()  # whatever the method
     assert found["fusion.normalize.method"].when == (("fusion.method", ("weighted_score",)),)
     assert found["blend.beta"].when == (("blend.method", ("linear",)),)
-    assert both.conditional
     assert "fusion.missing" not in both.default_params
 
 
