@@ -112,7 +112,8 @@ def tune(
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.report.terminal import print_page
     from fusion_bench.report.tuning import build_page
-    from fusion_bench.tune.run import Execution, TuneOptions, run_tuning
+    from fusion_bench.tune.options import Execution, TuneOptions
+    from fusion_bench.tune.run import run_tuning
 
     overrides = {
         "system": system,

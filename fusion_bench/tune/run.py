@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from fusion_bench.io import Dataset, find_dataset
 from fusion_bench.report.tuning_records import Front, TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
-from fusion_bench.tune.distributed import connect_cluster, distribute_objective, start_processes
 from fusion_bench.tune.export_experiment import tuned_experiment
+from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.optuna_storage import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
@@ -36,68 +35,10 @@ from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import BoolArray, split_queries
 
-__all__ = ["Execution", "TuneOptions", "TuningRun", "run_tuning"]
+__all__ = ["TuningRun", "run_tuning"]
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
-
-
-@dataclass(frozen=True)
-class Execution:
-    """Where trials are evaluated.
-
-    Attributes:
-        workers: Processes on this machine.
-        cluster: Address of a Dask cluster; None = no cluster.
-        storage: Database through which several machines search together; None = this one alone.
-
-    Raises:
-        ConfigError: A cluster together with one of the others.
-    """
-
-    workers: int = 1
-    cluster: str | None = None
-    storage: str | None = None
-
-    def __post_init__(self) -> None:
-        other = "--storage" if self.storage else "--workers" if self.workers > 1 else None
-        if self.cluster is not None and other is not None:
-            raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
-
-    @contextmanager
-    def distribute(
-        self, objective: TuningObjective, paths: ObjectivePaths
-    ) -> Iterator[TuningObjective]:
-        """The objective, evaluated by the workers or the cluster."""
-        if self.workers == 1 and self.cluster is None:
-            yield objective
-            return
-        processes = start_processes(self.workers)
-        with processes if self.cluster is None else connect_cluster(self.cluster) as pool:
-            yield distribute_objective(objective, paths, pool)
-
-
-@dataclass(frozen=True)
-class TuneOptions:
-    """The options of ``tune`` beside the experiment's own.
-
-    Attributes:
-        out: Folder for the reports and the logs.
-        folders: Folders with datasets.
-        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
-        execution: Where trials are evaluated.
-        export: Database that the finished search is copied to; None = not copied.
-        plots: Whether plots are drawn.
-        progress: Makes a progress bar for each dataset.
-    """
-
-    out: Path
-    folders: Sequence[Path]
-    progress: Callable[[], AbstractContextManager[Progress]]
-    overrides: Mapping[str, object] = field(default_factory=dict)
-    execution: Execution = Execution()
-    export: str | None = None
-    plots: bool = True
 
 
 def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport, list[Path]]]:
