@@ -1,4 +1,4 @@
-"""What the ``gate:`` key of an experiment says: tolerances, guards, and what blocks."""
+"""The ``gate:`` key of an experiment: tolerances, guards, and what blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tolerance(StrictModel):
 
 
 class Guard(StrictModel):
-    """A bound on single queries: a mean can hide a few that lose everything.
+    """A bound on single queries, since a mean can hide a few large losses.
 
     Attributes:
         measure: Its name.
@@ -52,12 +52,12 @@ class Guard(StrictModel):
 
 
 class Golden(StrictModel):
-    """A query that must keep a named document in its first places.
+    """A query that must keep a document in its top ranks.
 
     Attributes:
         query: Id of the query.
         document: Id of the document.
-        top: The last place that will do.
+        top: The last allowed rank.
         dataset: Where the query is; needed with several datasets only.
     """
 
@@ -71,16 +71,16 @@ class GatePolicy(StrictModel):
     """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
 
     Attributes:
-        system: The system that is guarded; by default the only one, or the only one beside the
+        system: The gated system; by default the only one, or the only one beside the
             experiment's baseline.
         checks: Tolerance by measure; each is checked on all queries, and on every slice.
         slices: Query types that every measure is checked on as well.
         inconclusive: What an inconclusive check does: ``fail`` blocks with exit code 3, ``warn``
-            says so, ``pass`` lets it through.
+            warns, ``pass`` does nothing.
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
-        worst: How many of the worst queries of each collection are shown.
-        degraded: Whether a rerank list that a fallback answered in part may be gated by.
+        worst: Number of regressed queries shown for each collection.
+        degraded: Whether to accept a rerank list that a fallback scored in part.
     """
 
     system: str | None = None
@@ -106,13 +106,13 @@ class GatePolicy(StrictModel):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Names of every measure that is needed, those of the checks first."""
+        """Names of all measures, those of the checks first."""
         return tuple(dict.fromkeys([*self.checks, *(guard.measure for guard in self.guards)]))
 
     def slices_of(self, measure: str) -> tuple[str | None, ...]:
-        """What a measure is checked on: None = all queries, then the query types."""
-        own = self.checks[measure].slices
-        return (None, *(self.slices if own is None else own))
+        """The slices of a measure: None = all queries, then the query types."""
+        slices = self.checks[measure].slices
+        return (None, *(self.slices if slices is None else slices))
 
 
 def _no_repeats(value: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The regression gate: a candidate configuration is held to a committed baseline."""
+"""The regression gate: check a candidate configuration against a committed baseline."""
 
 from fusion_bench.gate.baseline import Baseline, baseline_path, read_baseline
 from fusion_bench.gate.result import GateVerdict

@@ -85,8 +85,8 @@ def load_collections(
     """
     collections = []
     for i, name in enumerate(experiment.dataset_names):
-        place = ("dataset",) if experiment.dataset is not None else ("datasets", i)
-        path = find_dataset(name, folders, where=source.where(place))
+        location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
+        path = find_dataset(name, folders, where=source.where(location))
         progress(f"reading {path.parent.name}", i, len(experiment.dataset_names))
         collections.append(_load_collection(experiment, source, systems, path))
     return collections
@@ -126,9 +126,9 @@ def _parse_measures(
     names = () if policy is None else policy.measures
     measures = {}
     for name in names:
-        places = (("gate", name), ("gate", "checks", name))
-        place = next((p for p in places if p in source.lines), ("gate",))
-        where = source.where(place)
+        locations = (("gate", name), ("gate", "checks", name))
+        location = next((p for p in locations if p in source.lines), ("gate",))
+        where = source.where(location)
         measures[name] = parse_measure(name, binary_relevance=binary_relevance, where=where)
     return measures
 

@@ -40,7 +40,7 @@ class Comparison:
         difference: Mean of candidate − baseline.
         low: Lower end of the difference's interval; NaN with one group.
         high: Upper end; NaN with one group.
-        p: Two-sided, from the paired randomisation test; unadjusted.
+        p: Two-sided, from the paired randomization test; unadjusted.
         p_holm: Adjusted over all compared systems; None for any but the primary measure.
         wins: Queries on which the candidate is better by more than float noise.
         ties: Queries on which neither is better.
@@ -217,8 +217,8 @@ def _p_values(
         )
     if not indices:
         return {}
-    rows = {place: differences[name] for name, place in indices.items()}
-    family = np.stack([rows[place] for place in range(len(first))])
+    rows = {i: differences[name] for name, i in indices.items()}
+    family = np.stack([rows[i] for i in range(len(first))])
     p = randomization_p_values(family, groups, resamples=resamples or least, seed=seed)
     adjusted = adjust_holm(p).tolist() if primary else [None] * len(p)
-    return {name: (float(p[place]), adjusted[place]) for name, place in indices.items()}
+    return {name: (float(p[i]), adjusted[i]) for name, i in indices.items()}

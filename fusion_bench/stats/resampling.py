@@ -32,9 +32,9 @@ def group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
             f"groups: need one code per query, shape ({queries},), not {groups.shape}"
         )
     labels, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    places = np.empty(len(labels), dtype=np.int64)
-    places[np.argsort(first)] = np.arange(len(labels))
-    return places[inverse], len(labels)
+    new_codes = np.empty(len(labels), dtype=np.int64)
+    new_codes[np.argsort(first)] = np.arange(len(labels))
+    return new_codes[inverse], len(labels)
 
 
 def draw_groups(count: int, resamples: int, seed: int) -> Iterator[IntArray]:
@@ -70,5 +70,5 @@ def check_values(values: FloatArray, *, dimensions: int) -> None:
     if not values.shape[-1]:
         raise DataError("values: a mean needs at least one query, and there is none")
     if not np.isfinite(values).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        raise DataError(f"values{list(place)}: must be finite, not {values[place]}")
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise DataError(f"values{list(index)}: must be finite, not {values[index]}")
