@@ -217,7 +217,7 @@ def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
-    """Its normalisers; 0/0 and what a list lacks become 0, whatever 0 means there."""
+    """Its normalizers; 0/0 and what a list lacks become 0, whatever 0 means there."""
     floor = 0.0 if "bm25" in view.sources[s] else -1.0
 
     def scale(x: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Tuned here and by the rules of other tools: the same queries to tune on, the same held out.
 
-Ours searches normaliser, method, weights and blend together; the others search their own grids (see
+Ours searches normalizer, method, weights and blend together; the others search their own grids (see
 ``benchmarks.rivals``), and ranx's ``optimize_fusion`` runs itself too. Where a dataset has no
 splits of its own, several salts split it, and each query counts with its mean over the salts that
 held it out. Differences are paired by query, intervals go by group.

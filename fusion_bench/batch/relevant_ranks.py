@@ -50,7 +50,7 @@ def values(
     ranking = Placed(runs, placed, deepest(measures, top_k))
     found: FloatArray = np.zeros((len(measures), len(runs.queries)))
     for m, measure in enumerate(measures):
-        found[m] = measure.compute(ranking)
+        found[m] = measure.compute_values(ranking)
     return found
 
 

@@ -34,7 +34,7 @@ MOST_NARROW: Final = 1 << 9
 WIDE_BITS: Final = 33
 #: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
 MEAN_BITS: Final = 22
-#: Normalised scores that a view remembers row by row.
+#: Normalized scores that a view remembers row by row.
 FEATURES_KEPT: Final = 2
 #: Smaller weights, against the greatest, are too near the end of the range of float32.
 LEAST_SHARE: Final = 1e-18

@@ -95,7 +95,7 @@ class RerankBlend(Blend):
                 f"reranker {self.reranker!r} has no score_space: declare what its scores mean "
                 f"({', '.join(get_args(ScoreSpace))})"
             )
-        candidates = self._candidates(runs, fused)
+        candidates = self._find_candidates(runs, fused)
         row = runs.rerankers.index(self.reranker)
         unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
         unscored = candidates & np.isnan(unit)
@@ -121,7 +121,7 @@ class RerankBlend(Blend):
         tiers[fused.positions == 0] = DROPPED
         return Blended(final, tiers, np.where(blended, combined, fused.sort_scores))
 
-    def _candidates(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
+    def _find_candidates(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
         inside = (fused.positions >= 1) & (fused.positions <= self.depth)
         return np.asarray(inside & ~self._is_skipped(runs, fused))
 

@@ -55,7 +55,7 @@ def fixed_scale(runs: AlignedRuns, reranker: int, space: ScoreSpace) -> FloatArr
 def min_max_within(runs: AlignedRuns, values: FloatArray) -> FloatArray:
     """Min-max of ``values``, shape (N,), over each query's values that are not NaN.
 
-    Where all of a query's values are equal they become 1, as in a normalised list.
+    Where all of a query's values are equal they become 1, as in a normalized list.
     """
     low = np.full(len(runs.queries), np.inf)
     high = np.full(len(runs.queries), -np.inf)

@@ -19,9 +19,9 @@ command = command_app()
 )
 def methods_command(json: JsonFlag = False) -> None:
     """List fusion methods, blends and normalizers with their parameters and defaults."""
-    from fusion_bench.experiment.method_table import catalogue
+    from fusion_bench.experiment.method_table import list_methods
 
-    methods = catalogue()
+    methods = list_methods()
     if json:
         import json as encoder
 

@@ -1,4 +1,4 @@
-"""Records that were written before, read back: each names its format and the version of it."""
+"""Reading stored JSON records, which state their format and its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strict models and one-line errors: what every piece of configuration is made of.
+"""Strict models of configuration, and errors of one line.
 
 A key that a model does not know is an error that lists the known ones; an error names the file,
 the line and the path of the offending value.
@@ -12,30 +12,46 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.yaml_errors import line_of, plain_words
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["Source", "StrictModel", "Weight", "read_yaml", "validated"]
+__all__ = ["Source", "StrictModel", "UniqueNames", "Weight", "parse_model", "read_yaml"]
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-#: A finite weight; 0 switches off what it weighs.
+#: A finite weight; 0 switches its source off.
 Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-#: More of them than anybody writes by hand.
+#: Limits of a YAML file, far above any that is written by hand.
 MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
-#: What pydantic says in words of Python, in words of YAML.
+#: pydantic's messages in terms of YAML instead of Python, by type of error.
 NEEDED = {
     "dict_type": "a mapping of keys to values is needed",
     "model_type": "a mapping of keys to values is needed",
     "string_type": "text is needed (numbers, dates, yes and on need quotes)",
     "tuple_type": "a list is needed, such as [a, b]",
 }
+
+
+def _refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, each of them different.
+
+    Raises:
+        ValueError: One is listed twice.
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} is listed twice: keep one")
+    return names
+
+
+#: Different names, in a list.
+UniqueNames: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_refuse_repeats)]
 
 
 class StrictModel(BaseModel):
@@ -55,12 +71,14 @@ class StrictModel(BaseModel):
             for key in data:
                 if key not in cls.model_fields:
                     raise PydanticCustomError(
-                        "unknown_key", "{text}", {"text": _unknown(key, cls), "key": key}
+                        "unknown_key",
+                        "{text}",
+                        {"text": _describe_unknown_key(key, cls), "key": key},
                     )
         return data
 
 
-def _unknown(key: object, model: type[StrictModel]) -> str:
+def _describe_unknown_key(key: object, model: type[StrictModel]) -> str:
     if isinstance(key, str) and key in model.old_keys:
         return model.old_keys[key]
     known = list(model.model_fields)
@@ -76,7 +94,7 @@ class Source:
 
     Attributes:
         path: The file.
-        data: What it says.
+        data: Its content.
         lines: 1-based line of each key or item, by its path.
     """
 
@@ -102,7 +120,7 @@ def read_yaml(path: Path) -> Source:
         with path.open(encoding="utf-8") as file:
             text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file{_near(path)}") from None
+        raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a folder, and a YAML file is needed") from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null byte
@@ -124,7 +142,9 @@ def read_yaml(path: Path) -> Source:
             f"{path}{_yaml_line(error)}: not valid YAML: {plain_words(error, text)}"
         ) from None
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: a mapping of keys to values is needed, found {_kind(data)}")
+        raise ConfigError(
+            f"{path}: a mapping of keys to values is needed, given {_type_name(data)}"
+        )
     return Source(path, data, lines)
 
 
@@ -159,11 +179,11 @@ def _yaml_line(error: Exception) -> str:
     return "" if at is None else f":{at + 1}"
 
 
-def _near(path: Path) -> str:
-    """YAML files with nearly that name, there or among the experiments."""
+def _suggest_file(path: Path) -> str:
+    """YAML files with a similar name, in the same folder or among the experiments."""
     folders = dict.fromkeys([path.parent, Path("experiments")])
-    there = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
-    by_stem = {file.stem: str(file) for file in reversed(there)}
+    files = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
+    by_stem = {file.stem: str(file) for file in reversed(files)}
     name = path.stem if path.suffix in {".yaml", ".yml"} else path.name
     close = did_you_mean(name, by_stem)
     for stem, file in by_stem.items():
@@ -171,11 +191,11 @@ def _near(path: Path) -> str:
     return close or ": check the path"
 
 
-def _kind(data: object) -> str:
+def _type_name(data: object) -> str:
     return "nothing" if data is None else f"a {type(data).__name__}"
 
 
-def validated(
+def parse_model(
     model: type[Model], data: object, where: Callable[[Location], str] | None = None
 ) -> Model:
     """Build ``model`` from ``data``; the first thing wrong becomes a one-line error.
@@ -191,22 +211,24 @@ def validated(
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        place, first = _first(error, data)
-        prefix = where(place) if where else ".".join(str(part) for part in place)
-        raise ConfigError(f"{prefix}: {_message(first)}" if prefix else _message(first)) from None
+        location, first = _first_error(error, data)
+        prefix = where(location) if where else ".".join(str(part) for part in location)
+        raise ConfigError(
+            f"{prefix}: {_format_message(first)}" if prefix else _format_message(first)
+        ) from None
 
 
-def _first(error: ValidationError, data: object) -> tuple[Location, Any]:
+def _first_error(error: ValidationError, data: object) -> tuple[Location, Any]:
     """Path and details of the first error."""
     errors: list[Any] = list(error.errors(include_url=False))
-    places = [_within(one, data) for one in errors]
+    places = [_locate_error(details, data) for details in errors]
     # Of the kinds that a value may be of, the one whose error lies deepest was meant.
     tried = [n for n, place in enumerate(places) if place[: len(places[0])] == places[0]]
     chosen = max(tried, key=lambda n: len(places[n]))
     return places[chosen], errors[chosen]
 
 
-def _within(error: Any, data: object) -> Location:  # noqa: ANN401 - as above
+def _locate_error(error: Any, data: object) -> Location:  # noqa: ANN401 - as above
     """The path of an error through the data: pydantic adds names of the types it tried."""
     place: Location = ()
     for part in error["loc"]:
@@ -222,7 +244,7 @@ def _within(error: Any, data: object) -> Location:  # noqa: ANN401 - as above
     return place if key is None else (*place, key)
 
 
-def _message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails is a TypedDict
+def _format_message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails is a TypedDict
     text = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in {"unknown_key", "value_error"}:
         return text

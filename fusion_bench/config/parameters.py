@@ -1,4 +1,4 @@
-"""What can be tuned: one ``Parameter`` a number or choice; knows no optimiser.
+"""What can be tuned: one ``Parameter`` a number or choice; knows no optimizer.
 
 A method declares its own parameters with paths relative to itself (``k``); a system puts its place
 before them (``fusion.k``). A path is what stands in YAML, with two additions for tables that map a

@@ -1,7 +1,7 @@
 """Weights, and any other number of a method, by query type.
 
-Source: CONV-03-05: keyword/semantic/graph weights by query type; a classification that is not
-sure enough, or absent, counts as ``hybrid``; a strategy that is off weighs 0 (BR-011).
+Keyword, semantic and graph sources get weights by query type (table CONV-03-05). A classification
+that is absent or below the minimum confidence counts as ``hybrid``. A source that is off weighs 0.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TypeWeights(RootModel[dict[str, ByRole]]):
         return CONV_03_05 if data == "conv-03-05" else data
 
     @model_validator(mode="after")
-    def _complete(self) -> TypeWeights:
+    def _check_complete(self) -> TypeWeights:
         if UNSURE not in self.root:
             raise ValueError(f"weights for type {UNSURE!r} are required: unsure queries use them")
         for query_type, weights in self.root.items():
@@ -62,7 +62,7 @@ class TypeWeights(RootModel[dict[str, ByRole]]):
 def type_of(query_type: str | None, confidence: float | None, known: Collection[str]) -> str:
     """The type whose weights a query gets.
 
-    A type without a confidence was not guessed but given, and is believed.
+    A type without a confidence was given by the user, so it is always used.
     """
     unsure = confidence is not None and confidence < MIN_CONFIDENCE
     return UNSURE if query_type is None or unsure or query_type not in known else query_type
@@ -86,43 +86,44 @@ def split_by_type(data: Any, parts: Collection[str]) -> Any:  # noqa: ANN401 - a
     if not isinstance(data, Mapping):
         return data
     given = {part: data[part] for part in parts if part in data}
-    types = sorted({name for value in given.values() for name in _types_in(value)})
+    types = sorted({name for value in given.values() for name in _find_types(value)})
     if not types:
         return data
     if BY_QUERY_TYPE in data:
         raise ValueError(f"{BY_QUERY_TYPE} stands in the system and inside it: keep one")
     by_type = {
-        name: {part: _of_type(value, name) for part, value in given.items()} for name in types
+        name: {part: _value_for_type(value, name) for part, value in given.items()}
+        for name in types
     }
     return {**data, **by_type[UNSURE], BY_QUERY_TYPE: by_type}
 
 
-def _choices(data: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - as above
-    """The values by type, if that is what this is."""
+def _values_by_type(data: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - as above
+    """The mapping under ``by_query_type``; None = this is something else."""
     if isinstance(data, Mapping) and list(data) == [BY_QUERY_TYPE]:
-        found = CONV_03_05 if data[BY_QUERY_TYPE] == "conv-03-05" else data[BY_QUERY_TYPE]
-        if not isinstance(found, Mapping) or UNSURE not in found:
+        values = CONV_03_05 if data[BY_QUERY_TYPE] == "conv-03-05" else data[BY_QUERY_TYPE]
+        if not isinstance(values, Mapping) or UNSURE not in values:
             raise ValueError(
                 f"{BY_QUERY_TYPE}: a mapping from query type to value is needed, with a value for "
                 f"{UNSURE!r}: unsure queries use it"
             )
-        return found
+        return values
     return None
 
 
-def _types_in(data: Any) -> Iterator[str]:  # noqa: ANN401 - as above
-    found = _choices(data)
-    if found is not None:
-        yield from map(str, found)
+def _find_types(data: Any) -> Iterator[str]:  # noqa: ANN401 - as above
+    values = _values_by_type(data)
+    if values is not None:
+        yield from map(str, values)
     elif isinstance(data, Mapping):
         for value in data.values():
-            yield from _types_in(value)
+            yield from _find_types(value)
 
 
-def _of_type(data: Any, name: str) -> Any:  # noqa: ANN401 - as above
-    found = _choices(data)
-    if found is not None:
-        return found.get(name, found[UNSURE])
+def _value_for_type(data: Any, name: str) -> Any:  # noqa: ANN401 - as above
+    values = _values_by_type(data)
+    if values is not None:
+        return values.get(name, values[UNSURE])
     if isinstance(data, Mapping):
-        return {key: _of_type(value, name) for key, value in data.items()}
+        return {key: _value_for_type(value, name) for key, value in data.items()}
     return data

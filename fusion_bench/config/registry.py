@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
-from fusion_bench.config.models import StrictModel, validated
+from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.plugins import (
     distribution_of,
     is_reference,
@@ -146,19 +146,19 @@ class MethodRegistry(Registry[type[M]]):
         Raises:
             ConfigError: An unknown method, or a value that breaks a rule of the method.
         """
-        return validated(*self._choose(data))
+        return parse_model(*self._choose_model(data))
 
     def validate_field(self, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         """For a pydantic field: leaves a built method alone, builds one from anything else."""
         if isinstance(data, StrictModel):
             return data
         try:
-            model, options = self._choose(data)
+            model, options = self._choose_model(data)
         except ConfigError as error:
             raise ValueError(str(error)) from None
         return model.model_validate(options)  # pydantic puts its errors inside the field's
 
-    def _choose(self, data: object) -> tuple[type[M], Mapping[Any, Any]]:
+    def _choose_model(self, data: object) -> tuple[type[M], Mapping[Any, Any]]:
         """The class that is meant, and what it is built from."""
         if isinstance(data, str):
             data = {"method": data}

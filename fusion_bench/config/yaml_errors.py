@@ -26,7 +26,7 @@ def plain_words(error: YAMLError | ValueError, text: str) -> str:
         return problem
     if "cannot start any token" in problem and "\\t" in problem:
         return "a tab stands where a line is indented or a value begins: use spaces"
-    indents = _indents(text, at)
+    indents = _list_indents(text, at)
     if problem.startswith("expected <block end>"):
         return _badly_indented(indents)
     if problem.startswith("mapping values are not allowed"):
@@ -40,20 +40,20 @@ def plain_words(error: YAMLError | ValueError, text: str) -> str:
     return problem
 
 
-def _indents(text: str, at: int) -> list[tuple[int, int]]:
-    """Line number and indent of every line up to index ``at`` that says something."""
+def _list_indents(text: str, at: int) -> list[tuple[int, int]]:
+    """Line number and indent of every line with content up to index ``at``."""
     lines = text.splitlines()[: at + 1]
-    said = [(n, line) for n, line in enumerate(lines, 1) if line.split("#")[0].strip()]
-    return [(n, len(line) - len(line.lstrip(" "))) for n, line in said]
+    filled = [(n, line) for n, line in enumerate(lines, 1) if line.split("#")[0].strip()]
+    return [(n, len(line) - len(line.lstrip(" "))) for n, line in filled]
 
 
 def _badly_indented(indents: list[tuple[int, int]]) -> str:
     """How a line is indented against those that it could belong to."""
     if len(indents) < 2 or indents[-1][1] == indents[-2][1]:
         return "this does not fit the lines above: check how they are indented"
-    (_, own), (above, last) = indents[-1], indents[-2]
-    words = f"this line is indented by {own}, line {above} by {last}"
-    if own < last:
-        outer = next(((n, indent) for n, indent in reversed(indents[:-1]) if indent < own), None)
+    (_, indent), (above, last) = indents[-1], indents[-2]
+    words = f"this line is indented by {indent}, line {above} by {last}"
+    if indent < last:
+        outer = next(((n, other) for n, other in reversed(indents[:-1]) if other < indent), None)
         words += f" and line {outer[0]} by {outer[1]}" if outer else ""
     return f"{words}: indent it like the keys that it belongs beside"

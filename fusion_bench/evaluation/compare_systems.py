@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.config.models import Source, validated
+from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.grouped_rows import factorize
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -92,7 +92,7 @@ def compare_files(
         "seed": seed,
     }
     source = Source(Path("compare"), data)
-    return run_on_datasets(validated(Experiment, data, source.where), source, [dataset])
+    return run_on_datasets(parse_model(Experiment, data, source.where), source, [dataset])
 
 
 def compare_reports(

@@ -110,7 +110,7 @@ def prepare_dataset(
         tuning=_selected(aligned, dataset, TUNE_ON, None) if tunes else None,
         split=split,
         query_type=query_type,
-        measures=experiment.parsed_measures(dataset.spec.binary_relevance, source),
+        measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
     )
 
 

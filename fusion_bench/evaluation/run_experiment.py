@@ -90,8 +90,8 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
             )
         seen[spec.name] = path
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check(roles, spec.rerank, source)
-        experiment.parsed_measures(spec.binary_relevance, source)
+        experiment.check_datasets(roles, spec.rerank, source)
+        experiment.parse_measures(spec.binary_relevance, source)
 
 
 def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool) -> Dataset:
@@ -101,7 +101,7 @@ def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool
     return load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
-        rerankers={name for system in systems for name in system.rerankers},
+        rerankers={name for system in systems for name in system.reranker_names},
         cache=cache,
     )
 

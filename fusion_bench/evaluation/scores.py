@@ -111,7 +111,7 @@ def rank_candidates(
         spaces: Score space of each rerank list.
     """
     with _named(system):
-        view = system.view(runs)
+        view = system.active_runs(runs)
         fused = fused_list(system, view)
         scores, tiers, deciding = system.blend.blend(view, fused, spaces)
     if system.min_relevance is not None:
@@ -132,7 +132,7 @@ def ranked_lists(
     They are those of :func:`rank`, which is called only for what the batch engine cannot do.
     """
     with _named(system):
-        view = system.view(runs)
+        view = system.active_runs(runs)
         try:
             lists = engine.rank_system(system_spec(system), view, spaces)
         except (AlignmentError, ConfigError):
@@ -197,7 +197,7 @@ def queries_by_type(
     One part of type None where all are answered alike; otherwise a part for each type that has
     queries, made once.
     """
-    known = system.types
+    known = system.query_types
     if known is None:
         yield None, np.arange(len(runs.queries)), runs
         return
@@ -327,7 +327,7 @@ def _counted(
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
     for p, part in enumerate(parts):
         with _named(part.system):
-            view = part.system.view(part.runs)
+            view = part.system.active_runs(part.runs)
         views.setdefault(id(view), (view, []))[1].append(p)
     done: dict[int, Found] = {}
     for view, members in views.values():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
+from fusion_bench.config.models import Source, StrictModel, UniqueNames, parse_model, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.gate_settings import GatePolicy
@@ -22,11 +22,11 @@ from fusion_bench.util import env_flags
 __all__ = ["Experiment", "read_experiment"]
 
 
-def _with_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    """Each system learns its name from its key.
+def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """Give each system the name that its key states.
 
     Raises:
-        ValueError: A system has a name of its own, which would be lost.
+        ValueError: A system has a ``name`` too, which would be lost.
     """
     if not isinstance(data, Mapping):
         return data
@@ -34,14 +34,14 @@ def _with_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         if isinstance(spec, Mapping) and "name" in spec:
             raise ValueError(f"{name}: the key is the system's name: remove 'name'")
         if name in System.model_fields and not (isinstance(spec, Mapping) and "runs" in spec):
-            _misplaced(str(name), [*data][i - 1] if i else None)
+            _refuse_misplaced(str(name), [*data][i - 1] if i else None)
     return {
         name: {**spec, "name": str(name)} if isinstance(spec, Mapping) else spec
         for name, spec in data.items()
     }
 
 
-def _misplaced(key: str, above: object) -> None:
+def _refuse_misplaced(key: str, above: object) -> None:
     """A key of a system that stands where the names of systems do."""
     owner = "a system" if above is None else repr(str(above))
     text = f"is `{key}:` indented too little? It is a key of a system, so it belongs below {owner}"
@@ -49,11 +49,11 @@ def _misplaced(key: str, above: object) -> None:
 
 
 class Experiment(StrictModel):
-    """What an experiment's YAML says, every default spelled out.
+    """The content of an experiment's YAML file, with every default.
 
     Attributes:
         description: One line for the report's head.
-        caveat: What not to take the numbers for; every report warns of it.
+        caveat: A limit of the data that every report states.
         dataset: One dataset, by name or path …
         datasets: … or several.
         measures: Names as ir_measures names them; the first is the primary one.
@@ -64,19 +64,19 @@ class Experiment(StrictModel):
         ties: The tie rule: ``trec`` or ``first_seen``.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
-        resamples: Of the randomisation test; max(10,000, 200 × comparisons) by default.
+        resamples: Of the randomization test; max(10,000, 200 × comparisons) by default.
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
-        seed: Of everything random.
-        gate: What a change must not make worse, for ``fusion-bench gate``.
+        seed: Of all random numbers.
+        gate: What ``fusion-bench gate`` checks.
     """
 
     description: str = ""
     caveat: str = ""
     dataset: str | None = None
-    datasets: tuple[str, ...] = ()
+    datasets: UniqueNames = ()
     measures: Annotated[tuple[str, ...], Field(min_length=1)] = ("nDCG@10", "RR@10", "R@100")
     baseline: str
-    systems: Annotated[dict[str, System], Field(min_length=1), BeforeValidator(_with_names)]
+    systems: Annotated[dict[str, System], Field(min_length=1), BeforeValidator(_add_names)]
     split: str | None = None
     query_type: str | None = None
     ties: Ties = "trec"
@@ -89,13 +89,10 @@ class Experiment(StrictModel):
     _v2_enabled: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
-    def _one_or_several(self) -> Experiment:
+    def _check_datasets_given(self) -> Experiment:
         if (self.dataset is None) == (not self.datasets):
             given = "neither is given" if self.dataset is None else "both are given"
             raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
-        for name in self.datasets:
-            if self.datasets.count(name) > 1:
-                raise ValueError(f"dataset {name!r} is listed twice: keep one")
         return self
 
     @property
@@ -124,11 +121,11 @@ class Experiment(StrictModel):
             named = rest[0]
         return None if named is None else self.systems[named]
 
-    def parsed_measures(self, binary_relevance: int, source: Source) -> tuple[Measure, ...]:
+    def parse_measures(self, binary_relevance: int, source: Source) -> tuple[Measure, ...]:
         """The measures as one dataset resolves them.
 
         Raises:
-            UnknownNameError: Nobody computes such a measure.
+            UnknownNameError: No such measure.
             ConfigError: Two names mean the same measure.
         """
         measures = tuple(
@@ -144,7 +141,7 @@ class Experiment(StrictModel):
                 )
         return measures
 
-    def check(
+    def check_datasets(
         self, roles: Mapping[str, frozenset[str]], rerankers: Collection[str], source: Source
     ) -> None:
         """Refuse systems that do not fit a dataset.
@@ -153,7 +150,7 @@ class Experiment(StrictModel):
             ConfigError: The first misfit, with file, line and path.
         """
         for name, system in self.systems.items():
-            for location, problem in system.problems(roles, tuple(rerankers)):
+            for location, problem in system.find_misfits(roles, tuple(rerankers)):
                 raise ConfigError(f"{source.where(('systems', name, *location))}: {problem}")
 
 
@@ -172,25 +169,16 @@ def read_experiment(path: Path, *, v2_enabled: bool | None = None) -> tuple[Expe
         ConfigError: It breaks a rule; names file, line and path.
     """
     source = read_yaml(path)
-    experiment = validated(Experiment, source.data, source.where)
+    experiment = parse_model(Experiment, source.data, source.where)
     if not (env_flags.v2_enabled() if v2_enabled is None else v2_enabled):
         experiment = experiment.without_v2()
-    if experiment.baseline not in experiment.systems:
-        raise UnknownNameError(
-            "baseline", experiment.baseline, experiment.systems, where=source.where(("baseline",))
-        )
-    if experiment.tune is not None and experiment.tune.system not in experiment.systems:
-        raise UnknownNameError(
-            "system",
-            experiment.tune.system,
-            experiment.systems,
-            where=source.where(("tune", "system")),
-        )
-    if experiment.gate is not None and experiment.gate.system not in {None, *experiment.systems}:
-        raise UnknownNameError(
-            "system",
-            str(experiment.gate.system),
-            experiment.systems,
-            where=source.where(("gate", "system")),
-        )
+    named = {
+        ("baseline",): experiment.baseline,
+        ("tune", "system"): None if experiment.tune is None else experiment.tune.system,
+        ("gate", "system"): None if experiment.gate is None else experiment.gate.system,
+    }
+    for location, name in named.items():
+        if name is not None and name not in experiment.systems:
+            where = source.where(location)
+            raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source

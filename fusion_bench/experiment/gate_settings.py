@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from fusion_bench.config.models import StrictModel
+from fusion_bench.config.models import StrictModel, UniqueNames
 
 __all__ = ["GatePolicy", "Golden", "Guard", "OnInconclusive", "Tolerance"]
 
@@ -24,12 +24,7 @@ class Tolerance(StrictModel):
     """
 
     max_drop: Annotated[float, Field(ge=0)]
-    slices: tuple[str, ...] | None = None
-
-    @field_validator("slices")
-    @classmethod
-    def _once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if value is None else _no_repeats(value)
+    slices: UniqueNames | None = None
 
 
 class Guard(StrictModel):
@@ -85,7 +80,7 @@ class GatePolicy(StrictModel):
 
     system: str | None = None
     checks: Annotated[dict[str, Tolerance], Field(min_length=1)]
-    slices: tuple[str, ...] = ()
+    slices: UniqueNames = ()
     inconclusive: OnInconclusive = "fail"
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
@@ -98,11 +93,6 @@ class GatePolicy(StrictModel):
         if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
             return {"checks": data}
         return data
-
-    @field_validator("slices")
-    @classmethod
-    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _no_repeats(value)
 
     @property
     def measures(self) -> tuple[str, ...]:

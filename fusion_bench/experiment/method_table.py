@@ -1,4 +1,4 @@
-"""What can be written after ``method:``, read off the registered models themselves."""
+"""The table of methods that ``method:`` accepts, from the registered models."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 
-__all__ = ["Entry", "catalogue"]
+__all__ = ["MethodEntry", "list_methods"]
 
 
-class Entry(TypedDict):
+class MethodEntry(TypedDict):
     """One method.
 
     Attributes:
@@ -32,22 +32,24 @@ class Entry(TypedDict):
     parameters: dict[str, str]
 
 
-def catalogue() -> dict[str, list[Entry]]:
-    """Every fusion method, blend and normaliser, by kind."""
+def list_methods() -> dict[str, list[MethodEntry]]:
+    """Every fusion method, blend and normalizer, by kind."""
     return {
-        "fusion": _entries(fusions),
-        "blend": _entries(blends),
-        "normalize": _entries(normalizers),
+        "fusion": _list_entries(fusions),
+        "blend": _list_entries(blends),
+        "normalize": _list_entries(normalizers),
     }
 
 
-def _entries(registry: MethodRegistry[Any]) -> list[Entry]:
+def _list_entries(registry: MethodRegistry[Any]) -> list[MethodEntry]:
     return [
-        Entry(
+        MethodEntry(
             method=name,
             formula=str(getattr(model, "formula", "") or _formula_of(model)),
             source=str(getattr(model, "source", "")),
-            parameters={key: _default(model, key) for key in model.model_fields if key != "method"},
+            parameters={
+                key: _format_default(model, key) for key in model.model_fields if key != "method"
+            },
         )
         for name, model in registry.load_all().items()
     ]
@@ -59,7 +61,7 @@ def _formula_of(model: type[StrictModel]) -> str:
     return " ".join(first.split(": ", 1)[-1].split()).rstrip(".")
 
 
-def _default(model: type[StrictModel], key: str) -> str:
+def _format_default(model: type[StrictModel], key: str) -> str:
     value = model.model_fields[key].get_default(call_default_factory=True)
     if value is PydanticUndefined:
         return "required"

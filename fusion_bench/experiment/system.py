@@ -9,36 +9,30 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, mo
 
 from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.models import StrictModel
+from fusion_bench.config.models import StrictModel, UniqueNames
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 
-__all__ = ["System", "Variant"]
+__all__ = ["PerTypeConfig", "System"]
 
 Depth = Annotated[int, Field(ge=1)]
-
-
 Location = tuple[str | int, ...]
-
-
 AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validate_field)]
-
-
 AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
 
 
-class Variant(StrictModel):
-    """What answers the queries of one type."""
+class PerTypeConfig(StrictModel):
+    """Fusion and blend for the queries of one type."""
 
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
 
 
 class System(StrictModel):
-    """What is compared: which runs, how they are fused, how a reranker is blended in.
+    """A system to compare: its runs, how they are fused, how a reranker is blended in.
 
     Attributes:
         name: Its name in tables.
@@ -47,62 +41,57 @@ class System(StrictModel):
         blend: How a rerank list changes that list.
         depth: Cut each source (or the named ones) at this rank before fusion; all by default.
         weights_by_type: Weights by query type, instead of the fusion's own.
-        by_query_type: Fusion and blend by query type. Wherever a number of theirs stands, YAML may
-            say ``{by_query_type: {local: 0.3, hybrid: 0.5}}`` instead, which becomes this.
-        min_relevance: Drop documents whose final score is below this (BR-007).
+        by_query_type: Fusion and blend by query type. In place of any number in them, YAML may
+            have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
+        min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
     """
 
     name: str
-    runs: Annotated[tuple[str, ...], Field(min_length=1)]
+    runs: Annotated[UniqueNames, Field(min_length=1)]
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
     depth: Depth | dict[str, Depth] | None = None
     weights_by_type: TypeWeights | None = None
-    by_query_type: dict[str, Variant] | None = None
+    by_query_type: dict[str, PerTypeConfig] | None = None
     min_relevance: float | None = None
     top_k: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    def _split_by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         return split_by_type(data, ("fusion", "blend"))
 
     @field_validator("by_query_type")
     @classmethod
-    def _for_unsure(cls, value: dict[str, Variant] | None) -> dict[str, Variant] | None:
+    def _check_unsure(
+        cls, value: dict[str, PerTypeConfig] | None
+    ) -> dict[str, PerTypeConfig] | None:
         if value is not None and UNSURE not in value:
             raise ValueError(f"type {UNSURE!r} is required: unsure queries use it")
         return value
 
     @model_validator(mode="after")
-    def _one_way(self) -> System:
+    def _check_types(self) -> System:
         if self.weights_by_type is not None and self.by_query_type is not None:
-            raise ValueError("weights_by_type and by_query_type are two answers: keep one")
+            raise ValueError("weights_by_type and by_query_type exclude each other: keep one")
         return self
 
     @property
-    def types(self) -> tuple[str, ...] | None:
-        """The query types that have an answer of their own; None = all are answered alike."""
+    def query_types(self) -> tuple[str, ...] | None:
+        """The query types with a configuration of their own; None = one for all."""
         if self.by_query_type is not None:
             return tuple(self.by_query_type)
         return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
 
     @property
-    def rerankers(self) -> frozenset[str]:
+    def reranker_names(self) -> frozenset[str]:
         """The rerank lists that some query needs."""
-        blends = [self.blend, *(one.blend for one in (self.by_query_type or {}).values())]
-        return frozenset(one.reranker_name for one in blends if one.reranker_name is not None)
+        by_type = (self.by_query_type or {}).values()
+        names = {self.blend.reranker_name, *(config.blend.reranker_name for config in by_type)}
+        return frozenset(name for name in names if name is not None)
 
-    @field_validator("runs")
-    @classmethod
-    def _no_repeats(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if value.count(name) > 1:
-                raise ValueError(f"run {name!r} is listed twice: keep one")
-        return value
-
-    def problems(
+    def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
     ) -> Iterator[tuple[Location, Exception]]:
         """What does not fit a dataset, each with the path of the offending value.
@@ -118,31 +107,31 @@ class System(StrictModel):
             for name in self.depth:
                 if name not in self.runs:
                     yield ("depth", name), UnknownNameError("run", name, self.runs)
-        for reranker in sorted(self.rerankers.difference(rerankers)):
+        for reranker in sorted(self.reranker_names.difference(rerankers)):
             yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
         if not unknown:
-            yield from self._weight_problems([roles[name] for name in self.runs])
+            yield from self._find_weight_misfits([roles[name] for name in self.runs])
 
-    def _weight_problems(
+    def _find_weight_misfits(
         self, roles: Sequence[frozenset[str]]
     ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit in the weights of the fusion, or of each query type."""
-        places: list[tuple[Location, str]] = [(("fusion",), "")]
+        """Weights that fit no source, of the fusion or of each query type."""
+        locations: list[tuple[Location, str]] = [(("fusion",), "")]
         if self.weights_by_type is not None:
-            places = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
+            locations = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
         if self.by_query_type is not None:
-            places = [(("by_query_type", name), name) for name in self.by_query_type]
-        for location, query_type in places:
+            locations = [(("by_query_type", name), name) for name in self.by_query_type]
+        for location, query_type in locations:
             try:
                 self.of_type(query_type).fusion.source_weights(self.runs, roles)
             except ConfigError as error:
                 yield location, error
 
     def of_type(self, query_type: str) -> System:
-        """The plain system that queries of this type are answered by."""
+        """The plain system for queries of this type."""
         if self.by_query_type is not None:
-            own = self.by_query_type[query_type]
-            changed = {"fusion": own.fusion, "blend": own.blend, "by_query_type": None}
+            config = self.by_query_type[query_type]
+            changed = {"fusion": config.fusion, "blend": config.blend, "by_query_type": None}
             return self.model_copy(update=changed)
         if self.weights_by_type is None:
             return self
@@ -155,7 +144,7 @@ class System(StrictModel):
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
 
-    def view(self, runs: AlignedRuns) -> AlignedRuns:
+    def active_runs(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""
         weights = self.fusion.source_weights(
             self.runs, [runs.roles[i] for i in runs.rows(self.runs)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.position_aware import PositionAware
 from fusion_bench.blend.replace import Replace
-from fusion_bench.experiment.system import System, Variant
+from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
@@ -22,8 +22,8 @@ def replace_v2(system: System) -> System:
     by_type = system.by_query_type
     if by_type is not None:
         by_type = {
-            name: Variant(fusion=_v1_fusion(one.fusion), blend=_v1_blend(one.blend))
-            for name, one in by_type.items()
+            name: PerTypeConfig(fusion=_v1_fusion(config.fusion), blend=_v1_blend(config.blend))
+            for name, config in by_type.items()
         }
     return system.model_copy(
         update={

@@ -47,8 +47,8 @@ def explain_query(
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {chosen.name: chosen}})
-    alone.check(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.rerankers)
+    alone.check_datasets(roles, spec.rerank, source)
+    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.reranker_names)
     task = prepare_dataset(
         experiment, source, (chosen,), loaded, split=ALL_QUERIES, query_type=None
     )

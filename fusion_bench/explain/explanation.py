@@ -46,8 +46,8 @@ def explain_ranking(
         raise ConfigError(unknown_query_message(query, runs))
     alone = runs.subset(np.array([name == query for name in runs.queries]))
     chosen = None
-    if system.types is not None:
-        chosen = type_of(alone.types[0], alone.confidences[0], system.types)
+    if system.query_types is not None:
+        chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)
     plain = system.of_type(chosen or "")
     ranking = rank_candidates(plain, alone, spaces)
     fused = fused_list(plain, ranking.runs)

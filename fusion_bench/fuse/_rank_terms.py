@@ -67,7 +67,7 @@ class RankTermFusion(WeightedFusion):
             tuple(term.label for term in terms),
             tuple(term.source for term in terms),
             np.array(values),
-            np.full(len(runs.documents), self._divisor(terms)),
+            np.full(len(runs.documents), self._score_divisor(terms)),
         )
 
     def engine_form(self, runs: AlignedRuns) -> RankSum:
@@ -77,7 +77,7 @@ class RankTermFusion(WeightedFusion):
         return RankSum(
             columns=tuple(term.columns for term in terms),
             tables=np.array([term.value_at(ranks) for term in terms]),
-            divisor=self._divisor(terms),
+            divisor=self._score_divisor(terms),
             ceiling=1.0 if self.normalize == "three_lists" else np.inf,
         )
 
@@ -88,7 +88,7 @@ class RankTermFusion(WeightedFusion):
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the score of a document that every source ranks first."""
         terms = self.rank_terms(runs)
-        top = self.display_scores(np.array([_greatest_sum(terms) / self._divisor(terms)]))
+        top = self.display_scores(np.array([_greatest_sum(terms) / self._score_divisor(terms)]))
         return np.full(len(runs.queries), float(top[0]))
 
     @property
@@ -103,7 +103,7 @@ class RankTermFusion(WeightedFusion):
         """True: all terms have the weight of a source as a factor."""
         return True
 
-    def _divisor(self, terms: tuple[RankTerm, ...]) -> float:
+    def _score_divisor(self, terms: tuple[RankTerm, ...]) -> float:
         if self.normalize == "max_possible":
             return _greatest_sum(terms)
         return 3 / (self.k + 1) if self.normalize == "three_lists" else 1.0

@@ -38,11 +38,11 @@ class RRF(RankTermFusion):
         """The weighted reciprocal rank in each source."""
         weights = self.source_weights(runs.sources, runs.roles)
         return tuple(
-            RankTerm(name, s, (s,), partial(self._reciprocal, weight), weight / (self.k + 1))
+            RankTerm(name, s, (s,), partial(self._reciprocal_ranks, weight), weight / (self.k + 1))
             for s, (name, weight) in enumerate(zip(runs.sources, weights, strict=True))
         )
 
-    def _reciprocal(self, weight: float, ranks: IntArray) -> FloatArray:
+    def _reciprocal_ranks(self, weight: float, ranks: IntArray) -> FloatArray:
         """(n,): w / (k + rank); 0 at rank 0."""
         values: FloatArray = np.zeros(len(ranks))
         np.divide(weight, self.k + ranks, out=values, where=ranks > 0)

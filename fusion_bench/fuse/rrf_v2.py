@@ -90,7 +90,7 @@ class RRFv2(RankTermFusion):
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
         """The weighted reciprocal ranks, then the bonus of each list or of the document."""
         reciprocals = self.plain_rrf.rank_terms(runs)
-        greatest = max(self.bonus.values(), default=0.0) * self._unit
+        greatest = max(self.bonus.values(), default=0.0) * self._bonus_scale
         scopes: list[tuple[int | None, tuple[int, ...]]]
         if self.bonus_scope == "per_source":
             scopes = [(s, (s,)) for s in range(len(runs.sources))]
@@ -106,11 +106,11 @@ class RRFv2(RankTermFusion):
     def _bonus_at(self, ranks: IntArray) -> FloatArray:
         """(n,): the bonus of each rank; 0 at rank 0."""
         limits = np.array([0, *self.bonus], dtype=np.int64)
-        values = np.array([0.0, *self.bonus.values(), 0.0]) * self._unit
+        values = np.array([0.0, *self.bonus.values(), 0.0]) * self._bonus_scale
         return np.asarray(values[np.searchsorted(limits, ranks)])
 
     @property
-    def _unit(self) -> float:
+    def _bonus_scale(self) -> float:
         return 1 / (self.k + 1) if self.bonus_unit == "relative" else 1.0
 
     @property

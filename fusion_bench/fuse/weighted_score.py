@@ -15,7 +15,7 @@ from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
 from fusion_bench.fuse._score_terms import ScoreTerms
 from fusion_bench.normalize import AnyNormalizer, normalizers
-from fusion_bench.normalize.raw import Raw
+from fusion_bench.normalize.raw import RawScores
 
 __all__ = ["WeightedScore"]
 
@@ -42,7 +42,7 @@ class WeightedScore(WeightedFusion):
     source: ClassVar[str] = "Bruch, Gai, Ingber 2023; CONV-07-05"
 
     method: str = "weighted_score"
-    normalize: AnyNormalizer = Raw()
+    normalize: AnyNormalizer = RawScores()
     missing: Literal["skip", "zero", "min"] = "skip"
 
     @property
@@ -78,7 +78,7 @@ class WeightedScore(WeightedFusion):
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source, over the sum of the weights that count."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        scores = self._filled(runs)
+        scores = self._filled_scores(runs)
         present = ~np.isnan(scores)
         return ScoreTerms(
             runs.sources,
@@ -91,15 +91,15 @@ class WeightedScore(WeightedFusion):
         """The weights, and the score of each document in each source."""
         key = f"{self.missing} {self.normalize.model_dump_json()}"
         weights = self.source_weights(runs.sources, runs.roles)
-        return WeightedMean(key, partial(self._filled, runs), weights)
+        return WeightedMean(key, partial(self._filled_scores, runs), weights)
 
-    def _filled(self, runs: AlignedRuns) -> FloatArray:
+    def _filled_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the score of each document in each source; NaN = it does not count."""
-        scores = self.normalize.apply(runs)
+        scores = self.normalize.normalize_scores(runs)
         if self.missing == "zero":
             return np.where(np.isnan(scores), 0.0, scores)
         if self.missing == "min":
-            low = _extreme(runs, scores, np.fmin)[:, runs.query_index]
+            low = _list_extremes(runs, scores, np.fmin)[:, runs.query_index]
             return np.where(np.isnan(scores), low, scores)
         return scores
 
@@ -108,7 +108,7 @@ class WeightedScore(WeightedFusion):
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
         tops = runs.memo(
             ("list tops", self.normalize.model_dump_json()),
-            lambda: _extreme(runs, self.normalize.apply(runs), np.fmax),
+            lambda: _list_extremes(runs, self.normalize.normalize_scores(runs), np.fmax),
             keep=TOPS_KEPT,
         )
         if self.missing == "skip":
@@ -123,7 +123,7 @@ class WeightedScore(WeightedFusion):
         return out
 
 
-def _extreme(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:
+def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:
     """(S, Q): the least or greatest score of each list, NaN for an empty one."""
     out: FloatArray = np.full((len(scores), len(runs.queries)), np.nan)
     for s, row in enumerate(scores):

@@ -98,11 +98,11 @@ def _load_collection(
     spec, _ = read_spec(path)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     candidate = experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
-    candidate.check(roles, spec.rerank, source)
+    candidate.check_datasets(roles, spec.rerank, source)
     dataset = load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
-        rerankers={name for system in systems for name in system.rerankers},
+        rerankers={name for system in systems for name in system.reranker_names},
     )
     fitting = tuple(system for system in systems if set(system.runs) <= set(dataset.runs))
     task = prepare_dataset(
@@ -182,7 +182,7 @@ def evaluate_collection(loaded: LoadedCollection, system: System) -> model.Colle
 def _select_parts(parts: Mapping[str, T], system: System) -> dict[str, T]:
     """The parts that a system reads: its lists, and all that is no list."""
     used = {f"runs/{name}" for name in system.runs}
-    used |= {f"rerank/{name}" for name in system.rerankers}
+    used |= {f"rerank/{name}" for name in system.reranker_names}
     return {key: value for key, value in parts.items() if "/" not in key or key in used}
 
 
@@ -202,7 +202,7 @@ def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
 def lists_without_results(loaded: LoadedCollection, system: System) -> list[str]:
     """Lists of a system that have no document of any evaluated query."""
     runs = loaded.task.runs
-    view = system.view(runs) if system.weights_by_type is None else runs
+    view = system.active_runs(runs) if system.weights_by_type is None else runs
     names = [
         f"run {name!r}"
         for name in view.sources
@@ -210,7 +210,7 @@ def lists_without_results(loaded: LoadedCollection, system: System) -> list[str]
     ]
     names += [
         f"reranker {name!r}"
-        for name in sorted(system.rerankers)
+        for name in sorted(system.reranker_names)
         if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
     ]
     return names
@@ -249,7 +249,7 @@ def unusable_lists(
     loaded: LoadedCollection, candidate: System, policy: GatePolicy
 ) -> Iterator[str]:
     """Why a list of the candidate cannot be gated: a fallback scored it, or it has no result."""
-    for name in candidate.rerankers if policy.degraded == "refuse" else ():
+    for name in candidate.reranker_names if policy.degraded == "refuse" else ():
         reason = loaded.task.dataset.degradation(name)
         if reason is not None:
             yield f"{loaded.name}: {reason}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.models import Source, validated
+from fusion_bench.config.models import Source, parse_model
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
@@ -78,7 +78,7 @@ def run_gate(
         missing = f"no baseline at {baseline}: write and commit one: {command}"
         return refused.model_copy(update={"refusals": (missing,)})
     config = {**committed.config, "name": committed.system}
-    reference = validated(System, config, lambda _: f"{baseline}: config")
+    reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = load_collections(
         experiment, source, [candidate, reference], folders=folders, progress=progress
     )

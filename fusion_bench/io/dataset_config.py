@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
+from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
 from fusion_bench.data.records import Reading, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 
@@ -118,7 +118,7 @@ def list_datasets(folder: Path) -> list[Path]:
 def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
     """What a ``dataset.yaml`` says, and where it says it."""
     source = read_yaml(path)
-    return validated(DatasetSpec, source.data, source.where), source
+    return parse_model(DatasetSpec, source.data, source.where), source
 
 
 class Inside:

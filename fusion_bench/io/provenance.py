@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.models import StrictModel, validated
+from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
 
@@ -80,7 +80,7 @@ def read_meta(path: Path) -> ListMeta | None:
     if not beside.exists():
         return None
     try:
-        meta = validated(ListMeta, json.loads(beside.read_text(encoding="utf-8")))
+        meta = parse_model(ListMeta, json.loads(beside.read_text(encoding="utf-8")))
         given = hashlib.sha256(path.read_bytes()).hexdigest()
     except ConfigError as error:
         raise DataError(f"{beside}: {error}: score the list again") from None

@@ -25,7 +25,7 @@ PositiveInt = Annotated[int, Field(ge=1, strict=True)]
 class Measure(Method):
     """One measure of one ranked list.
 
-    A measure needs ``compute`` alone; the fields of its class are the options of its name::
+    A measure needs ``compute_values`` alone; the fields of its class are the options of its name::
 
         @measure_classes.register
         class HitAtOne(BinaryMeasure):
@@ -33,8 +33,8 @@ class Measure(Method):
 
             method: str = "Hit"
 
-            def compute(self, ranking: Ranking) -> FloatArray:
-                first = ranking.relevant(self.rel).top(1)
+            def compute_values(self, ranking: Ranking) -> FloatArray:
+                first = ranking.relevant(self.rel).within_cutoff(1)
                 return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
 
     Attributes:
@@ -63,7 +63,7 @@ class Measure(Method):
         return self
 
     @abstractmethod
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): its value for each query; 0 for an empty list."""
 
     def expected_value(

@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, count_in_groups, ratio, relevant_counts
+from fusion_bench.measures.ranking import Ranking, count_in_groups, divide_or_zero, relevant_counts
 from fusion_bench.measures.tied_lists import TiedLists
 
 __all__ = ["AveragePrecision"]
@@ -26,12 +26,12 @@ class AveragePrecision(BinaryMeasure):
 
     method: str = "AP"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): 0 where nothing is relevant."""
-        rows = ranking.relevant(self.rel).top(self.cutoff)
+        rows = ranking.relevant(self.rel).within_cutoff(self.cutoff)
         precision = count_in_groups(rows.query) / rows.position
         total = np.bincount(rows.query, precision, minlength=ranking.size)
-        return ratio(total, relevant_counts(ranking.runs, self.rel))
+        return divide_or_zero(total, relevant_counts(ranking.runs, self.rel))
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): the sum of E[relevant at i · precision at i] over the ranks i.
@@ -46,4 +46,4 @@ class AveragePrecision(BinaryMeasure):
         others = (lists.position - lists.before[lists.group] - 1) * (r - 1) / np.maximum(n - 1, 1)
         terms = r / n * (earlier[lists.group] + 1 + others) / lists.position
         terms[lists.position > depth[lists.query]] = 0
-        return ratio(lists.by_query(terms), relevant_counts(lists.runs, self.rel))
+        return divide_or_zero(lists.by_query(terms), relevant_counts(lists.runs, self.rel))

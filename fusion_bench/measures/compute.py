@@ -49,7 +49,7 @@ def compute_measures(
         if isinstance(measure, ExternalMeasure):
             external.append(m)
         else:
-            values[m] = measure.compute(rankings[measure.judged_only])
+            values[m] = measure.compute_values(rankings[measure.judged_only])
     if external:
         names = [measures[m].name for m in external]
         values[external] = evaluate_externally(names, runs, positions, qrels)

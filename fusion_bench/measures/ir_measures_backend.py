@@ -63,7 +63,7 @@ class ExternalMeasure(Measure):
         """The canonical name."""
         return self.external_name
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """Not from a ranking alone: see :func:`evaluate_externally`."""
         raise NotImplementedError(f"{self.name} is computed by ir_measures")
 
@@ -88,7 +88,7 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
             compute it.
     """
     try:
-        measure = _parse(text)
+        measure = _parse_name(text)
         rel = measure.SUPPORTED_PARAMS.get("rel")
         # NumRet is binary only with an explicit rel: it has no default.
         if rel is not None and rel.default == 1 and "rel" not in measure.params:
@@ -101,7 +101,7 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
         provided = False
     if not provided:
         raise UnknownNameError("measure", text, EXAMPLES, where=where)
-    name = _name(plain, show_rel=binary_relevance != 1)
+    name = _canonical_name(plain, show_rel=binary_relevance != 1)
     judged_only = bool(measure.params.get("judged_only"))
     return ExternalMeasure(
         judged_only=judged_only, external_name=_judged_only_name(name) if judged_only else name
@@ -118,7 +118,7 @@ def _judged_only_name(name: str) -> str:
     return f"{start}judged_only=True){at}{cutoff}"
 
 
-def _name(measure: Any, *, show_rel: bool) -> str:  # noqa: ANN401 - ir_measures has no types
+def _canonical_name(measure: Any, *, show_rel: bool) -> str:  # noqa: ANN401 - ir_measures has no types
     """The name as ir_measures prints it, with ``rel`` even where it is ir_measures' default."""
     options = [
         f"{key}={value!r}"
@@ -157,7 +157,7 @@ def evaluate_externally(
     """
     codes: dict[str, int] = {}
     judgments = _judgments_table(names, runs, qrels, codes)
-    measures = [_parse(name) for name in names]
+    measures = [_parse_name(name) for name in names]
     values = np.empty((len(names), len(runs.queries)))
     for judged_only in (False, True):
         chosen = [
@@ -166,11 +166,13 @@ def evaluate_externally(
         is_kept = (positions > 0) & has_grade(runs) if judged_only else positions > 0
         kept = np.flatnonzero(is_kept)
         plain = [_without_judged_only(measures[i]) for i in chosen]
-        values[chosen] = _calculate(plain, _ranked_table(runs, positions, kept, codes), judgments)
+        values[chosen] = _calculate_values(
+            plain, _ranked_table(runs, positions, kept, codes), judgments
+        )
     return values
 
 
-def _calculate(
+def _calculate_values(
     measures: Sequence[Any],
     ranked: dict[str, dict[str, float]],
     judgments: dict[str, dict[str, int]],
@@ -184,12 +186,12 @@ def _calculate(
             continue  # some providers cannot read an empty run
         known = {query: judgments[query] for query in ranked}
         # One measure at a time: asked together, they may be computed from one another's options.
-        for query, value in _metrics(measure, known, ranked):
+        for query, value in _compute_metrics(measure, known, ranked):
             row[index[query]] = value
     return values
 
 
-def _metrics(
+def _compute_metrics(
     measure: Any,  # noqa: ANN401 - see above
     judgments: dict[str, dict[str, int]],
     ranked: dict[str, dict[str, float]],
@@ -203,7 +205,7 @@ def _metrics(
         raise ConfigError(f"{measure}: ir_measures could not compute it: {e}") from e
 
 
-def _parse(name: str) -> Any:  # noqa: ANN401 - ir_measures ships no usable types
+def _parse_name(name: str) -> Any:  # noqa: ANN401 - ir_measures ships no usable types
     """The measure object of ir_measures."""
     with _known_warnings():
         return _ir_measures().parse_measure(name)
@@ -239,7 +241,7 @@ def _ranked_table(
     depth = int(positions.max(initial=0)) + 1
     columns = (runs.query_index[kept], runs.documents[kept], depth - positions[kept])
     for query, document, score in zip(*(column.tolist() for column in columns), strict=True):
-        name = _number(runs.vocabulary[document], codes)
+        name = _document_code(runs.vocabulary[document], codes)
         ranked.setdefault(str(query + 1), {})[name] = float(score)
     return ranked
 
@@ -269,7 +271,7 @@ def _judgments_table(
         )
     return {
         str(q): {
-            _number(qrels.vocabulary[document], codes): grade
+            _document_code(qrels.vocabulary[document], codes): grade
             for document, grade in zip(
                 qrels.documents[rows[query]].tolist(),
                 qrels.grades[rows[query]].tolist(),
@@ -282,6 +284,6 @@ def _judgments_table(
     }
 
 
-def _number(document: str, codes: dict[str, int]) -> str:
+def _document_code(document: str, codes: dict[str, int]) -> str:
     """A stand-in for a document id, the same at every mention."""
     return f"d{codes.setdefault(document, len(codes))}"

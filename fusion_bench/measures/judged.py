@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, ratio
+from fusion_bench.measures.ranking import Ranking, divide_or_zero
 from fusion_bench.measures.tied_lists import TiedLists
 
 __all__ = ["Judged"]
@@ -25,16 +25,16 @@ class Judged(Measure):
 
     method: str = "Judged"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): 0 for an empty list."""
-        rows = ranking.judged.top(self.cutoff)
+        rows = ranking.judged.within_cutoff(self.cutoff)
         length = ranking.returned
         if self.cutoff is not None:
             length = np.minimum(length, self.cutoff)
-        return ratio(np.bincount(rows.query, minlength=ranking.size), length)
+        return divide_or_zero(np.bincount(rows.query, minlength=ranking.size), length)
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): every member of a group counts as the group's mean."""
         length = np.bincount(lists.query, minlength=len(lists.runs.queries))
         count = lists.by_query(lists.mean_by_rank(lists.judged, depth))
-        return ratio(count, np.minimum(length, depth).astype(np.float64))
+        return divide_or_zero(count, np.minimum(length, depth).astype(np.float64))

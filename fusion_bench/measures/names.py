@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Any, Final, TypeAlias
 
-from fusion_bench.config.models import validated
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.plugins import is_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
@@ -88,15 +88,17 @@ def _parse_options(text: str | None, cutoff: str | None) -> Options:
         raise ValueError(f"{text!r} is not a list of options such as rel=2") from error
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError(f"options are named, as in (rel=2); given: ({text})")
-    options = {str(option.arg): _literal(ast.unparse(option.value)) for option in call.keywords}
+    options = {
+        str(option.arg): _parse_literal(ast.unparse(option.value)) for option in call.keywords
+    }
     if cutoff is not None:
         if "cutoff" in options:
             raise ValueError("the cutoff is given twice")
-        options["cutoff"] = _literal(cutoff)
+        options["cutoff"] = _parse_literal(cutoff)
     return options
 
 
-def _literal(text: str) -> object:
+def _parse_literal(text: str) -> object:
     try:
         value: object = ast.literal_eval(text)
     except (SyntaxError, ValueError) as error:
@@ -120,4 +122,4 @@ def _build_measure(
         data["method"] = head
     if issubclass(model, BinaryMeasure):
         data = {"rel": binary_relevance, "default_rel": binary_relevance} | data
-    return validated(model, data)
+    return parse_model(model, data)

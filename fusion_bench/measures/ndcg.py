@@ -13,7 +13,7 @@ from fusion_bench.data.grouped_rows import counting, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, ratio
+from fusion_bench.measures.ranking import Ranking, divide_or_zero
 from fusion_bench.measures.tied_lists import TiedLists
 
 __all__ = ["NDCG"]
@@ -42,21 +42,21 @@ class NDCG(Measure):
     method: str = "nDCG"
     dcg: Dcg = "log2"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): from the returned documents of grade 1 or better."""
-        rows = ranking.relevant(1).top(self.cutoff)
-        terms = _gains(rows.grade, self.dcg) / _log_discounts(ranking.runs)[rows.position]
+        rows = ranking.relevant(1).within_cutoff(self.cutoff)
+        terms = _grade_gains(rows.grade, self.dcg) / _log_discounts(ranking.runs)[rows.position]
         dcg = np.bincount(rows.query, terms, minlength=ranking.size)
-        return ratio(dcg, _ideal_dcg(ranking.runs, self.dcg, self.cutoff))
+        return divide_or_zero(dcg, _ideal_dcg(ranking.runs, self.dcg, self.cutoff))
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): every member of a group earns the group's mean gain."""
-        terms = lists.mean_by_rank(_gains(lists.grade, self.dcg), depth)
+        terms = lists.mean_by_rank(_grade_gains(lists.grade, self.dcg), depth)
         dcg = lists.by_query(terms / _log_discounts(lists.runs)[lists.position])
-        return ratio(dcg, _ideal_dcg(lists.runs, self.dcg, self.cutoff))
+        return divide_or_zero(dcg, _ideal_dcg(lists.runs, self.dcg, self.cutoff))
 
 
-def _gains(grades: IntArray, dcg: Dcg) -> FloatArray:
+def _grade_gains(grades: IntArray, dcg: Dcg) -> FloatArray:
     """Gain of each grade, any shape: the grade itself or 2^grade − 1; 0 for negative grades.
 
     Raises:
@@ -79,7 +79,7 @@ def _ideal_dcg(runs: AlignedRuns, dcg: Dcg, cutoff: int | None) -> FloatArray:
     def compute() -> FloatArray:
         position = counting(runs.ideal_offsets)
         kept = position <= (cutoff or len(position))
-        terms = _gains(runs.ideal_grades[kept], dcg) / _log_discounts(runs)[position[kept]]
+        terms = _grade_gains(runs.ideal_grades[kept], dcg) / _log_discounts(runs)[position[kept]]
         query = query_of_rows(runs.ideal_offsets)[kept]
         return np.bincount(query, terms, minlength=len(runs.queries)).astype(np.float64)
 

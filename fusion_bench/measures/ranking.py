@@ -22,9 +22,9 @@ __all__ = [
     "Ranking",
     "Rows",
     "count_in_groups",
+    "divide_or_zero",
     "has_grade",
     "no_relevant",
-    "ratio",
     "relevant_counts",
 ]
 
@@ -45,13 +45,13 @@ class Rows:
     position: IntArray
     grade: IntArray
 
-    def where(self, keep: BoolArray) -> Rows:
+    def select_rows(self, keep: BoolArray) -> Rows:
         """Only the rows where ``keep``, shape (m,), is true."""
         return Rows(self.query[keep], self.position[keep], self.grade[keep])
 
-    def top(self, cutoff: int | None) -> Rows:
+    def within_cutoff(self, cutoff: int | None) -> Rows:
         """Only the rows at the first ``cutoff`` positions; None = all."""
-        return self if cutoff is None else self.where(self.position <= cutoff)
+        return self if cutoff is None else self.select_rows(self.position <= cutoff)
 
 
 class Ranking:
@@ -78,7 +78,7 @@ class Ranking:
         """The returned documents of grade ``rel`` (at least 1) or better."""
         if rel not in self._relevant:
             self._relevant[rel] = (
-                self.judged.where(self.judged.grade >= rel)
+                self.judged.select_rows(self.judged.grade >= rel)
                 if self.judged_only
                 else self._rows(_relevant_index(self.runs, rel))
             )
@@ -135,7 +135,7 @@ def relevant_counts(runs: AlignedRuns, rel: int) -> IntArray:
     return runs.memo(("measure", "relevant counts", rel), count)
 
 
-def ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> FloatArray:
+def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> FloatArray:
     """Part over whole, any shape; 0 where the whole is 0."""
     above, below = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)

@@ -23,10 +23,10 @@ class ReciprocalRank(BinaryMeasure):
 
     method: str = "RR"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): 0 where nothing relevant is returned within the cutoff."""
-        rows = ranking.relevant(self.rel).top(self.cutoff)
-        first = rows.where(count_in_groups(rows.query) == 1)
+        rows = ranking.relevant(self.rel).within_cutoff(self.cutoff)
+        first = rows.select_rows(count_in_groups(rows.query) == 1)
         values = np.zeros(ranking.size)
         values[first.query] = 1 / first.position
         return values

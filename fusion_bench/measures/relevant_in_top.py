@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_classes
-from fusion_bench.measures.ranking import Ranking, ratio, relevant_counts
+from fusion_bench.measures.ranking import Ranking, divide_or_zero, relevant_counts
 from fusion_bench.measures.tied_lists import TiedLists
 
 __all__ = ["Precision", "Recall", "Success"]
@@ -20,8 +20,8 @@ class _RelevantInTop(BinaryMeasure):
     needs_cutoff: ClassVar[bool] = True
     required_ranks: ClassVar[RequiredRanks] = "relevant"
 
-    def _count(self, ranking: Ranking) -> IntArray:
-        rows = ranking.relevant(self.rel).top(self.cutoff)
+    def _count_relevant(self, ranking: Ranking) -> IntArray:
+        rows = ranking.relevant(self.rel).within_cutoff(self.cutoff)
         return np.bincount(rows.query, minlength=ranking.size)
 
     def _expected_count(self, lists: TiedLists, depth: IntArray) -> FloatArray:
@@ -36,13 +36,17 @@ class Recall(_RelevantInTop):
 
     method: str = "R"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): 0 where nothing is relevant."""
-        return ratio(self._count(ranking), relevant_counts(ranking.runs, self.rel))
+        return divide_or_zero(
+            self._count_relevant(ranking), relevant_counts(ranking.runs, self.rel)
+        )
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): every member of a group counts as the group's mean."""
-        return ratio(self._expected_count(lists, depth), relevant_counts(lists.runs, self.rel))
+        return divide_or_zero(
+            self._expected_count(lists, depth), relevant_counts(lists.runs, self.rel)
+        )
 
 
 @measure_classes.register
@@ -53,9 +57,9 @@ class Precision(_RelevantInTop):
 
     method: str = "P"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): at most 1."""
-        return self._count(ranking) / np.float64(self.cutoff or 1)
+        return self._count_relevant(ranking) / np.float64(self.cutoff or 1)
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): every member of a group counts as the group's mean."""
@@ -68,9 +72,9 @@ class Success(_RelevantInTop):
 
     method: str = "Success"
 
-    def compute(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: Ranking) -> FloatArray:
         """(Q,): 0 or 1."""
-        return (self._count(ranking) > 0).astype(np.float64)
+        return (self._count_relevant(ranking) > 0).astype(np.float64)
 
     def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): the probability that the first relevant document falls within the depth."""

@@ -47,7 +47,7 @@ class TieSensitivity:
             freeze(array)
 
 
-class _Order(NamedTuple):
+class _TiedOrder(NamedTuple):
     """One order of the candidates, with its groups of ties."""
 
     runs: AlignedRuns
@@ -83,34 +83,34 @@ def tie_sensitivity(
     Raises:
         ConfigError: A measure of ir_measures without ``qrels``.
     """
-    order = _Order(runs, positions, firsts, limit)
+    order = _TiedOrder(runs, positions, firsts, limit)
     size = (len(measures), len(runs.queries))
     minimum, maximum = np.empty(size), np.empty(size)
-    movable = _movable(order)
+    movable = _find_movable(order)
     for of_judged in (False, True):
         chosen = [m for m, x in enumerate(measures) if (x.required_ranks == "judged") is of_judged]
         if not chosen:
             continue
         group = [measures[m] for m in chosen]
         keys = runs.judged.astype(np.int64) + has_grade(runs) if of_judged else runs.grades
-        lowest, highest = (_reorder(order, movable, sign * keys) for sign in (1, -1))
+        lowest, highest = (_reorder_ties(order, movable, sign * keys) for sign in (1, -1))
         minimum[chosen] = compute_measures(group, runs, lowest, qrels=qrels)
         maximum[chosen] = compute_measures(group, runs, highest, qrels=qrels)
     others = [m for m, measure in enumerate(measures) if measure.required_ranks == "all"]
     if others:
         group = [measures[m] for m in others]
-        given = compute_measures(group, runs, _cut(positions, limit), qrels=qrels)
+        given = compute_measures(group, runs, _cut_positions(positions, limit), qrels=qrels)
         values = np.stack([minimum[others], maximum[others], given])
         minimum[others], maximum[others] = values.min(axis=0), values.max(axis=0)
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))
     expected = minimum.copy()
     for m, measure in enumerate(measures):
         if differs[m].any():
-            expected[m, differs[m]] = _expected(measure, order, differs[m])[differs[m]]
+            expected[m, differs[m]] = _expected_values(measure, order, differs[m])[differs[m]]
     return TieSensitivity(differs.sum(axis=1), minimum, maximum, expected)
 
 
-class _Movable(NamedTuple):
+class _MovableDocuments(NamedTuple):
     """Candidates whose order among themselves a measure may see.
 
     Attributes:
@@ -122,7 +122,7 @@ class _Movable(NamedTuple):
     head: IntArray
 
 
-def _movable(order: _Order) -> _Movable:
+def _find_movable(order: _TiedOrder) -> _MovableDocuments:
     """The members of groups of at least two, one of them judged."""
     runs = order.runs
     rows = np.flatnonzero(order.positions > 0)
@@ -132,24 +132,24 @@ def _movable(order: _Order) -> _Movable:
     seen = np.zeros(size, dtype=bool)
     seen[head[judged]] = True
     kept = np.flatnonzero(seen[head] & (np.bincount(head, minlength=size) > 1)[head])
-    return _Movable(rows[kept], head[kept])
+    return _MovableDocuments(rows[kept], head[kept])
 
 
-def _reorder(order: _Order, movable: _Movable, keys: IntArray) -> IntArray:
+def _reorder_ties(order: _TiedOrder, movable: _MovableDocuments, keys: IntArray) -> IntArray:
     """Shape (N,): positions with every group of ties ordered by ``keys``, (N,), lowest first."""
     ordered = np.lexsort((keys[movable.rows], movable.head))
     rows, head = movable.rows[ordered], movable.head[ordered]
     positions = order.positions.copy()
     positions[rows] = order.firsts[rows] + count_in_groups(head) - 1
-    return _cut(positions, order.limit)
+    return _cut_positions(positions, order.limit)
 
 
-def _cut(positions: IntArray, limit: int | None) -> IntArray:
+def _cut_positions(positions: IntArray, limit: int | None) -> IntArray:
     """The same positions, 0 beyond the limit."""
     return positions if limit is None else np.where(positions > limit, 0, positions)
 
 
-def _expected(measure: Measure, order: _Order, queries: BoolArray) -> FloatArray:
+def _expected_values(measure: Measure, order: _TiedOrder, queries: BoolArray) -> FloatArray:
     """(Q,): expected value at these queries."""
     lists = find_tied_lists(*order[:3], queries, judged_only=measure.judged_only)
     depth = np.full(len(order.runs.queries), np.iinfo(np.int64).max)
@@ -188,7 +188,7 @@ def _expect_across_limit(
     for number in range(int(np.minimum(drawn, marked).max(initial=0)) + 1):
         probability = np.zeros(size)
         probability[owner] = [
-            _hypergeometric(number, *urn)
+            _hypergeometric_probability(number, *urn)
             for urn in zip(members.tolist(), marked.tolist(), drawn.tolist(), strict=True)
         ]
         if number == 0:
@@ -198,7 +198,7 @@ def _expect_across_limit(
     return total
 
 
-def _hypergeometric(number: int, members: int, marked: int, drawn: int) -> float:
+def _hypergeometric_probability(number: int, members: int, marked: int, drawn: int) -> float:
     """Probability of exactly ``number`` marked ones among the drawn members."""
     if number > drawn:
         return 0.0

@@ -17,14 +17,14 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.errors import AlignmentError
 
-__all__ = ["AnyNormalizer", "Lists", "Normalizer", "normalizers"]
+__all__ = ["AnyNormalizer", "Normalizer", "ScoreLists", "normalizers"]
 
 #: Greater scores cannot be weighed and added without an overflow.
 HUGE = 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ScoreLists:
     """One source's ranked lists over all queries, end to end; a query with an empty list has none.
 
     Attributes:
@@ -45,19 +45,19 @@ class Lists:
     owner: IntArray
     pool: IntArray
 
-    def low(self) -> FloatArray:
+    def list_minimum(self) -> FloatArray:
         """(n,): the least score of the row's list."""
         return np.asarray(np.minimum.reduceat(self.scores, self.starts)[self.owner])
 
-    def high(self) -> FloatArray:
+    def list_maximum(self) -> FloatArray:
         """(n,): the greatest score of the row's list."""
         return np.asarray(np.maximum.reduceat(self.scores, self.starts)[self.owner])
 
-    def size(self) -> IntArray:
+    def list_length(self) -> IntArray:
         """(n,): n, how many documents the row's list holds."""
         return np.asarray(np.bincount(self.owner)[self.owner])
 
-    def total(self, values: FloatArray) -> FloatArray:
+    def list_sum(self, values: FloatArray) -> FloatArray:
         """(n,): correctly rounded sum of ``values`` over the row's list, hence free of order."""
         parts = np.split(values, self.starts[1:])
         return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
@@ -93,15 +93,15 @@ class Normalizer(Method):
         return ()
 
     @abstractmethod
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): the scores of ``lists``, list by list, on the new scale; finite."""
 
-    def apply(self, runs: AlignedRuns) -> FloatArray:
+    def normalize_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): normalized scores; NaN where a source did not return the document."""
         key = ("normalize", self.model_dump_json())
-        return runs.memo(key, lambda: self._applied(runs))
+        return runs.memo(key, lambda: self._normalize_all(runs))
 
-    def _applied(self, runs: AlignedRuns) -> FloatArray:
+    def _normalize_all(self, runs: AlignedRuns) -> FloatArray:
         scaled = np.full(runs.scores.shape, np.nan)
         pool = np.diff(runs.offsets)
         for s, name in enumerate(runs.sources):
@@ -111,7 +111,7 @@ class Normalizer(Method):
             query = runs.query_index[rows]
             starts = np.flatnonzero(np.diff(query, prepend=-1))
             owner = np.cumsum(np.diff(query, prepend=-1) != 0) - 1
-            lists = Lists(
+            lists = ScoreLists(
                 name=name,
                 roles=runs.roles[s],
                 scores=runs.scores[s, rows],
@@ -120,15 +120,15 @@ class Normalizer(Method):
                 owner=owner,
                 pool=pool[query],
             )
-            scaled[s, rows] = self._finite(lists)
+            scaled[s, rows] = self._scale_finite(lists)
         freeze(scaled)
         return scaled
 
-    def _finite(self, lists: Lists) -> FloatArray:
+    def _scale_finite(self, lists: ScoreLists) -> FloatArray:
         """What :meth:`scale` makes of them; a sum or a square that overflows is an error."""
         try:
             with np.errstate(over="raise", invalid="raise"):
-                scaled = self.scale(lists)
+                scaled = self.scale_lists(lists)
         except (ArithmeticError, ValueError):  # fsum's own: an overflow, or -inf + inf
             scaled = np.full(len(lists.scores), np.nan)
         if not (np.abs(scaled) < HUGE).all():
@@ -139,7 +139,7 @@ class Normalizer(Method):
             )
         return scaled
 
-    def ratio(
+    def divide_or_constant(
         self, above: FloatArray, below: FloatArray, spread: NDArray[np.bool_] | None = None
     ) -> FloatArray:
         """``above / below``, but ``constant`` where ``below`` is 0 or ``spread`` is false."""

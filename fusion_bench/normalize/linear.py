@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
-from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
 
 @normalizers.register
@@ -18,10 +18,10 @@ class MinMax(Normalizer):
 
     method: str = "min_max"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the best document 1."""
-        low = lists.low()
-        return self.ratio(lists.scores - low, lists.high() - low)
+        low = lists.list_minimum()
+        return self.divide_or_constant(lists.scores - low, lists.list_maximum() - low)
 
 
 @normalizers.register
@@ -33,21 +33,21 @@ class MinMaxInverted(Normalizer):
 
     method: str = "min_max_inverted"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the lowest score 1."""
-        high = lists.high()
-        return self.ratio(high - lists.scores, high - lists.low())
+        high = lists.list_maximum()
+        return self.divide_or_constant(high - lists.scores, high - lists.list_minimum())
 
 
 @normalizers.register
-class Max(Normalizer):
+class DivideByMax(Normalizer):
     """``max``: x / max; meaningless, hence refused, where the greatest score is not positive."""
 
     method: str = "max"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): at most 1."""
-        high = lists.high()
+        high = lists.list_maximum()
         if (high <= 0).any():
             raise AlignmentError(
                 f"normalize: max cannot scale source {lists.name!r}: the greatest score of a list "
@@ -57,15 +57,15 @@ class Max(Normalizer):
 
 
 @normalizers.register
-class Sum(Normalizer):
+class DivideBySum(Normalizer):
     """``sum``: (x − min) / Σ(x − min)."""
 
     method: str = "sum"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): not negative, adding up to 1 over the list."""
-        above = lists.scores - lists.low()
-        return self.ratio(above, lists.total(above))
+        above = lists.scores - lists.list_minimum()
+        return self.divide_or_constant(above, lists.list_sum(above))
 
 
 @normalizers.register
@@ -74,9 +74,9 @@ class L2(Normalizer):
 
     method: str = "l2"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): squares adding up to 1 over the list."""
-        return self.ratio(lists.scores, np.sqrt(lists.total(lists.scores**2)))
+        return self.divide_or_constant(lists.scores, np.sqrt(lists.list_sum(lists.scores**2)))
 
 
 @normalizers.register
@@ -92,7 +92,7 @@ class TheoreticalMinMax(Normalizer):
     method: str = "theoretical_min_max"
     lo: dict[str, float] = Field(min_length=1)
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the best document 1."""
         fitting = sorted(key for key in self.lo if key == lists.name or key in lists.roles)
         if len(fitting) != 1:
@@ -107,4 +107,4 @@ class TheoreticalMinMax(Normalizer):
                 f"normalize: source {lists.name!r} has the score {lists.scores.min():g} below its "
                 f"declared lo {lo:g}: lower 'lo' or use min_max"
             )
-        return self.ratio(lists.scores - lo, lists.high() - lo)
+        return self.divide_or_constant(lists.scores - lo, lists.list_maximum() - lo)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
 
 @normalizers.register
-class Raw(Normalizer):
+class RawScores(Normalizer):
     """``none``: x."""
 
     method: str = "none"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): the scores themselves."""
         return lists.scores

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
 
 @normalizers.register
@@ -16,12 +16,14 @@ class ZScore(Normalizer):
 
     method: str = "z_score"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): mean 0 and variance 1 over the list."""
-        size = lists.size()
-        above = lists.scores - lists.total(lists.scores) / size
-        return self.ratio(
-            above, np.sqrt(lists.total(above**2) / size), spread=lists.high() > lists.low()
+        size = lists.list_length()
+        above = lists.scores - lists.list_sum(lists.scores) / size
+        return self.divide_or_constant(
+            above,
+            np.sqrt(lists.list_sum(above**2) / size),
+            spread=lists.list_maximum() > lists.list_minimum(),
         )
 
 
@@ -37,13 +39,15 @@ class DBSF(Normalizer):
 
     method: str = "dbsf"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the mean 0.5."""
-        size = lists.size()
-        mean = lists.total(lists.scores) / size
-        sd = np.sqrt(lists.total((lists.scores - mean) ** 2) / np.maximum(size - 1, 1))
+        size = lists.list_length()
+        mean = lists.list_sum(lists.scores) / size
+        sd = np.sqrt(lists.list_sum((lists.scores - mean) ** 2) / np.maximum(size - 1, 1))
         low = mean - 3 * sd
-        scaled = self.ratio(
-            lists.scores - low, (mean + 3 * sd) - low, spread=lists.high() > lists.low()
+        scaled = self.divide_or_constant(
+            lists.scores - low,
+            (mean + 3 * sd) - low,
+            spread=lists.list_maximum() > lists.list_minimum(),
         )
         return np.clip(scaled, 0, 1)

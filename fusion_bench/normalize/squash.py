@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.normalize._base import Lists, Normalizer, normalizers
+from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
 __all__ = ["sigmoid"]
 
@@ -19,26 +19,26 @@ def sigmoid(values: FloatArray) -> FloatArray:
 
 
 @normalizers.register
-class Sigmoid(Normalizer):
+class SigmoidScale(Normalizer):
     """``sigmoid``: 1 / (1 + e^−x)."""
 
     keeps_order: ClassVar[bool] = False
 
     method: str = "sigmoid"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1]."""
         return sigmoid(lists.scores)
 
 
 @normalizers.register
-class Arctan(Normalizer):
+class ArctanScale(Normalizer):
     """``arctan``: 2/π · atan(x); negative scores stay negative."""
 
     keeps_order: ClassVar[bool] = False
 
     method: str = "arctan"
 
-    def scale(self, lists: Lists) -> FloatArray:
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [−1, 1]."""
         return 2 / np.pi * np.arctan(lists.scores)

@@ -107,7 +107,7 @@ def prepare_request(
     """
     roles = {name: frozenset(run.roles) for name, run in read_spec(path)[0].runs.items()}
     lists = () if system.blend.reranker_name is None else (system.blend.reranker_name,)
-    for location, problem in system.problems(roles, lists):
+    for location, problem in system.find_misfits(roles, lists):
         place = ".".join(str(part) for part in location)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
     fusing = system.model_copy(update={"blend": NoBlend(), "top_k": None})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import yaml
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from fusion_bench.config.models import StrictModel, read_yaml, validated
+from fusion_bench.config.models import StrictModel, parse_model, read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, RerankSettings
@@ -64,7 +64,7 @@ class RerankConfig(StrictModel):
 
 
 def _parse_model(model: type[M], data: object, prefix: str) -> M:
-    return validated(model, data, lambda path: prefix + ".".join(map(str, path)))
+    return parse_model(model, data, lambda path: prefix + ".".join(map(str, path)))
 
 
 def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def read_rerank_config(path: Path | None) -> RerankConfig:
     if path is None:
         return RerankConfig()
     source = read_yaml(path)
-    config = validated(RerankConfig, source.data, source.where)
+    config = parse_model(RerankConfig, source.data, source.where)
     for i, name in enumerate(config.chain):
         if name not in config.providers:
             where = source.where(("chain", i))

@@ -8,10 +8,10 @@ The libraries behind the indexes are optional (extra ``collections``) and import
 """
 
 from fusion_bench.retrieve.bm25 import BM25Index
-from fusion_bench.retrieve.common import Ranking, ranked, stems
+from fusion_bench.retrieve.common import Ranking, rank_documents, stem_texts
 from fusion_bench.retrieve.dense import DenseIndex, Encoder
 from fusion_bench.retrieve.entities import EntityLinker
-from fusion_bench.retrieve.graph import Graph, personalised_pagerank
+from fusion_bench.retrieve.graph import Graph, personalized_pagerank
 
 __all__ = [
     "BM25Index",
@@ -20,7 +20,7 @@ __all__ = [
     "EntityLinker",
     "Graph",
     "Ranking",
-    "personalised_pagerank",
-    "ranked",
-    "stems",
+    "personalized_pagerank",
+    "rank_documents",
+    "stem_texts",
 ]

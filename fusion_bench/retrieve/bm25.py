@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.common import require, stems
+from fusion_bench.retrieve.common import import_extra, stem_texts
 
 __all__ = ["BM25Index"]
 
@@ -37,10 +37,10 @@ class BM25Index:
         method: str = "lucene",
         language: str = "english",
     ) -> None:
-        bm25s = require("bm25s", purpose="BM25 retrieval")
+        bm25s = import_extra("bm25s", purpose="BM25 retrieval")
         self.ids = tuple(documents)
         self._language = language
-        tokens = stems(list(documents.values()), language=language)
+        tokens = stem_texts(list(documents.values()), language=language)
         if not any(tokens):
             raise DataError(f"no word to index in {len(self.ids)} documents")
         # float64: with bm25s's float32 the last printed decimal would depend on the machine.
@@ -54,7 +54,7 @@ class BM25Index:
             Shape (Q, D): 0 where a document shares no word with the query.
         """
         result = np.zeros((len(queries), len(self.ids)))
-        for row, tokens in zip(result, stems(queries, language=self._language), strict=True):
+        for row, tokens in zip(result, stem_texts(queries, language=self._language), strict=True):
             known = self._index.get_tokens_ids(tokens)
             if known:
                 row[:] = self._index.get_scores_from_ids(known)

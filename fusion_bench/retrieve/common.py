@@ -12,13 +12,13 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import DataError, MissingExtraError
 
-__all__ = ["Ranking", "ranked", "require", "stems"]
+__all__ = ["Ranking", "import_extra", "rank_documents", "stem_texts"]
 
 #: Documents with their scores, best first.
 Ranking: TypeAlias = list[tuple[str, float]]
 
 
-def require(module: str, *, purpose: str) -> ModuleType:
+def import_extra(module: str, *, purpose: str) -> ModuleType:
     """Import an optional library.
 
     Args:
@@ -34,22 +34,22 @@ def require(module: str, *, purpose: str) -> ModuleType:
         raise MissingExtraError(module, extra="collections", purpose=purpose) from missing
 
 
-def stems(texts: Sequence[str], *, language: str = "english") -> list[list[str]]:
+def stem_texts(texts: Sequence[str], *, language: str = "english") -> list[list[str]]:
     """Tokens of each text: lower case, words of two letters or more, stopwords out, stemmed.
 
     Args:
         texts: One string a text.
         language: Snowball stemmer and stopword list, as PyStemmer and bm25s name them.
     """
-    bm25s = require("bm25s", purpose="tokenising for BM25")
-    stemmer = require("Stemmer", purpose="stemming").Stemmer(language)
+    bm25s = import_extra("bm25s", purpose="tokenizing for BM25")
+    stemmer = import_extra("Stemmer", purpose="stemming").Stemmer(language)
     tokens: list[list[str]] = bm25s.tokenize(
         list(texts), stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False
     )
     return tokens
 
 
-def ranked(
+def rank_documents(
     ids: Sequence[str],
     scores: FloatArray,
     *,

@@ -1,7 +1,7 @@
 """Dense retrieval: cosine of sentence vectors from an ONNX encoder.
 
 The pipeline of sentence-transformers' MiniLM models: WordPiece tokens, the mean of the token
-vectors, L2 normalisation. Files are checked against their SHA-256 before they are used: another
+vectors, L2 normalization. Files are checked against their SHA-256 before they are used: another
 model's vectors would look just as plausible.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve.common import require
+from fusion_bench.retrieve.common import import_extra
 
 __all__ = ["DenseIndex", "Encoder"]
 
@@ -53,22 +53,22 @@ class Encoder:
         max_tokens: int = 256,
         batch: int = 32,
     ) -> None:
-        ort = require("onnxruntime", purpose="dense retrieval")
-        tokenizers = require("tokenizers", purpose="dense retrieval")
+        ort = import_extra("onnxruntime", purpose="dense retrieval")
+        tokenizers = import_extra("tokenizers", purpose="dense retrieval")
         check_digest(model, model_sha256)
         check_digest(tokenizer, tokenizer_sha256)
         self._batch = batch
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(max_length=max_tokens)
         self._tokenizer.no_padding()
-        self._session = _session(ort, model)
+        self._session = _open_session(ort, model)
         self._inputs = {node.name for node in self._session.get_inputs()}
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length one.
 
         Only texts of the same number of tokens share a batch: without padding, no text's vector
-        depends on how long its neighbours are.
+        depends on how long its neighbors are.
 
         Returns:
             Shape (N, H); a zero row for a text without tokens.
@@ -76,7 +76,7 @@ class Encoder:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: dict[int, NDArray[np.float32]] = {}
         for rows in _equal_lengths([len(ids) for ids in tokens], self._batch):
-            pooled = self._run(np.array([tokens[row] for row in rows], dtype=np.int64))
+            pooled = self._encode_batch(np.array([tokens[row] for row in rows], dtype=np.int64))
             vectors.update(zip(rows, pooled, strict=True))
         width = len(next(iter(vectors.values()))) if vectors else 0
         empty = np.zeros(width, dtype=np.float32)
@@ -84,7 +84,7 @@ class Encoder:
             [vectors.get(row, empty) for row in range(len(tokens))], dtype=np.float32
         ).reshape(len(tokens), width)
 
-    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _encode_batch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Mean token vector of each row of ids (B, T), scaled to length one: (B, H)."""
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in self._inputs:
@@ -136,7 +136,7 @@ def check_digest(path: Path, expected: str) -> None:
         )
 
 
-def _session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
+def _open_session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
     """An ONNX session that gives the same numbers every time on one processor."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1  # threads would split sums differently from run to run

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve.common import stems
+from fusion_bench.retrieve.common import stem_texts
 
 __all__ = ["EntityLinker"]
 
@@ -41,9 +41,9 @@ class EntityLinker:
         self.entities = tuple(names)
         self._threshold, self._sharpness = threshold, sharpness
         self._language = language
-        words = [sorted(set(name)) for name in stems(list(names.values()), language=language)]
+        words = [sorted(set(name)) for name in stem_texts(list(names.values()), language=language)]
         self._columns = {w: i for i, w in enumerate(sorted({w for name in words for w in name}))}
-        holds = _incidence(words, self._columns)
+        holds = _incidence_matrix(words, self._columns)
         frequency = np.asarray(holds.sum(axis=0), dtype=np.float64).ravel()
         weights = np.log1p(len(words) / np.maximum(frequency, 1))
         self._weighted = sparse.csr_array(holds * weights)
@@ -51,8 +51,8 @@ class EntityLinker:
 
     def coverage(self, texts: Sequence[str]) -> FloatArray:
         """Share of each entity's name that each text holds, by weight; shape (Q, E), in [0, 1]."""
-        words = [sorted(set(text)) for text in stems(texts, language=self._language)]
-        matched = (_incidence(words, self._columns) @ self._weighted.T).toarray()
+        words = [sorted(set(text)) for text in stem_texts(texts, language=self._language)]
+        matched = (_incidence_matrix(words, self._columns) @ self._weighted.T).toarray()
         return np.asarray(matched / np.where(self._total > 0, self._total, 1.0), dtype=np.float64)
 
     def seeds(self, texts: Sequence[str]) -> FloatArray:
@@ -68,7 +68,9 @@ class EntityLinker:
         return np.where(coverage >= self._threshold - 1e-12, strength, 0.0)
 
 
-def _incidence(words: Sequence[Sequence[str]], columns: Mapping[str, int]) -> sparse.csr_array:
+def _incidence_matrix(
+    words: Sequence[Sequence[str]], columns: Mapping[str, int]
+) -> sparse.csr_array:
     """Which known words each text holds: 0 or 1, shape (texts, words)."""
     rows = [row for row, text in enumerate(words) for word in text if word in columns]
     cells = [columns[word] for text in words for word in text if word in columns]

@@ -1,4 +1,4 @@
-"""Personalised PageRank (Page et al. 1999; Haveliwala 2002) over a weighted, undirected graph.
+"""Personalized PageRank (Page et al. 1999; Haveliwala 2002) over a weighted, undirected graph.
 
 A walker starts at a seed and, at every step, follows an edge with probability ``damping`` or
 jumps back to a seed. How often it is at a node is that node's score: what is near the seeds over
@@ -17,7 +17,7 @@ from scipy import sparse
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 
-__all__ = ["Graph", "personalised_pagerank"]
+__all__ = ["Graph", "personalized_pagerank"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,17 @@ class Graph:
             raise DataError(f"{len(nodes) - len(index)} of {len(nodes)} graph nodes are repeated")
         ends: list[tuple[int, int]] = []
         weights: list[float] = []
-        for one, other, weight in edges:
-            if one not in index or other not in index:
-                raise DataError(f"edge {one!r}–{other!r}: both ends must be among the nodes")
+        for start, other, weight in edges:
+            if start not in index or other not in index:
+                raise DataError(f"edge {start!r}–{other!r}: both ends must be among the nodes")
             if not (math.isfinite(weight) and weight > 0):
-                raise DataError(f"edge {one!r}–{other!r}: weight {weight} is not positive")
-            ends += [(index[one], index[other]), (index[other], index[one])]
+                raise DataError(f"edge {start!r}–{other!r}: weight {weight} is not positive")
+            ends += [(index[start], index[other]), (index[other], index[start])]
             weights += [weight, weight]
         return cls(tuple(nodes), _column_stochastic(len(nodes), ends, weights))
 
 
-def personalised_pagerank(
+def personalized_pagerank(
     graph: Graph, seeds: FloatArray, *, damping: float = 0.85, tolerance: float = 1e-10
 ) -> FloatArray:
     """Stationary distribution of the walk, for many sets of seeds at once.
@@ -78,7 +78,7 @@ def personalised_pagerank(
         DataError: A seed weight is negative or not finite, or does not fit the graph; damping or
             tolerance is out of range.
     """
-    _check(graph, seeds, damping, tolerance)
+    _check_arguments(graph, seeds, damping, tolerance)
     total = seeds.sum(axis=1, keepdims=True)
     # Work in (N, Q): a sparse matrix multiplies columns.
     start = (seeds / np.where(total > 0, total, 1.0)).T
@@ -92,7 +92,7 @@ def personalised_pagerank(
     return np.ascontiguousarray(walk.T)
 
 
-def _check(graph: Graph, seeds: FloatArray, damping: float, tolerance: float) -> None:
+def _check_arguments(graph: Graph, seeds: FloatArray, damping: float, tolerance: float) -> None:
     if seeds.ndim != 2 or seeds.shape[1] != len(graph.nodes):
         raise DataError(f"seeds of shape {seeds.shape} for {len(graph.nodes)} nodes: need (Q, N)")
     if not np.isfinite(seeds).all() or (seeds < 0).any():

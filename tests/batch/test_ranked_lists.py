@@ -24,7 +24,7 @@ def assert_same_lists(system: System, runs: AlignedRuns, spaces: dict[str, Score
         expected = rank_candidates(system, runs, spaces)
     except (AlignmentError, ConfigError):
         expected = None
-    lists = rank_system(system_spec(system), system.view(runs), spaces)
+    lists = rank_system(system_spec(system), system.active_runs(runs), spaces)
     if isinstance(lists, Unsupported):
         return False
     assert expected is not None

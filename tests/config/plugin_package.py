@@ -31,7 +31,7 @@ class Halve(Normalizer):
 
     method: str = "halve"
 
-    def scale(self, lists):
+    def scale_lists(self, lists):
         return lists.scores / 2
 
 
@@ -50,8 +50,8 @@ class HitAtOne(BinaryMeasure):
 
     method: str = "Hit"
 
-    def compute(self, ranking):
-        first = ranking.relevant(self.rel).top(1)
+    def compute_values(self, ranking):
+        first = ranking.relevant(self.rel).within_cutoff(1)
         return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
 
 

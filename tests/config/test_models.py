@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from fusion_bench.config.models import Source, StrictModel, read_yaml, validated
+from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
 from fusion_bench.errors import ConfigError
 
 
@@ -39,7 +39,7 @@ class Outer(StrictModel):
 )
 def test_the_message_names_the_place_and_the_rule(data: object, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        validated(Outer, data)
+        parse_model(Outer, data)
     assert str(caught.value).startswith(message)
 
 
@@ -87,8 +87,8 @@ def test_where_falls_back_on_the_deepest_known_line(tmp_path: Path) -> None:
         ("a: 1\nb\nc: 2\n", ":3: not valid YAML: a key without ': ' and a value behind it"),
         ("a: 2026-13-45\n", ": not valid YAML: month must be in 1..12"),
         ("a: !!python/object:os.system x\n", ":1: not valid YAML: could not determine"),
-        ("", ": a mapping of keys to values is needed, found nothing"),
-        ("7\n", ": a mapping of keys to values is needed, found a int"),
+        ("", ": a mapping of keys to values is needed, given nothing"),
+        ("7\n", ": a mapping of keys to values is needed, given a int"),
         ("a: &x [*x]\n", ": nests too deeply, or an alias contains itself"),
         ("a: " + "[" * 700 + "]" * 700, ": nests too deeply"),
         ('a: "\\ud800"\n', ":1: '\\ud800' holds half a character"),

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.config.models import validated
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.query_types import CONV_03_05, TypeWeights, split_by_type, type_of
 from fusion_bench.errors import ConfigError
 
 
 def test_the_published_table_by_name() -> None:
-    assert validated(TypeWeights, "conv-03-05").root == CONV_03_05
-    assert validated(TypeWeights, CONV_03_05).root == CONV_03_05
+    assert parse_model(TypeWeights, "conv-03-05").root == CONV_03_05
+    assert parse_model(TypeWeights, CONV_03_05).root == CONV_03_05
 
 
 def test_building_it_leaves_the_published_table_alone() -> None:
-    validated(TypeWeights, "conv-03-05").root["hybrid"]["keyword"] = 9.0
+    parse_model(TypeWeights, "conv-03-05").root["hybrid"]["keyword"] = 9.0
     assert CONV_03_05["hybrid"]["keyword"] == 0.33
 
 
@@ -32,16 +32,16 @@ def test_building_it_leaves_the_published_table_alone() -> None:
 )
 def test_tables_that_break_a_rule(data: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        validated(TypeWeights, data)
+        parse_model(TypeWeights, data)
 
 
 @pytest.mark.parametrize("total", [0.99, 1.0, 1.01])
 def test_a_hundredth_of_tolerance(total: float) -> None:
-    assert validated(TypeWeights, {"hybrid": {"a": 0.5, "b": total - 0.5}})
+    assert parse_model(TypeWeights, {"hybrid": {"a": 0.5, "b": total - 0.5}})
 
 
 def test_a_strategy_that_is_off_weighs_0() -> None:
-    table = validated(TypeWeights, {"hybrid": {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}})
+    table = parse_model(TypeWeights, {"hybrid": {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}})
     assert table.root["hybrid"]["graph"] == 0
 
 

@@ -1,4 +1,4 @@
-"""What every normaliser promises, whatever its formula."""
+"""What every normalizer promises, whatever its formula."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def scaled(
     queries: tuple[str, ...] = QUERIES,
     order: tuple[str, ...] | None = None,
 ) -> dict[tuple[str, str, str], float]:
-    """Source, query, document → normalised score, to the last bit."""
+    """Source, query, document → normalized score, to the last bit."""
     runs = aligned(dataset, queries=queries, order=order)
-    values = normalizers.build(config).apply(runs)
+    values = normalizers.build(config).normalize_scores(runs)
     return {
         (name, runs.queries[q], runs.vocabulary[d]): float(value)
         for name, row in zip(runs.sources, values, strict=True)
@@ -67,12 +67,12 @@ def test_inputs_stay_and_the_result_is_read_only(config: dict[str, Any]) -> None
     for dataset in DATASETS:
         runs = aligned(dataset)
         before = snapshot(runs)
-        values = normalizers.build(config).apply(runs)
+        values = normalizers.build(config).normalize_scores(runs)
         assert snapshot(runs) == before
         assert not values.flags.writeable
         np.testing.assert_array_equal(np.isnan(values), runs.ranks == 0)
         assert np.isfinite(values[runs.ranks > 0]).all()
-        assert normalizers.build(config).apply(runs) is values  # derived once
+        assert normalizers.build(config).normalize_scores(runs) is values  # derived once
 
 
 @EVERY
@@ -93,7 +93,7 @@ def test_keeps_the_order_where_declared(config: dict[str, Any]) -> None:
         return
     for dataset in SINGLE_LISTS:
         runs = aligned(dataset)
-        values, raw = scale.apply(runs)[0], runs.scores[0]
+        values, raw = scale.normalize_scores(runs)[0], runs.scores[0]
         for start, stop in pairwise(runs.offsets):
             greater = raw[start:stop, None] > raw[start:stop]
             assert (values[start:stop, None] > values[start:stop])[greater].all()
@@ -103,6 +103,8 @@ def flattens(scale: Normalizer) -> bool:
     """Whether two great scores in a crowd of zeros lose their order."""
     crowd = {f"n{i:02}": 0.0 for i in range(40)} | {"y": 1e13, "z": 1.1e13}
     runs = aligned(({"bm25": {"q1": crowd}}, {"q1": crowd}))
-    values = dict(zip(runs.documents.tolist(), scale.apply(runs)[0].tolist(), strict=True))
+    values = dict(
+        zip(runs.documents.tolist(), scale.normalize_scores(runs)[0].tolist(), strict=True)
+    )
     y, z = (float(f"{values[runs.vocabulary.index(name)]:.11e}") for name in "yz")
     return y >= z

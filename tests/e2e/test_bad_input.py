@@ -161,7 +161,7 @@ CASES = [
     Case("no run", gone(A), ("a.trec", "no such file")),
     Case("no qrels", gone(QRELS), (f"{DATASET}:2: qrels", "qrels.txt", "no such file")),
     Case("empty run", text(A, ""), ("a.trec", "empty")),
-    Case("empty experiment", text(EXPERIMENT, ""), (EXPERIMENT, "a mapping", "found nothing")),
+    Case("empty experiment", text(EXPERIMENT, ""), (EXPERIMENT, "a mapping", "given nothing")),
     Case("columns of a run", replaced(A, "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 8"), ("a.trec:2", "6")),
     Case("columns of qrels", replaced(QRELS, "q2 0 d3 2", "q2 d3 2"), ("qrels.txt:3", "4")),
     Case("score that is no number", replaced(A, "d1 2 8 a", "d1 2 high a"), ("a.trec:2", "'high'")),
@@ -280,7 +280,7 @@ CASES = [
         (f"{FUSION}.bonis", "'bonis'", "'bonus'", "known: method, weights"),
     ),
     Case(
-        "key of a normaliser",
+        "key of a normalizer",
         fusion("{method: weighted_score, normalize: {method: min_max, constnt: 1}}"),
         (f"{FUSION}.normalize.constnt", "'constant'", "known: method"),
     ),
@@ -320,7 +320,7 @@ CASES = [
         (f"{BLEND}", "'positional'", "known: linear, none, position_aware, replace"),
     ),
     Case(
-        "normaliser",
+        "normalizer",
         fusion("{method: weighted_score, normalize: minmax}"),
         (f"{FUSION}.normalize", "'minmax'", "'min_max'", "known:"),
     ),

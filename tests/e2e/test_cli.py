@@ -528,7 +528,7 @@ def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regress
     def broken() -> object:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("fusion_bench.experiment.method_table.catalogue", broken)
+    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", broken)
     assert main(["methods"]) == 2
     shown = capsys.readouterr().err
     assert "RuntimeError: unforeseen" in shown

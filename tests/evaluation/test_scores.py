@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from fusion_bench.config.models import validated
+from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
@@ -56,7 +56,7 @@ def runs(queries: Mapping[str, Query] | None = None) -> AlignedRuns:
 
 
 def system(**options: object) -> System:
-    return validated(System, {"name": "s", "runs": ("bm25", "dense"), **options})
+    return parse_model(System, {"name": "s", "runs": ("bm25", "dense"), **options})
 
 
 def lists(found: System) -> dict[str, list[str]]:
@@ -77,7 +77,7 @@ def lists(found: System) -> dict[str, list[str]]:
     ("options", "message"),
     [
         ({"runs": ()}, "runs: tuple should have at least 1 item"),
-        ({"runs": ("a", "b", "a")}, "runs: run 'a' is listed twice: keep one"),
+        ({"runs": ("a", "b", "a")}, "runs: 'a' is listed twice: keep one"),
         ({"depth": 0}, "depth"),
         ({"depth": {"bm25": 0}}, "depth"),
         ({"top_k": 0}, "top_k: input should be greater than or equal to 1"),
@@ -110,7 +110,7 @@ def test_a_system_round_trips_through_json_with_every_default() -> None:
     assert "name" not in shown
     assert shown["fusion"]["bonus_scope"] == "best_rank"
     assert shown["blend"]["tiers"] == {"3": 0.75, "10": 0.6}
-    assert validated(System, {"name": "s", **shown}) == full
+    assert parse_model(System, {"name": "s", **shown}) == full
 
 
 # problems ---------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_a_system_round_trips_through_json_with_every_default() -> None:
 def test_problems_name_the_place(
     options: dict[str, object], expected: list[tuple[tuple[str, ...], str]]
 ) -> None:
-    found = list(system(**options).problems(ROLES, ["r"]))
+    found = list(system(**options).find_misfits(ROLES, ["r"]))
     assert [location for location, _ in found] == [location for location, _ in expected]
     for (_, error), (_, text) in zip(found, expected, strict=True):
         assert isinstance(error, ConfigError)
@@ -265,7 +265,7 @@ def test_any_number_by_type_is_one_plain_system_a_type() -> None:
     table = runs(known)
     both = {"keyword": 1.0, "graph": {"by_query_type": {"a": 5.0, "hybrid": 0.0}}}
     mixed = system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both})
-    assert mixed.types == ("a", "hybrid")
+    assert mixed.query_types == ("a", "hybrid")
     plain = [
         system(runs=("bm25", "kg"), fusion={"method": "rrf", "weights": both | {"graph": weight}})
         for weight in (5.0, 0.0)
@@ -276,17 +276,17 @@ def test_any_number_by_type_is_one_plain_system_a_type() -> None:
     ]
     assert found[0].tolist() == [found[1][0], found[2][1], found[2][2]]
     assert found[1][1] != found[2][1], "the types differ where it matters"
-    assert validated(System, {"name": "s", **resolved_config(mixed)}) == mixed
+    assert parse_model(System, {"name": "s", **resolved_config(mixed)}) == mixed
 
 
 def test_what_by_type_needs_is_asked_of_the_dataset() -> None:
     blend = {"by_query_type": {"a": {"method": "replace", "reranker": "x"}, "hybrid": "none"}}
     mixed = system(blend=blend, fusion={"method": "rrf_v2"}, runs=("bm25", "dense"))
-    assert mixed.rerankers == {"x"}
-    assert [place for place, _ in mixed.problems(ROLES, ["r"])] == [("blend", "reranker")]
+    assert mixed.reranker_names == {"x"}
+    assert [place for place, _ in mixed.find_misfits(ROLES, ["r"])] == [("blend", "reranker")]
     weights = {"by_query_type": {"a": {"graph": 1}, "hybrid": {}}}
     wrong = system(fusion={"method": "rrf", "weights": weights})
-    assert [place for place, _ in wrong.problems(ROLES, ["r"])] == [("by_query_type", "a")]
+    assert [place for place, _ in wrong.find_misfits(ROLES, ["r"])] == [("by_query_type", "a")]
     v1 = replace_v2(mixed)
     assert [v1.of_type(t).fusion.method for t in ("a", "hybrid")] == ["rrf", "rrf"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.config.models import Source, validated
+from fusion_bench.config.models import Source, parse_model
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
@@ -16,7 +16,9 @@ SYSTEMS = {"one": {"runs": ["a"]}}
 
 
 def built(**options: object) -> Experiment:
-    return validated(Experiment, {"dataset": "d", "baseline": "one", "systems": SYSTEMS, **options})
+    return parse_model(
+        Experiment, {"dataset": "d", "baseline": "one", "systems": SYSTEMS, **options}
+    )
 
 
 def test_every_default_is_spelled_out() -> None:
@@ -34,7 +36,7 @@ def test_every_default_is_spelled_out() -> None:
     [
         ({"dataset": None}, "name one 'dataset', or several 'datasets': neither is given"),
         ({"datasets": ["a"]}, "name one 'dataset', or several 'datasets': both are given"),
-        ({"dataset": None, "datasets": ["a", "a"]}, "dataset 'a' is listed twice: keep one"),
+        ({"dataset": None, "datasets": ["a", "a"]}, "datasets: 'a' is listed twice: keep one"),
         ({"measures": []}, "measures: tuple should have at least 1 item"),
         ({"alpha": 0}, "alpha: input should be greater than 0, given 0"),
         ({"alpha": 1}, "alpha: input should be less than 1, given 1"),
@@ -45,7 +47,7 @@ def test_every_default_is_spelled_out() -> None:
         ({"interval": "z"}, "interval: input should be 't' or 'bootstrap', given 'z'"),
         ({"systems": []}, "systems: a mapping of keys to values is needed, given []"),
         ({"systems": {"one": 3}}, "systems.one: a mapping of keys to values is needed, given 3"),
-        ({"systems": {"one": {"runs": []}}}, "systems.one.runs: tuple should have at least 1"),
+        ({"systems": {"one": {"runs": []}}}, "systems.one.runs: value should have at least 1"),
         ({"systems": {"one": {"runs": ["a"], "name": "x"}}}, "systems: one: the key is the"),
     ],
 )
@@ -57,12 +59,12 @@ def test_what_breaks_a_rule(options: dict[str, object], message: str) -> None:
 
 def test_measures_are_what_the_dataset_resolves() -> None:
     source = Source(Path("e.yaml"), {}, {("measures",): 2})
-    names = [m.name for m in built(measures=["nDCG@10", "RR@10"]).parsed_measures(2, source)]
+    names = [m.name for m in built(measures=["nDCG@10", "RR@10"]).parse_measures(2, source)]
     assert names == ["nDCG@10", "RR(rel=2)@10"]
     with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.1: RR@10 is listed twice"):
-        built(measures=["RR@10", "MRR@10"]).parsed_measures(1, source)
+        built(measures=["RR@10", "MRR@10"]).parse_measures(1, source)
     with pytest.raises(ConfigError, match=r"e\.yaml:2: measures\.0: "):
-        built(measures=["XY@10"]).parsed_measures(1, source)
+        built(measures=["XY@10"]).parse_measures(1, source)
 
 
 def test_a_baseline_must_be_one_of_the_systems(tmp_path: Path) -> None:
@@ -78,12 +80,12 @@ def test_the_experiments_of_this_repository_fit_their_dataset(name: str) -> None
     for dataset in experiment.dataset_names:
         spec, _ = read_spec(HERE / f"datasets/{dataset}/dataset.yaml")
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check(roles, spec.rerank, source)
-        assert len(experiment.parsed_measures(spec.binary_relevance, source)) >= 3
+        experiment.check_datasets(roles, spec.rerank, source)
+        assert len(experiment.parse_measures(spec.binary_relevance, source)) >= 3
         with pytest.raises(ConfigError, match=r"systems\..*blend\.reranker: unknown reranker"):
-            experiment.check(roles, [], source)
+            experiment.check_datasets(roles, [], source)
         with pytest.raises(ConfigError, match=r"systems\..*runs\.\d: unknown run"):
-            experiment.check({"bm25": frozenset()}, spec.rerank, source)
+            experiment.check_datasets({"bm25": frozenset()}, spec.rerank, source)
     assert experiment.baseline in experiment.systems
     assert len(experiment.systems) >= 5
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from fusion_bench.blend import blends
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.experiment.method_table import catalogue
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 
 
 def test_every_method_is_listed_with_its_formula() -> None:
-    found = catalogue()
+    found = list_methods()
     registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
@@ -29,19 +29,19 @@ def test_every_method_is_listed_with_its_formula() -> None:
 
 
 def test_parameters_have_their_defaults_as_json() -> None:
-    found = {entry["method"]: entry for entry in catalogue()["fusion"]}
+    found = {entry["method"]: entry for entry in list_methods()["fusion"]}
     assert found["rrf"]["parameters"] == {"weights": "{}", "k": "60", "normalize": '"none"'}
     assert json.loads(found["rrf_v2"]["parameters"]["bonus"]) == {"1": 0.05, "3": 0.02}
     assert found["weighted_score"]["parameters"]["normalize"] == "none"
 
 
 def test_what_has_no_default_is_required() -> None:
-    found = {entry["method"]: entry for entry in catalogue()["blend"]}
+    found = {entry["method"]: entry for entry in list_methods()["blend"]}
     assert found["replace"]["parameters"]["reranker"] == "required"
     assert found["none"]["parameters"] == {}
-    scaled = {entry["method"]: entry for entry in catalogue()["normalize"]}
+    scaled = {entry["method"]: entry for entry in list_methods()["normalize"]}
     assert scaled["theoretical_min_max"]["parameters"]["lo"] == "required"
 
 
 def test_what_is_listed_can_be_given_to_json() -> None:
-    assert json.loads(json.dumps(catalogue())) == catalogue()
+    assert json.loads(json.dumps(list_methods())) == list_methods()

@@ -12,7 +12,7 @@ import yaml
 
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
-from fusion_bench.config.models import read_yaml, validated
+from fusion_bench.config.models import parse_model, read_yaml
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate import baseline_path, read_baseline
@@ -39,7 +39,7 @@ def commands() -> list[str]:
 def test_the_policies_are_valid() -> None:
     policies = [yaml.safe_load(block) for block in blocks("yaml")]
     given = [policy["gate"] for policy in policies if "gate" in policy]
-    read = [validated(GatePolicy, policy) for policy in given]
+    read = [parse_model(GatePolicy, policy) for policy in given]
     assert [policy.system for policy in read] == ["rrf-v2", "rrf-v2"]
     assert set(given[1]) == set(GatePolicy.model_fields)  # every key is shown
 
@@ -53,7 +53,7 @@ def test_the_readme_guards_a_system_of_the_example_that_it_says_to_copy() -> Non
     [snippet] = [b for b in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "gate:" in b]
     data = read_yaml(ROOT / "experiments" / "example.yaml").data | yaml.safe_load(snippet)
     assert len(data["systems"]) > 2
-    gated = validated(Experiment, data).gated_system
+    gated = parse_model(Experiment, data).gated_system
     assert gated is not None
     assert gated.name == "reranked"
 

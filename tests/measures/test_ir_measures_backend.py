@@ -11,7 +11,9 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures import Measure, compute_measures, parse_measure
-from fusion_bench.measures.ir_measures_backend import _parse  # hides the warnings of newer Pythons
+from fusion_bench.measures.ir_measures_backend import (
+    _parse_name,  # hides the warnings of newer Pythons
+)
 from tests.measures.cases import Built, Case, all_measures, build, cases
 
 ir_measures: Any = pytest.importorskip("ir_measures")
@@ -24,7 +26,7 @@ def provided(measure: Measure) -> bool:
         return False  # without a cutoff it is ranx that has it, which cannot read pandas 3
     if measure.method == "Judged" and measure.judged_only:
         return False  # not an option of ir_measures' Judged, which refuses to be asked
-    known = _parse(measure.name)
+    known = _parse_name(measure.name)
     return bool(ir_measures.DefaultPipeline.supports(known))
 
 
@@ -46,7 +48,7 @@ def per_query(name: str, built: Built) -> list[float]:
     if not ranked:
         return [0.0] * len(runs.queries)
     judgments = {numbers[query]: grades for query, grades in built.qrels.to_dict().items()}
-    metrics = ir_measures.iter_calc([_parse(name)], judgments, ranked)
+    metrics = ir_measures.iter_calc([_parse_name(name)], judgments, ranked)
     found = {metric.query_id: metric.value for metric in metrics}
     return [found[numbers[query]] for query in runs.queries]
 

@@ -14,14 +14,14 @@ Config = dict[str, object]
 
 
 def scaled(scores: list[float], config: Config) -> list[float]:
-    """Normalised scores of one list, in the order given."""
+    """Normalized scores of one list, in the order given."""
     names = [f"d{n}" for n in range(len(scores))]
     run = Run.from_dict(
         "dense", {"q": dict(zip(names, scores, strict=True))}, roles=frozenset({"semantic"})
     )
     other = Run.from_dict("bm25", {"q": {"elsewhere": 1.0}})
     runs = align(Qrels.from_dict({"q": {"d0": 1}}), [run, other])
-    values = normalizers.build(config).apply(runs)[0]
+    values = normalizers.build(config).normalize_scores(runs)[0]
     by_name = {runs.vocabulary[d]: float(x) for d, x in zip(runs.documents, values, strict=True)}
     assert np.isnan(by_name["elsewhere"])
     return [by_name[name] for name in names]
@@ -114,14 +114,14 @@ def test_sigmoid_far_out_is_silent() -> None:
 def test_scales_see_the_list_after_the_cut() -> None:
     run = Run.from_dict("a", {"q": {"x": 4.0, "y": 3.0, "z": 0.0}})
     runs = align(Qrels.from_dict({"q": {"x": 1}}), [run]).restrict(["a"], {"a": 2})
-    assert normalizers.build("min_max").apply(runs).tolist() == [[0.0, 1.0]]
-    assert normalizers.build("rank").apply(runs).tolist() == [[0.5, 1.0]]
+    assert normalizers.build("min_max").normalize_scores(runs).tolist() == [[0.0, 1.0]]
+    assert normalizers.build("rank").normalize_scores(runs).tolist() == [[0.5, 1.0]]
 
 
 def test_a_source_that_answers_nothing_here() -> None:
     a, b = Run.from_dict("a", {"q": {"x": 1.0}}), Run.from_dict("b", {"r": {"x": 1.0}})
     runs = align(Qrels.from_dict({"q": {"x": 1}, "r": {"x": 1}}), [a, b])
     part = runs.subset(np.array([True, False]))
-    found = normalizers.build("min_max").apply(part)
+    found = normalizers.build("min_max").normalize_scores(part)
     assert found[0].tolist() == [1.0]
     assert np.isnan(found[1]).all()

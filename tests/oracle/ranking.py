@@ -79,7 +79,7 @@ def cut(ranked: List, depth: int | None) -> List:
     return {d: e for d, e in ranked.items() if depth is None or e.rank <= depth}
 
 
-# Normalisers ------------------------------------------------------------------------------------
+# Normalizers ------------------------------------------------------------------------------------
 
 
 def normalized(ranked: List, config: Config, source: Source, union: int) -> dict[str, float]:

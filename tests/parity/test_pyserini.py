@@ -51,7 +51,7 @@ def runs(folder: Path) -> AlignedRuns:
             },
             1,
         ),
-        # pyserini adds the two normalised lists where we take their mean
+        # pyserini adds the two normalized lists where we take their mean
         (
             "simple_fusion_normalize_verify.txt",
             {"method": "weighted_score", "missing": "zero", "normalize": "min_max"},

@@ -1,4 +1,4 @@
-"""Fusion and normalisation equal ranx's where ranx is right; where it is not, the reason stands.
+"""Fusion and normalization equal ranx's where ranx is right; where it is not, the reason stands.
 
 ranx is compared as the Python that it is written in: compiling it for every test process takes
 minutes, and so does its compiled Borda on long lists. That the compiled ranx gives the same
@@ -28,7 +28,7 @@ from fusion_bench.normalize import normalizers
 Ranked = Mapping[str, Mapping[str, float]]
 
 #: ranx's name → ours, with the options under which both mean the same.
-NORMALISERS: dict[str, dict[str, Any]] = {
+NORMALIZERS: dict[str, dict[str, Any]] = {
     "min-max": {"method": "min_max", "constant": 0},
     "min-max-inverted": {"method": "min_max_inverted", "constant": 0},
     "max": {"method": "max"},
@@ -147,7 +147,7 @@ def everything(ranx: Ranx, runs: Mapping[str, Ranked]) -> dict[str, Any]:
         "compiled": hasattr(sys.modules["ranx.normalization.borda_norm"]._borda_norm, "signatures"),
         "rrf": ranx.fused(runs, norm=None, method="rrf", params={"k": 60}),
         "wsum": ranx.fused(runs, norm="min-max", method="wsum", params={"weights": (0.3, 0.7)}),
-        **{norm: ranx.normalized(runs["bm25"], norm) for norm in NORMALISERS},
+        **{norm: ranx.normalized(runs["bm25"], norm) for norm in NORMALIZERS},
     }
 
 
@@ -196,10 +196,10 @@ def test_weighted_sum_of_min_max(ranx: Ranx, runs: dict[str, Ranked]) -> None:
     assert_close(by_document(view, ours), theirs)
 
 
-@pytest.mark.parametrize("norm", NORMALISERS)
-def test_normaliser(ranx: Ranx, runs: dict[str, Ranked], norm: str) -> None:
+@pytest.mark.parametrize("norm", NORMALIZERS)
+def test_normalizer(ranx: Ranx, runs: dict[str, Ranked], norm: str) -> None:
     view = aligned({"bm25": runs["bm25"]})
-    ours = by_document(view, normalizers.build(NORMALISERS[norm]).apply(view)[0])
+    ours = by_document(view, normalizers.build(NORMALIZERS[norm]).normalize_scores(view)[0])
     assert_close(ours, ranx.normalized(runs["bm25"], norm))
 
 
@@ -221,9 +221,9 @@ def test_known_differences(
     scale = normalizers.build(config)
     if ours is None:
         with pytest.raises(Exception, match="greatest score"):
-            scale.apply(view)
+            scale.normalize_scores(view)
         return
-    assert by_document(view, scale.apply(view)[0])["q"] == ours
+    assert by_document(view, scale.normalize_scores(view)[0])["q"] == ours
 
 
 def test_zmuv_makes_a_missing_document_average(ranx: Ranx) -> None:

@@ -1,4 +1,4 @@
-"""On every real collection fusion and normalisation equal ranx's, document by document.
+"""On every real collection fusion and normalization equal ranx's, document by document.
 
 What reads ranks is handed to ranx with strictly decreasing scores made from our ranks, because
 ranx settles ties by the order of insertion, and only while lists are short.
@@ -18,7 +18,7 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 from tests.parity.collections import COLLECTIONS, PAIRS, aligned
-from tests.parity.test_ranx import NORMALISERS, Ranked, Ranx
+from tests.parity.test_ranx import NORMALIZERS, Ranked, Ranx
 
 pytestmark = pytest.mark.parity
 
@@ -88,15 +88,15 @@ def test_weighted_sum_of_min_max(collection: str) -> None:
     same(view, fusions.build(config).fuse(view), theirs)
 
 
-@pytest.mark.parametrize("norm", NORMALISERS)
+@pytest.mark.parametrize("norm", NORMALIZERS)
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_normaliser(collection: str, norm: str) -> None:
+def test_normalizer(collection: str, norm: str) -> None:
     view = view_of(collection).restrict(PAIRS[collection][:1])
     if norm == "max" and collection in NEGATIVE:
         with pytest.raises(AlignmentError, match="the greatest score of a list"):
-            normalizers.build(NORMALISERS[norm]).apply(view)
+            normalizers.build(NORMALIZERS[norm]).normalize_scores(view)
         return
     reads_ranks = norm in {"rank", "borda"}
     ranked = by_rank(view, 0) if reads_ranks else lists(view, view.scores[0], 0)
-    ours = normalizers.build(NORMALISERS[norm]).apply(view)[0]
+    ours = normalizers.build(NORMALIZERS[norm]).normalize_scores(view)[0]
     same(view, ours, peer().normalized(ranked, norm))

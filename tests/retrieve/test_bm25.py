@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve import BM25Index, stems
+from fusion_bench.retrieve import BM25Index, stem_texts
 
 DOCUMENTS = {
     "T1": "Scheduled tasks run programs at a given time",
@@ -17,12 +17,12 @@ DOCUMENTS = {
 
 def by_the_formula(query: str, k1: float, b: float) -> list[float]:
     """Lucene's BM25, word by word."""
-    documents = stems(list(DOCUMENTS.values()))
+    documents = stem_texts(list(DOCUMENTS.values()))
     mean = sum(map(len, documents)) / len(documents)
     scores = []
     for document in documents:
         score = 0.0
-        for word in stems([query])[0]:
+        for word in stem_texts([query])[0]:
             holders = sum(word in d for d in documents)
             idf = math.log(1 + (len(documents) - holders + 0.5) / (holders + 0.5))
             count = document.count(word)

@@ -92,7 +92,7 @@ TEXTS = ["actor dumps memory", "runs", "task task disk", "actor runs task", "unh
 
 
 @pytest.mark.parametrize("batch", [1, 2, 32])
-def test_vectors_are_normalised_means_in_the_order_of_the_texts(
+def test_vectors_are_normalized_means_in_the_order_of_the_texts(
     paths: tuple[Path, Path], batch: int
 ) -> None:
     vectors = encoder(paths, batch=batch).encode(TEXTS)

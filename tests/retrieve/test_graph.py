@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.retrieve import Graph, personalised_pagerank
+from fusion_bench.retrieve import Graph, personalized_pagerank
 
 Edge = tuple[str, str, float]
 NODES = [f"n{i}" for i in range(7)]
@@ -49,7 +49,7 @@ def test_the_walk_ends_where_linear_algebra_says(
 ) -> None:
     start = np.array(weights)
     graph = Graph.from_edges(NODES, given_edges)
-    walked = personalised_pagerank(graph, start, damping=damping, tolerance=1e-10)
+    walked = personalized_pagerank(graph, start, damping=damping, tolerance=1e-10)
     wanted = oracle(given_edges, start, damping)
     assert np.abs(walked - wanted).sum(axis=1).max() <= 2e-10
     np.testing.assert_allclose(walked.sum(axis=1), (start.sum(axis=1) > 0).astype(float))
@@ -59,32 +59,32 @@ def test_the_walk_ends_where_linear_algebra_says(
 def test_no_query_depends_on_another(given_edges: list[Edge], weights: list[list[float]]) -> None:
     start = np.array(weights)
     graph = Graph.from_edges(NODES, given_edges)
-    together = personalised_pagerank(graph, start)
-    alone = [personalised_pagerank(graph, row[None])[0] for row in start]
+    together = personalized_pagerank(graph, start)
+    alone = [personalized_pagerank(graph, row[None])[0] for row in start]
     np.testing.assert_array_equal(together, alone)
 
 
 def test_what_is_near_the_seed_scores_higher_than_what_is_far() -> None:
     chain = [("n0", "n1", 1.0), ("n1", "n2", 1.0), ("n2", "n3", 1.0), ("n4", "n5", 1.0)]
-    [row] = personalised_pagerank(Graph.from_edges(NODES, chain), np.eye(7)[:1], damping=0.3)
+    [row] = personalized_pagerank(Graph.from_edges(NODES, chain), np.eye(7)[:1], damping=0.3)
     assert row[0] > row[1] > row[2] > row[3] > 0
     assert row[4:].tolist() == [0, 0, 0]
 
 
 def test_heavier_edges_are_walked_more_often() -> None:
     star = Graph.from_edges(NODES, [("n0", "n1", 3.0), ("n0", "n2", 1.0)])
-    [row] = personalised_pagerank(star, np.eye(7)[:1])
+    [row] = personalized_pagerank(star, np.eye(7)[:1])
     assert row[1] == pytest.approx(3 * row[2])
 
 
 def test_a_loose_tolerance_takes_no_step() -> None:
     star = Graph.from_edges(NODES, [("n0", "n1", 3.0)])
-    [row] = personalised_pagerank(star, np.eye(7)[:1], tolerance=3.0)
+    [row] = personalized_pagerank(star, np.eye(7)[:1], tolerance=3.0)
     assert row.tolist() == [1, 0, 0, 0, 0, 0, 0]
 
 
 def test_a_graph_without_edges_keeps_the_seeds() -> None:
-    [row] = personalised_pagerank(Graph.from_edges(NODES, []), np.full((1, 7), 2.0))
+    [row] = personalized_pagerank(Graph.from_edges(NODES, []), np.full((1, 7), 2.0))
     np.testing.assert_allclose(row, 1 / 7)
 
 
@@ -108,19 +108,19 @@ def test_nodes_are_distinct() -> None:
 @pytest.mark.parametrize("damping", [-0.1, 1.0, float("nan")])
 def test_damping_is_a_chance_below_one(damping: float) -> None:
     with pytest.raises(DataError, match="damping"):
-        personalised_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), damping=damping)
+        personalized_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), damping=damping)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan")])
 def test_tolerance_is_positive(tolerance: float) -> None:
     with pytest.raises(DataError, match="tolerance"):
-        personalised_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), tolerance=tolerance)
+        personalized_pagerank(Graph.from_edges(NODES, []), np.ones((1, 7)), tolerance=tolerance)
 
 
 @pytest.mark.parametrize("bad", [np.ones(7), np.ones((1, 6))])
 def test_seeds_fit_the_graph(bad: FloatArray) -> None:
     with pytest.raises(DataError, match="need"):
-        personalised_pagerank(Graph.from_edges(NODES, []), bad)
+        personalized_pagerank(Graph.from_edges(NODES, []), bad)
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
@@ -128,4 +128,4 @@ def test_seeds_are_weights(value: float) -> None:
     start = np.zeros((1, 7))
     start[0, 2] = value
     with pytest.raises(DataError, match="seed weight"):
-        personalised_pagerank(Graph.from_edges(NODES, []), start)
+        personalized_pagerank(Graph.from_edges(NODES, []), start)

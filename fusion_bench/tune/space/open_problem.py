@@ -33,7 +33,7 @@ def load_tuning_dataset(
     system = experiment.systems[tuning.system]
     spec, _ = read_spec(path)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-    for location, problem in system.problems(roles, tuple(spec.rerank)):
+    for location, problem in system.find_misfits(roles, tuple(spec.rerank)):
         where = source.where(("systems", system.name, *location))
         raise ConfigError(f"{where}: {problem}")
     chosen = _chosen_rerankers(tuning)
@@ -42,7 +42,7 @@ def load_tuning_dataset(
         if name not in spec.rerank:
             at = source.where(("tune", *place))
             raise UnknownNameError("reranker", name, spec.rerank, where=at)
-    rerankers = system.rerankers | {name for name, _ in chosen}
+    rerankers = system.reranker_names | {name for name, _ in chosen}
     dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
     for name in dataset.rerankers if tuning.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:

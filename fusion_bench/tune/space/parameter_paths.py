@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fusion_bench.blend import Blend, blends
-from fusion_bench.config.models import validated
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params, Value
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.errors import ConfigError, FusionBenchError
@@ -62,7 +62,7 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
     for query_type, inner_values in by_type.items():
         variant = _set_values(system.of_type(query_type), inner_values, roles)
         data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
-    return validated(System, data)
+    return parse_model(System, data)
 
 
 def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:

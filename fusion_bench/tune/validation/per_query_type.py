@@ -15,7 +15,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import resolved_config
-from fusion_bench.experiment.system import System, Variant
+from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
@@ -123,7 +123,7 @@ def combine_types(base: TuningObjective, params_by_type: Mapping[str, Params]) -
         name: base.build_system(params) for name, params in params_by_type.items()
     }
     variants = {
-        name: Variant(fusion=system.fusion, blend=system.blend)
+        name: PerTypeConfig(fusion=system.fusion, blend=system.blend)
         for name, system in sorted(systems.items())
     }
     unsure = systems[UNSURE]

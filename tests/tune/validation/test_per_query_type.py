@@ -73,7 +73,7 @@ def test_the_system_that_is_written_has_the_values_that_were_judged() -> None:
     assert found is not None
     base = judge.objective
     system = System.model_validate({"name": "typed", **found.config})
-    assert system.types == ("a", "b", "hybrid")
+    assert system.query_types == ("a", "b", "hybrid")
     values = evaluate_systems([system], base.runs, [base.measure], spaces=base.spaces)[0].values[0]
     overall = base.evaluate_params([chosen.params])[0]
     mask = judge.split.held_out
