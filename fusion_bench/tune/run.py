@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fusion_bench.config.models import Source, validated
+from fusion_bench.config.models import Source, parse_model
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, report_provenance
@@ -86,7 +86,7 @@ def _merge_settings(
     if data["system"] not in experiment.systems:
         raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
     data.setdefault("seed", experiment.seed)
-    return validated(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
+    return parse_model(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
 
 
 def _tune_dataset(
