@@ -9,6 +9,7 @@ import pytest
 
 MODULE = '''
 import numpy as np
+import typer
 
 from fusion_bench.blend import Blend, Blended
 from fusion_bench.fuse import Fusion
@@ -56,6 +57,14 @@ class HitAtOne(BinaryMeasure):
 
 
 FORMAT = object()
+
+hello = typer.Typer(add_completion=False)
+
+
+@hello.command()
+def say_hello(name: str) -> None:
+    """Greet somebody."""
+    typer.echo(f"hello {name}")
 '''
 ENTRY_POINTS = """
 [fusion_bench.fusions]
@@ -69,6 +78,9 @@ reverse = tiny_plugin.methods:Reverse
 
 [fusion_bench.measures]
 Hit = tiny_plugin.methods:HitAtOne
+
+[fusion_bench.commands]
+hello = tiny_plugin.methods:hello
 
 [fusion_bench.formats]
 tiny = tiny_plugin.methods:FORMAT

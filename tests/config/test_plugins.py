@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from fusion_bench.blend import blends
+from fusion_bench.cli import main
 from fusion_bench.config.plugins import distribution_of, load_reference
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.data.aligned_runs import align
@@ -109,6 +110,14 @@ def test_a_plugin_may_be_any_object() -> None:
     assert distribution_of(registry.load_all()["tiny"]) == DISTRIBUTION
     with pytest.raises(UnknownNameError, match="known: tiny"):
         registry.find_plugin("other")
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_command_comes_from_an_entry_point(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "\n  hello " in capsys.readouterr().out
+    assert main(["hello", "you"]) == 0
+    assert capsys.readouterr().out == "hello you\n"
 
 
 @pytest.mark.usefixtures("_installed")
