@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, FusionBenchError
@@ -126,55 +126,51 @@ async def _open_session(
     )
 
 
+@dataclass
 class _ScoringRun:
     """Workers that take one query after the other until an error stops them."""
 
-    def __init__(
-        self,
-        work: ScoringRequest,
-        chain: ProviderChain,
-        store: ScoreStore,
-        run: str,
-        deadline: float | None,
-        on_progress: Callable[[int], None],
-    ) -> None:
-        self.work, self.chain = work, chain
-        self.answers: dict[str, RerankAnswer] = {}
-        self._store, self._run, self._told = store, run, on_progress
-        self._deadline = deadline
-        self._waiting = list(reversed(work.queries))
-        self._stopped: FusionBenchError | None = None
+    work: ScoringRequest
+    chain: ProviderChain
+    store: ScoreStore
+    run: str
+    deadline: float | None
+    on_progress: Callable[[int], None]
+    answers: dict[str, RerankAnswer] = field(default_factory=dict)
+    error: FusionBenchError | None = None
 
     async def score_all(self, workers: int) -> None:
         """Score every query; after an error, wait for the calls under way and raise it."""
-        self._told(0)
-        await asyncio.gather(*(self._score_waiting() for _ in range(workers)))
-        if self._stopped is not None:
-            raise self._stopped
+        self.on_progress(0)
+        queries = iter(self.work.queries)
+        await asyncio.gather(*(self._score_waiting(queries) for _ in range(workers)))
+        if self.error is not None:
+            raise self.error
 
-    async def _score_waiting(self) -> None:
-        while self._waiting and self._stopped is None:
-            question = self._waiting.pop()
+    async def _score_waiting(self, queries: Iterator[QueryCandidates]) -> None:
+        for query in queries:
+            if self.error is not None:
+                return
             try:
-                await self._score_query(question)
+                await self._score_query(query)
             except FusionBenchError as error:
-                self._stopped = error
-            self._told(len(self.answers))
+                self.error = error
+            self.on_progress(len(self.answers))
 
-    async def _score_query(self, question: QueryCandidates) -> None:
+    async def _score_query(self, query: QueryCandidates) -> None:
         started = time.monotonic()
-        texts = [candidate.text for candidate in question.candidates]
-        answer = await self.chain.score_documents(question.text, texts, self._deadline)
-        self.answers[question.id] = answer
+        texts = [candidate.text for candidate in query.candidates]
+        answer = await self.chain.score_documents(query.text, texts, self.deadline)
+        self.answers[query.id] = answer
         if answer.documents_asked or answer.failures:
             event = query_event(
                 label=answer.provider_label,
-                candidates=len(question.candidates),
+                candidates=len(query.candidates),
                 asked=answer.documents_asked,
                 latency_ms=1e3 * (time.monotonic() - started),
                 degraded=answer.degraded_reason,
             )
-            self._store.record_event(self._run, event)
+            self.store.record_event(self.run, event)
 
 
 def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> ScoringResult:
@@ -182,19 +178,17 @@ def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> Scori
     scores: dict[str, dict[str, float]] = {}
     providers: dict[str, list[str]] = {}
     degraded: dict[str, str] = {}
-    for question in job.work.queries:
-        answer = job.answers[question.id]
-        providers.setdefault(answer.provider_label, []).append(question.id)
+    for query in job.work.queries:
+        answer = job.answers[query.id]
+        providers.setdefault(answer.provider_label, []).append(query.id)
         if answer.provider_label != asked or answer.degraded_reason:
-            degraded[question.id] = (
-                answer.degraded_reason or f"{answer.provider_label}, not {asked}"
-            )
+            degraded[query.id] = answer.degraded_reason or f"{answer.provider_label}, not {asked}"
         if answer.scores is not None and answer.identity is not None:
             values = list(answer.scores)
             if space != answer.identity.space:
                 values = to_unit_scale(values, answer.identity.space).tolist()
-            names = (candidate.id for candidate in question.candidates)
-            scores[question.id] = dict(zip(names, values, strict=True))
+            names = (candidate.id for candidate in query.candidates)
+            scores[query.id] = dict(zip(names, values, strict=True))
     if not scores:
         why = next(iter(degraded.values()), "no query has candidates")
         raise DataError(f"{job.work.dataset}: no query was scored: {why}")

@@ -26,6 +26,8 @@ class Jina(HttpProvider):
 
     source: ClassVar[str] = "jina.ai/reranker"
     path: ClassVar[str] = "/v1/rerank"
+    results_key: ClassVar[str] = "results"
+    score_key: ClassVar[str] = "relevance_score"
 
     method: Literal["jina"] = "jina"
     model: str = "jina-reranker-v2-base-multilingual"
@@ -43,7 +45,7 @@ class Jina(HttpProvider):
         }
 
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
-        """``results`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
-        scores = rows_to_scores(mapping_at(data).get("results"), count, "relevance_score")
+        """Results of ``index`` and a score; ``usage.total_tokens``."""
+        scores = rows_to_scores(mapping_at(data).get(self.results_key), count, self.score_key)
         tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
         return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))

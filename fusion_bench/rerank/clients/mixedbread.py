@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import (
-    HttpProvider,
-    integer_at,
-    mapping_at,
-    providers,
-    text_at,
-)
-from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
+from fusion_bench.rerank.clients._base import providers
+from fusion_bench.rerank.clients.jina import Jina
 
 __all__ = ["Mixedbread"]
 
 
 @providers.register
-class Mixedbread(HttpProvider):
+class Mixedbread(Jina):
     """Mixedbread ``/v1/reranking``: documents in ``input``, ``top_k``, results in ``data``."""
 
     source: ClassVar[str] = "mixedbread.com/api-reference"
     path: ClassVar[str] = "/v1/reranking"
+    results_key: ClassVar[str] = "data"
+    score_key: ClassVar[str] = "score"
 
-    method: Literal["mixedbread"] = "mixedbread"
+    method: Literal["mixedbread"] = "mixedbread"  # type: ignore[assignment] # another name
     model: str = "mixedbread-ai/mxbai-rerank-large-v2"
     base_url: str = "https://api.mixedbread.com"
     key: str | None = "MXBAI_API_KEY"
@@ -39,9 +35,3 @@ class Mixedbread(HttpProvider):
             "return_input": False,
             "rewrite_query": False,
         }
-
-    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
-        """``data`` of ``index`` and ``score``; ``usage``."""
-        scores = rows_to_scores(mapping_at(data).get("data"), count, "score")
-        tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
-        return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import (
-    HttpProvider,
-    integer_at,
-    mapping_at,
-    providers,
-    text_at,
-)
-from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
+from fusion_bench.rerank.clients._base import providers
+from fusion_bench.rerank.clients.jina import Jina
 
 __all__ = ["Voyage"]
 
 
 @providers.register
-class Voyage(HttpProvider):
+class Voyage(Jina):
     """Voyage ``/v1/rerank``: ``top_k``, and results in ``data``."""
 
     source: ClassVar[str] = "docs.voyageai.com/reference/reranker-api"
     path: ClassVar[str] = "/v1/rerank"
+    results_key: ClassVar[str] = "data"
 
-    method: Literal["voyage"] = "voyage"
+    method: Literal["voyage"] = "voyage"  # type: ignore[assignment] # another name
     model: str = "rerank-2"
     base_url: str = "https://api.voyageai.com"
     key: str | None = "VOYAGE_API_KEY"
@@ -40,9 +35,3 @@ class Voyage(HttpProvider):
             "return_documents": False,
             "truncation": True,
         }
-
-    def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
-        """``data`` of ``index`` and ``relevance_score``; ``usage.total_tokens``."""
-        scores = rows_to_scores(mapping_at(data).get("data"), count, "relevance_score")
-        tokens = integer_at(mapping_at(data, "usage"), "total_tokens")
-        return Reply(scores, text_at(data, "model"), Usage(tokens=tokens))
