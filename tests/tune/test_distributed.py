@@ -283,7 +283,7 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
     assert not victims
     assert read_report(tmp_path) == tuned
     assert len(tuned["folds"]) == 2
-    assert set(tuned["typed"]["params"]) == {"a", "b"}
+    assert set(tuned["per_type"]["params"]) == {"a", "b"}
 
 
 def test_a_call_that_ends_its_workers_is_an_error(cluster: WorkerPool) -> None:

@@ -30,7 +30,7 @@ def test_all_of_it_is_found_judged_and_written(
     report = json.loads(capsys.readouterr().out)
     assert len(report["folds"]) == 2
     assert [one["type"] for one in report["by_type"]] == ["a", "b"]
-    assert set(report["typed"]["params"]) == {"a", "b"}
+    assert set(report["per_type"]["params"]) == {"a", "b"}
     assert report["thresholds"]["top"] == 3
     point = report["front"]["points"][1]
     assert point["cost"] == pytest.approx(2.0 * point["candidates"])
@@ -49,7 +49,7 @@ def test_all_of_it_is_found_judged_and_written(
     tuned = values["today tuned"] - values["today"]
     assert tuned.mean() == pytest.approx(report["held_out"]["difference"])
     typed = values["today tuned by type"] - values["today tuned"]
-    assert typed.mean() == pytest.approx(report["typed"]["over_global"]["difference"])
+    assert typed.mean() == pytest.approx(report["per_type"]["over_global"]["difference"])
 
 
 def test_a_system_with_numbers_by_type_is_refused(
