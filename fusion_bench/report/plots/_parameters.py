@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.report.plots._base import GRAY, GREEN, INK, ORANGE, plot_text
 from fusion_bench.report.tuning.format_values import format_value
 from fusion_bench.report.tuning_records import ParameterInfo, Trial, TuningReport, Value
 
@@ -26,10 +26,10 @@ __all__ = [
 
 #: By origin of a trial, and for the chosen one: marker and color.
 MARKS = {
-    "default": ("s", INK),
-    "seed": ("D", ORANGE),
-    "sampler": (".", GRAY),
-    "chosen": ("*", GREEN),
+    "default": ("s", base.INK),
+    "seed": ("D", base.ORANGE),
+    "sampler": (".", base.GRAY),
+    "chosen": ("*", base.GREEN),
 }
 
 
@@ -69,7 +69,7 @@ def unit_positions(parameter: ParameterInfo, values: Sequence[Value]) -> list[fl
 def set_parameter_scale(axes: Axes, parameter: ParameterInfo, *, is_x: bool) -> None:
     """A logarithmic axis for what was searched that way; names for choices."""
     if parameter.kind == "choice":
-        names = [plot_text(format_value(choice), 24) for choice in parameter.choices]
+        names = [base.plot_text(format_value(choice), 24) for choice in parameter.choices]
         axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
         axes.set_xlim(-0.5, len(names) - 0.5)
     elif parameter.log:

@@ -7,24 +7,15 @@ from functools import partial
 
 from matplotlib.figure import Figure as Drawing
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GRAY,
-    GREEN,
-    RED,
-    WIDTH,
-    create_drawing,
-    plot_style,
-    tuning_plot,
-)
 from fusion_bench.report.tuning_records import ThresholdReport, TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
 
 __all__ = ["draw_calibration"]
 
 
-@tuning_plot("calibration", position=7)
+@base.tuning_plot("calibration", position=7)
 def calibration_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where thresholds were fitted."""
     thresholds = report.thresholds
@@ -54,17 +45,17 @@ def draw_calibration(thresholds: ThresholdReport) -> Drawing:
     """Best score against the share of queries with a relevant document, and the thresholds."""
     scores = [item.score for item in thresholds.calibration]
     shares = [item.share for item in thresholds.calibration]
-    with plot_style():
-        drawing = create_drawing(WIDTH, 3.6)
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, 3.6)
         axes = drawing.add_subplot()
-        axes.plot([0, 1], [0, 1], color=GRAY, lw=1, ls=":", label="a score is a probability")
-        axes.plot(scores, shares, "o-", color=BLUE, label="held-out queries, in tenths")
+        axes.plot([0, 1], [0, 1], color=base.GRAY, lw=1, ls=":", label="a score is a probability")
+        axes.plot(scores, shares, "o-", color=base.BLUE, label="held-out queries, in tenths")
         for rule, dashes, label in (
             (thresholds.default, "--", "default thresholds"),
             (thresholds.tuned, "-", "tuned thresholds"),
         ):
-            axes.axvline(rule.upper, color=GREEN, lw=1, ls=dashes, label=label)
-            axes.axvline(rule.lower, color=RED, lw=1, ls=dashes)
+            axes.axvline(rule.upper, color=base.GREEN, lw=1, ls=dashes, label=label)
+            axes.axvline(rule.lower, color=base.RED, lw=1, ls=dashes)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(f"best rerank score in the top {thresholds.top}")
         axes.set_ylabel("share with a relevant document")

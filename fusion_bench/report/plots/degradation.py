@@ -8,24 +8,16 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GREEN,
-    INK,
-    ORANGE,
-    RED,
-    create_drawing,
-    plot_style,
-)
+import fusion_bench.report.plots._base as base
 
 __all__ = ["draw_degradation"]
 
 #: By (breaker, fallback): label, color, marker, line.
 LINES = {
-    (False, False): ("without either", RED, "v", ":"),
-    (True, False): ("breaker", ORANGE, "s", "-."),
-    (False, True): ("second provider", GREEN, "D", "--"),
-    (True, True): ("breaker and second provider", BLUE, "o", "-"),
+    (False, False): ("without either", base.RED, "v", ":"),
+    (True, False): ("breaker", base.ORANGE, "s", "-."),
+    (False, True): ("second provider", base.GREEN, "D", "--"),
+    (True, True): ("breaker and second provider", base.BLUE, "o", "-"),
 }
 
 
@@ -37,8 +29,8 @@ def draw_degradation(study: Mapping[str, Any], title: str) -> Drawing:
         title: What was simulated.
     """
     points, measure = study["by_failure"], str(study["measure"])
-    with plot_style():
-        drawing = create_drawing(12.0, 4.6)
+    with base.plot_style():
+        drawing = base.create_drawing(12.0, 4.6)
         axes = drawing.subplots(1, 3)
         drawing.suptitle(title, fontsize=10, x=0.01, ha="left")
         _draw_by_failure(axes[0], points, "quality", f"expected {measure}")
@@ -57,7 +49,7 @@ def _draw_bounds(axes: Axes, study: Mapping[str, Any]) -> None:
     """The two qualities between which all others lie, each named on its outer side."""
     highest = max(study["reranked"], study["fused"])
     for key, name, dashes in (("reranked", "always reranked", "--"), ("fused", "fused order", ":")):
-        axes.axhline(study[key], color=INK, lw=0.8, ls=dashes)
+        axes.axhline(study[key], color=base.INK, lw=0.8, ls=dashes)
         is_above = study[key] == highest and (key == "reranked" or study["reranked"] < highest)
         axes.annotate(
             name,
@@ -101,7 +93,7 @@ def _draw_by_failure(
 def _draw_by_deadline(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:
     """Quality by deadline; below each deadline the 95th percentile of the latency."""
     x = range(len(points))
-    axes.plot(x, [point["quality"] for point in points], color=BLUE, marker="o", ms=4, lw=1.2)
+    axes.plot(x, [point["quality"] for point in points], color=base.BLUE, marker="o", ms=4, lw=1.2)
     names = [
         f"{'none' if p['deadline_ms'] is None else format(p['deadline_ms'], 'g')}\n({p['p95']:.0f})"
         for p in points

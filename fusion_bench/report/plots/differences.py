@@ -9,18 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    INK,
-    WIDTH,
-    create_drawing,
-    create_panels,
-    draw_sorted_differences,
-    evaluation_plot,
-    plot_style,
-    plot_text,
-)
 from fusion_bench.report.plots.means import format_title
 from fusion_bench.util.formatting import format_number
 
@@ -29,7 +20,7 @@ __all__ = ["draw_differences"]
 MAX_PANELS = 6
 
 
-@evaluation_plot("differences", position=2)
+@base.evaluation_plot("differences", position=2)
 def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:  # noqa: ARG001
     """Differences on the primary measure, where there are any."""
     if collection.comparisons:
@@ -49,17 +40,17 @@ def draw_differences(collection: Collection, candidates: Sequence[str] | None = 
     names = list(names[:MAX_PANELS] if candidates is None else candidates)
     title = (
         f"{format_title(collection, collection.primary_measure)}\n"
-        f"per query: system - {plot_text(collection.baseline)} (the baseline)"
+        f"per query: system - {base.plot_text(collection.baseline)} (the baseline)"
     )
-    with plot_style():
+    with base.plot_style():
         if not names:
-            drawing = create_drawing(WIDTH, 3.5)
+            drawing = base.create_drawing(base.WIDTH, 3.5)
             drawing.text(0.5, 0.4, "only one system: nothing to compare", ha="center")
         else:
-            drawing, panels = create_panels(len(names), margin=1.2, height=2.3)
+            drawing, panels = base.create_panels(len(names), margin=1.2, height=2.3)
             for axes, name in zip(panels, names, strict=True):
                 _draw_panel(axes, collection, name)
-            label = f"difference in {plot_text(collection.primary_measure)}"
+            label = f"difference in {base.plot_text(collection.primary_measure)}"
             drawing.supylabel(label, fontsize=9)
             drawing.supxlabel("queries, sorted by their difference", fontsize=9)
         drawing.suptitle(title, fontsize=11, fontweight="bold")
@@ -72,16 +63,16 @@ def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
     values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
     difference = values[0] - values[1]
     difference = difference[np.isfinite(difference)]
-    draw_sorted_differences(axes, difference)
+    base.draw_sorted_differences(axes, difference)
     last = max(1, len(difference))
     axes.set_xlim(0, last)
     axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
     # The last one of a panel would run into the first of its neighbor.
     axes.get_xticklabels()[-1].set_horizontalalignment("right")
-    axes.set_title(plot_text(name, 32), fontsize=9, loc="left")
+    axes.set_title(base.plot_text(name, 32), fontsize=9, loc="left")
     comparison = collection.comparison(name, primary)
     if comparison is not None:
-        axes.axhline(comparison.difference, color=INK, lw=1.1, ls="--")
+        axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")
         axes.text(
             0.97,
             0.95,

@@ -9,15 +9,8 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    WIDTH,
-    create_drawing,
-    plot_style,
-    plot_text,
-    tuning_plot,
-)
 from fusion_bench.report.plots._parameters import MARKS, unit_positions
 from fusion_bench.report.tuning.format_values import format_value
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport, Value
@@ -31,7 +24,7 @@ MERGE_DISTANCE = 0.01
 TEXT_MARGIN = 0.08
 
 
-@tuning_plot("folds", position=6)
+@base.tuning_plot("folds", position=6)
 def fold_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where there are folds."""
     if not report.folds:
@@ -55,12 +48,14 @@ def fold_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_folds(report: TuningReport) -> Drawing:
     """One row a parameter: the value of each fold, the default and the tuned value."""
     parameters = report.parameters[::-1]
-    with plot_style():
-        drawing = create_drawing(WIDTH, 1.3 + 0.36 * len(parameters))
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, 1.3 + 0.36 * len(parameters))
         axes = drawing.add_subplot()
         for y, parameter in enumerate(parameters):
             _draw_row(axes, report, parameter, y)
-        names = [f"{plot_text(p.path)}\n{plot_text(_format_range(p))}" for p in parameters]
+        names = [
+            f"{base.plot_text(p.path)}\n{base.plot_text(_format_range(p))}" for p in parameters
+        ]
         axes.set_yticks(range(len(parameters)), names, fontsize=8)
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks([0, 0.5, 1], ["least", "middle", "greatest"])
@@ -68,7 +63,9 @@ def draw_folds(report: TuningReport) -> Drawing:
         axes.set_ylim(-0.6, len(parameters) - 0.3)
         for key, label in (("default", "default"), ("chosen", "tuned")):
             axes.plot([], [], MARKS[key][0], color=MARKS[key][1], label=label)
-        axes.plot([], [], "o", color=BLUE, alpha=0.5, label="without one fold (×: so many folds)")
+        axes.plot(
+            [], [], "o", color=base.BLUE, alpha=0.5, label="without one fold (×: so many folds)"
+        )
         drawing.legend(loc="outside lower center", ncols=3, frameon=False)
     return drawing
 
@@ -92,7 +89,7 @@ def _draw_points(axes: Axes, parameter: ParameterInfo, values: Sequence[Value], 
     """One point a position, with the number of folds that it stands for."""
     positions = unit_positions(parameter, values)
     counts = Counter(round(x / MERGE_DISTANCE) * MERGE_DISTANCE for x in positions)
-    axes.plot(list(counts), [y] * len(counts), "o", color=BLUE, ms=6, alpha=0.5)
+    axes.plot(list(counts), [y] * len(counts), "o", color=base.BLUE, ms=6, alpha=0.5)
     offset = -11 if parameter.kind == "choice" else 5
     for x, count in counts.items():
         if count > 1:
@@ -103,7 +100,7 @@ def _name_choices(axes: Axes, parameter: ParameterInfo, values: Sequence[Value],
     """The names of the choices that anything stands at."""
     choices = [value for value in dict.fromkeys(values) if value in parameter.choices]
     for value, x in zip(choices, unit_positions(parameter, choices), strict=True):
-        _annotate(axes, plot_text(format_value(value), 24), x, y, offset=6)
+        _annotate(axes, base.plot_text(format_value(value), 24), x, y, offset=6)
 
 
 def _annotate(axes: Axes, text: str, x: float, y: int, *, offset: int) -> None:

@@ -9,26 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GRAY,
-    GREEN,
-    INK,
-    WIDTH,
-    create_drawing,
-    draw_sorted_differences,
-    plot_style,
-    plot_text,
-    tuning_plot,
-)
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
 __all__ = ["draw_held_out"]
 
 
-@tuning_plot("held-out", position=1)
+@base.tuning_plot("held-out", position=1)
 def held_out_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure."""
     gain = report.held_out
@@ -46,21 +35,21 @@ def held_out_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_held_out(report: TuningReport) -> Drawing:
     """Tuned - default of every held-out query, sorted, beside the mean and its interval."""
     values = np.array(report.held_out_values)
-    with plot_style():
-        drawing = create_drawing(WIDTH, 3.2)
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, 3.2)
         left, right = drawing.subplots(1, 2, width_ratios=(3, 1))
-        draw_sorted_differences(left, values[:, 1] - values[:, 0])
+        base.draw_sorted_differences(left, values[:, 1] - values[:, 0])
         left.set_xlim(0, len(values))
         left.set_xlabel("held-out queries, sorted by their difference")
-        left.set_ylabel(f"tuned - default, {plot_text(report.measure)}")
+        left.set_ylabel(f"tuned - default, {base.plot_text(report.measure)}")
         _draw_gains(right, report)
     return drawing
 
 
 def _draw_gains(axes: Axes, report: TuningReport) -> None:
     """Both gains against 0 and against the least gain."""
-    axes.axhline(0, color=INK, lw=0.8)
-    axes.axhline(report.min_gain, color=GREEN, lw=1, ls=":")
+    axes.axhline(0, color=base.INK, lw=0.8)
+    axes.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":")
     axes.annotate(
         "least gain",
         (0.5, report.min_gain),
@@ -68,9 +57,9 @@ def _draw_gains(axes: Axes, report: TuningReport) -> None:
         ha="center",
         va="bottom",
         fontsize=8,
-        color=GREEN,
+        color=base.GREEN,
     )
-    for x, (gain, color) in enumerate(((report.tune, GRAY), (report.held_out, BLUE))):
+    for x, (gain, color) in enumerate(((report.tune, base.GRAY), (report.held_out, base.BLUE))):
         if gain.low is not None and gain.high is not None:
             axes.plot([x, x], [gain.low, gain.high], color=color, lw=2)
         axes.plot([x], [gain.difference], "o", color=color, ms=7)

@@ -9,15 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    WIDTH,
-    create_drawing,
-    plot_style,
-    plot_text,
-    tuning_plot,
-)
 from fusion_bench.report.plots._parameters import MARKS, limit_to_best, trial_values
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_number
@@ -28,7 +21,7 @@ __all__ = ["draw_history"]
 CONVERGED = 0.5
 
 
-@tuning_plot("history", position=2)
+@base.tuning_plot("history", position=2)
 def history_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, with what it says about more trials."""
     best = max(report.done, key=lambda trial: (trial.value or 0.0, -trial.number))
@@ -48,8 +41,8 @@ def history_figures(report: TuningReport) -> Iterator[Figure]:
 
 def draw_history(report: TuningReport) -> Drawing:
     """Value of every trial in the order of the search, and the best so far."""
-    with plot_style():
-        drawing = create_drawing(WIDTH, 3.4)
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, 3.4)
         axes = drawing.add_subplot()
         for origin, (mark, color) in MARKS.items():
             trials = [trial for trial in report.done if trial.origin == origin]
@@ -59,10 +52,10 @@ def draw_history(report: TuningReport) -> Drawing:
                 axes.plot(numbers, trial_values(trials), mark, color=color, ms=size, label=origin)
         best = np.maximum.accumulate(trial_values(report.done))
         numbers = [trial.number for trial in report.done]
-        axes.step(numbers, best, where="post", color=BLUE, lw=1.4, label="best so far")
+        axes.step(numbers, best, where="post", color=base.BLUE, lw=1.4, label="best so far")
         limit_to_best(axes, report)
         axes.set_xlabel("trial")
-        axes.set_ylabel(f"{plot_text(report.measure)}, tuning queries")
+        axes.set_ylabel(f"{base.plot_text(report.measure)}, tuning queries")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         drawing.legend(loc="outside lower center", ncols=5, frameon=False)
     return drawing

@@ -11,47 +11,35 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GRAY,
-    GREEN,
-    INK,
-    ORANGE,
-    RED,
-    WIDTH,
-    create_drawing,
-    evaluation_plot,
-    plot_style,
-    plot_text,
-)
 from fusion_bench.util.formatting import format_coverage, format_number
 
 __all__ = ["draw_means", "format_title"]
 
 #: By verdict: marker, color, filled, legend.
 MARKS: dict[str, tuple[str, str, bool, str]] = {
-    "baseline": ("s", INK, True, "baseline"),
-    "better": ("^", BLUE, True, "better than the baseline (Holm)"),
-    "worse": ("v", RED, True, "worse (Holm)"),
-    "no difference shown": ("o", GRAY, True, "no difference shown"),
-    "identical": ("o", GRAY, True, "no difference shown"),
-    "no verdict": ("o", GRAY, False, "no verdict: judged only, the sign differs"),
-    "": ("o", GRAY, True, "not adjusted: no verdict"),
+    "baseline": ("s", base.INK, True, "baseline"),
+    "better": ("^", base.BLUE, True, "better than the baseline (Holm)"),
+    "worse": ("v", base.RED, True, "worse (Holm)"),
+    "no difference shown": ("o", base.GRAY, True, "no difference shown"),
+    "identical": ("o", base.GRAY, True, "no difference shown"),
+    "no verdict": ("o", base.GRAY, False, "no verdict: judged only, the sign differs"),
+    "": ("o", base.GRAY, True, "not adjusted: no verdict"),
 }
 REFERENCE_LINES: tuple[tuple[Any, str], ...] = (
-    ("--", INK),
-    (":", RED),
-    ("-.", ORANGE),
-    ((0, (6, 2, 1, 2, 1, 2)), GREEN),
+    ("--", base.INK),
+    (":", base.RED),
+    ("-.", base.ORANGE),
+    ((0, (6, 2, 1, 2, 1, 2)), base.GREEN),
 )
 ROW_HEIGHT = 0.27
 #: A ceiling stays off the axis where it would take more than this many times the systems' range.
 MAX_STRETCH = 1.2
 
 
-@evaluation_plot("means", position=1)
+@base.evaluation_plot("means", position=1)
 def mean_figures(report: Report, collection: Collection) -> Iterator[Figure]:
     """One figure a measure, the primary one first."""
     for measure in collection.measures:
@@ -70,8 +58,10 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
     """
     rows = list(collection.ranked_systems)[::-1]  # as y grows upwards
     marks = [_mark(collection, measure, row) for row in rows]
-    with plot_style():
-        drawing = create_drawing(WIDTH, 2.1 + ROW_HEIGHT * len(rows) + 0.1 * len(set(marks)))
+    with base.plot_style():
+        drawing = base.create_drawing(
+            base.WIDTH, 2.1 + ROW_HEIGHT * len(rows) + 0.1 * len(set(marks))
+        )
         axes = drawing.add_subplot()
         for y, (row, mark) in enumerate(zip(rows, marks, strict=True)):
             _draw_mean(axes, row, measure, y, mark)
@@ -80,7 +70,8 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
         handles = [*labels.values(), *_draw_references(axes, collection, measure)]
         drawing.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
         axes.set_xlabel(
-            f"{plot_text(measure)}: mean and {format_coverage(alpha)} interval of each system\n"
+            f"{base.plot_text(measure)}: mean and {format_coverage(alpha)} interval of each "
+            "system\n"
             f"{_caption(collection, measure)}"
         )
         drawing.suptitle(format_title(collection, measure), fontsize=11, fontweight="bold")
@@ -89,17 +80,17 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
 
 def format_title(collection: Collection, measure: str) -> str:
     """``nDCG@10 on name, split test: 30 queries``."""
-    scope = "" if collection.split is None else f", split {plot_text(collection.split, 14)}"
+    scope = "" if collection.split is None else f", split {base.plot_text(collection.split, 14)}"
     if collection.query_type is not None:
-        scope += f", type {plot_text(collection.query_type, 14)}"
-    name = plot_text(collection.name, 30)
-    return f"{plot_text(measure)} on {name}{scope}: {len(collection.queries):,} queries"
+        scope += f", type {base.plot_text(collection.query_type, 14)}"
+    name = base.plot_text(collection.name, 30)
+    return f"{base.plot_text(measure)} on {name}{scope}: {len(collection.queries):,} queries"
 
 
 def _caption(collection: Collection, measure: str) -> str:
     if measure == collection.primary_measure:
         return "colors show the paired test, which can tell systems whose intervals overlap"
-    return f"sorted by {plot_text(collection.primary_measure)}, as in the tables"
+    return f"sorted by {base.plot_text(collection.primary_measure)}, as in the tables"
 
 
 def _mark(collection: Collection, measure: str, row: SystemResult) -> str:
@@ -130,7 +121,7 @@ def _legend_mark(mark: str) -> Line2D:
 
 def _label_rows(axes: Axes, rows: Sequence[SystemResult], measure: str) -> None:
     """Names on the left, means on the right."""
-    axes.set_yticks(range(len(rows)), [plot_text(row.name) for row in rows])
+    axes.set_yticks(range(len(rows)), [base.plot_text(row.name) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.tick_params(left=False)
     right = axes.secondary_yaxis("right")
@@ -144,16 +135,19 @@ def _draw_references(axes: Axes, collection: Collection, measure: str) -> list[L
 
     One that is far away is only named, so that the systems can be told apart.
     """
-    base = collection.system(collection.baseline)
+    baseline = collection.system(collection.baseline)
     low, high = axes.get_xlim()
     handles = []
-    references = (base, *collection.reference_rows)
+    references = (baseline, *collection.reference_rows)
     for row, (dashes, color) in zip(references, REFERENCE_LINES, strict=False):
         mean = _to_float(row.measures[measure].mean)
         is_near = low - (high - low) <= mean <= high + MAX_STRETCH * (high - low)
         if is_near:
             axes.axvline(mean, ls=dashes, color=color, lw=1.3, zorder=1)
-        prefix, suffix = "baseline " if row is base else "", "" if is_near else " (off the axis)"
-        label = f"{prefix}{plot_text(row.name)} {format_number(mean)}{suffix}"
+        prefix, suffix = (
+            "baseline " if row is baseline else "",
+            "" if is_near else " (off the axis)",
+        )
+        label = f"{prefix}{base.plot_text(row.name)} {format_number(mean)}{suffix}"
         handles.append(Line2D([], [], ls=dashes, color=color, lw=1.3, label=label))
     return handles

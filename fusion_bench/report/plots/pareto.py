@@ -10,19 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import NullLocator
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GRAY,
-    GREEN,
-    ORANGE,
-    RED,
-    WIDTH,
-    create_drawing,
-    plot_style,
-    plot_text,
-    tuning_plot,
-)
 from fusion_bench.report.plots._parameters import MARKS
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning_records import Front, FrontPoint, TuningReport
@@ -37,14 +26,14 @@ EFFORT_LABELS = {
     "seconds": "seconds per query",
 }
 #: By reranker: color, mark.
-RERANKER_MARKS = ((BLUE, "o"), (ORANGE, "D"), (RED, "v"), (GRAY, "X"))
+RERANKER_MARKS = ((base.BLUE, "o"), (base.ORANGE, "D"), (base.RED, "v"), (base.GRAY, "X"))
 #: Efforts further apart than this factor get a logarithmic axis.
 LINEAR_FACTOR = 4
 #: Characters of all tick labels at most.
 MAX_TICK_LENGTH = 22
 
 
-@tuning_plot("front", position=8)
+@base.tuning_plot("front", position=8)
 def pareto_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where a front was searched for."""
     front = report.front
@@ -62,13 +51,13 @@ def pareto_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_pareto_front(report: TuningReport, front: Front) -> Drawing:
     """All points, the efficient ones joined, and their values on held-out queries."""
     efforts = [key for key in EFFORT_LABELS if key == "candidates" or _is_complete(front, key)]
-    with plot_style():
-        drawing = create_drawing(WIDTH, 4.0)
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, 4.0)
         panels = drawing.subplots(1, len(efforts), sharey=True, squeeze=False)[0]
         for axes, effort in zip(panels, efforts, strict=True):
             _draw_panel(axes, front, effort)
             axes.set_xlabel(EFFORT_LABELS[effort])
-        panels[0].set_ylabel(plot_text(report.measure))
+        panels[0].set_ylabel(base.plot_text(report.measure))
         legend = panels[0].get_legend_handles_labels()
         drawing.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
     return drawing
@@ -88,7 +77,7 @@ def _draw_panel(axes: Axes, front: Front, effort: str) -> None:
         points = [point for point in front.points if point.reranker in rerankers]
         others = [point for point in points if not point.efficient]
         efficient = [point for point in points if point.efficient]
-        label = plot_text(name, 32) if len(names) > 1 else None
+        label = base.plot_text(name, 32) if len(names) > 1 else None
         axes.plot(_efforts(others, effort), _values(others), mark, color=color, ms=3, alpha=0.5)
         axes.plot(
             _efforts(efficient, effort), _values(efficient), mark, color=color, ms=5, label=label
@@ -97,7 +86,7 @@ def _draw_panel(axes: Axes, front: Front, effort: str) -> None:
             joined = [point for point in front.efficient if point.reranker in {name, None}]
             _join_points(axes, joined, effort, color)
     if not is_separate:
-        _join_points(axes, front.efficient, effort, BLUE)
+        _join_points(axes, front.efficient, effort, base.BLUE)
     _mark_points(axes, front.points, effort)
     _set_effort_scale(axes, _efforts(front.points, effort))
 
@@ -110,7 +99,7 @@ def _join_points(axes: Axes, points: Sequence[FrontPoint], effort: str, color: s
     if labels[0] in axes.get_legend_handles_labels()[1]:
         labels = (None, None)
     axes.step(x, _values(ordered), where="post", color=color, lw=1.2, label=labels[0])
-    axes.plot(x, held_out, "^-", color=GREEN, ms=4, lw=0.7, label=labels[1])
+    axes.plot(x, held_out, "^-", color=base.GREEN, ms=4, lw=0.7, label=labels[1])
 
 
 def _mark_points(axes: Axes, points: Sequence[FrontPoint], effort: str) -> None:

@@ -8,17 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.report.plots._base import (
-    BLUE,
-    GRAY,
-    INK,
-    RED,
-    WIDTH,
-    create_drawing,
-    plot_style,
-    plot_text,
-)
 
 __all__ = ["Point", "draw_power"]
 
@@ -39,15 +30,15 @@ def draw_power(
         points: By check: measured shares at planted drops.
         max_drops: By check.
     """
-    with plot_style():
-        drawing = create_drawing(WIDTH, HEIGHT * max(len(curves), 1))
+    with base.plot_style():
+        drawing = base.create_drawing(base.WIDTH, HEIGHT * max(len(curves), 1))
         for i, (name, (drops, power)) in enumerate(curves.items()):
             axes = drawing.add_subplot(len(curves), 1, i + 1)
-            axes.plot(drops, power, color=BLUE, label="computed power")
+            axes.plot(drops, power, color=base.BLUE, label="computed power")
             _draw_shares(axes, points.get(name, ()))
-            axes.axvline(max_drops[name], linestyle=":", color=RED, label="max_drop")
-            axes.axhline(0.8, linestyle="--", linewidth=0.8, color=GRAY, label="80 % power")
-            axes.set_title(plot_text(name), loc="left")
+            axes.axvline(max_drops[name], linestyle=":", color=base.RED, label="max_drop")
+            axes.axhline(0.8, linestyle="--", linewidth=0.8, color=base.GRAY, label="80 % power")
+            axes.set_title(base.plot_text(name), loc="left")
             axes.set_ylabel("share called regressed")
             axes.set_xlabel("true drop")
             axes.set_ylim(-0.03, 1.03)
@@ -63,7 +54,7 @@ def _draw_shares(axes: Axes, points: Sequence[Point]) -> None:
             drops,
             shares,
             yerr=[shares - lows, highs - shares],
-            color=INK,
+            color=base.INK,
             fmt="o",
             markersize=3,
             capsize=2,

@@ -9,14 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
+import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._base import (
-    BLUE,
-    create_panels,
-    plot_style,
-    plot_text,
-    tuning_plot,
-)
 from fusion_bench.report.plots._parameters import (
     MARKS,
     axis_positions,
@@ -40,7 +34,7 @@ CAPTION = (
 )
 
 
-@tuning_plot("slices", position=4)
+@base.tuning_plot("slices", position=4)
 def slice_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where anything was tuned."""
     if report.parameters:
@@ -50,17 +44,19 @@ def slice_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_slices(report: TuningReport) -> Drawing:
     """Value against each parameter alone; the default and the chosen trial are marked."""
     parameters = sort_by_importance(report)[:MAX_PANELS]
-    with plot_style():
-        drawing, panels = create_panels(len(parameters), margin=0.6, height=2.3)
+    with base.plot_style():
+        drawing, panels = base.create_panels(len(parameters), margin=0.6, height=2.3)
         for axes, parameter in zip(panels, parameters, strict=True):
             _draw_panel(axes, report, parameter)
         limit_to_best(panels[0], report)
-        drawing.supylabel(f"{plot_text(report.measure)}, tuning queries", fontsize=9)
+        drawing.supylabel(f"{base.plot_text(report.measure)}, tuning queries", fontsize=9)
         handles = [
             Line2D([], [], ls="", marker=MARKS[key][0], color=MARKS[key][1], label=label)
             for key, label in (("default", "default"), ("chosen", "tuned"))
         ]
-        handles.append(Line2D([], [], ls="", marker="o", ms=3, color=BLUE, label="darker = later"))
+        handles.append(
+            Line2D([], [], ls="", marker="o", ms=3, color=base.BLUE, label="darker = later")
+        )
         drawing.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return drawing
 
@@ -76,4 +72,4 @@ def _draw_panel(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> N
             x, y = axis_positions(parameter, [trial]), trial_values([trial])
             axes.plot(x, y, mark, color=color, ms=7)
     set_parameter_scale(axes, parameter, is_x=True)
-    axes.set_title(plot_text(parameter.path, 32), fontsize=9, loc="left")
+    axes.set_title(base.plot_text(parameter.path, 32), fontsize=9, loc="left")

@@ -11,17 +11,9 @@ from matplotlib.figure import Figure
 
 from fusion_bench.report.plots import tuning_figures
 from fusion_bench.report.plots.calibration import draw_calibration
-from fusion_bench.report.plots.contours import (
-    BANDWIDTH,
-    PRIOR_WEIGHT,
-    contour_pairs,
-    draw_contours,
-    smooth_values,
-)
 from fusion_bench.report.plots.folds import draw_folds
 from fusion_bench.report.plots.held_out import draw_held_out
 from fusion_bench.report.plots.history import draw_history
-from fusion_bench.report.plots.importance import draw_importance
 from fusion_bench.report.plots.pareto import draw_pareto_front
 from fusion_bench.report.plots.slices import draw_slices
 from fusion_bench.report.tuning_records import RerankerEffort, TuningReport
@@ -57,58 +49,6 @@ def test_slices_come_by_importance() -> None:
     assert figure.axes[1].get_xscale() == "log"
     offsets = np.asarray(figure.axes[0].collections[0].get_offsets())
     assert len(offsets) == len(record().done)
-
-
-def test_contours_need_enough_trials_that_span_a_plane() -> None:
-    report = record()
-    figure = draw_contours(report, contour_pairs(report))
-    pairs = {(a.get_xlabel(), a.get_ylabel()) for a in figure.axes if a.get_visible()}
-    assert ("fusion.weights.dense", "fusion.k") in pairs
-    assert contour_pairs(record(trials=trials()[:8])) == []
-    ratios = tuple(p.model_copy(update={"ratio": True}) for p in report.parameters)
-    assert contour_pairs(record(parameters=ratios)) == [], "one of two weights is 1"
-
-
-@pytest.mark.parametrize("free", ["fusion.weights.dense", "fusion.k"])
-def test_trials_on_one_line_span_no_plane(free: str) -> None:
-    fixed = {"fusion.weights.dense": 1.0, "fusion.k": 60}
-    on_line = tuple(
-        trial.model_copy(update={"params": {**fixed, free: trial.params[free]}})
-        for trial in trials()
-    )
-    assert contour_pairs(record(trials=on_line)) == []
-
-
-def test_the_surface_is_a_local_mean_and_low_without_trials() -> None:
-    rng = np.random.default_rng(5)
-    x, y, values = rng.random((3, 30)) * [[0.3], [1], [1]]
-    surface = smooth_values(np.array([x, y]), values)
-    grid = np.linspace(0, 1, len(surface))
-    lowest = float(np.quantile(values, 0.25))
-    for row, column in [(0, 0), (10, 5), (30, 20), (40, 31)]:
-        squares = (x - grid[column]) ** 2 + (y - grid[row]) ** 2
-        weights = np.exp(-squares / (2 * BANDWIDTH**2))
-        total = (weights * values).sum() + PRIOR_WEIGHT * lowest
-        assert surface[row, column] == pytest.approx(total / (weights.sum() + PRIOR_WEIGHT))
-    assert surface[:, -1] == pytest.approx(lowest)
-
-
-def test_importance_is_a_bar_each() -> None:
-    axes = draw_importance(record()).axes[0]
-    assert [round(bar.get_width(), 3) for bar in axes.patches] == [0.3, 0.7]  # type: ignore[attr-defined]
-
-
-def test_beside_importance_stands_what_a_number_alone_is_worth() -> None:
-    first, second, *rest = record().parameters
-    whole = record(parameters=(first.model_copy(update={"reset": 0.521}), second, *rest))
-    left, right = draw_importance(whole).axes
-    assert [text.get_text() for text in right.texts] == ["0.0190", "–"]
-    assert [label.get_text() for label in left.get_yticklabels()] == [
-        "fusion.k",
-        "fusion.weights.dense",
-    ]
-    assert "fusion.k loses most (0.0190 nDCG@10)" in caption_of("importance.png", whole)
-    assert "loses most" not in caption_of("importance.png", record())
 
 
 def test_fold_spread_puts_each_fold_in_its_range() -> None:
@@ -163,9 +103,7 @@ def test_every_picture_comes_with_words() -> None:
     assert [figure.file for figure in found] == [
         "held-out.png",
         "history.png",
-        "importance.png",
         "slices.png",
-        "contours.png",
         "folds.png",
         "calibration.png",
         "front.png",
