@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -204,7 +203,7 @@ def _widths(effort: FloatArray, most: float) -> FloatArray:
 
 
 def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
-    """Each way with evaluations, CPU seconds and four areas."""
+    """Each way with evaluations and four areas."""
     known = reranker_costs(reranker_names(case.part), EffortSettings(), {})
     plain = case.part.system.model_copy(update={"blend": NoBlend()})
     base = replace(case.judge.objective, system=plain, parameters=()).evaluate_params([{}])[0]
@@ -216,9 +215,7 @@ def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
             t.number: t for t in (case.study.default_trial, case.study.best_trial)
         }.values():
             archive.add_point(trial.params, trial.value)
-        started = time.process_time()
         way(case, archive, budget)
-        seconds = time.process_time() - started
         points = front_points(
             case.judge,
             archive.points,
@@ -226,7 +223,7 @@ def compared(case: Case, budget: int) -> Iterator[tuple[str, FloatArray]]:
             case.study.default_trial,
             case.study.best_trial,
         )
-        yield name, np.array([archive.evaluations, seconds, *areas(points, least, held_out)])
+        yield name, np.array([archive.evaluations, *areas(points, least, held_out)])
 
 
 def main() -> None:
@@ -237,9 +234,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
     asked = parser.parse_args()
     table = [
-        "| collection, space | looked for by | evaluations | CPU s | gain, tuning | "
-        "by the logarithm | gain, held out | by the logarithm |",
-        "|:--|:--|--:|--:|--:|--:|--:|--:|",
+        "| collection, space | looked for by | evaluations | gain, tuning | by the logarithm | "
+        "gain, held out | by the logarithm |",
+        "|:--|:--|--:|--:|--:|--:|--:|",
     ]
     for name, collection, base in cases():
         found: dict[str, list[FloatArray]] = {}
@@ -255,10 +252,10 @@ def main() -> None:
             for way, row in compared(case, budget):
                 found.setdefault(way, []).append(row)
         for way, rows in found.items():
-            count, seconds, *gains = np.mean(rows, axis=0)
+            count, *gains = np.mean(rows, axis=0)
             cells = " | ".join(f"{value:+.4f}" for value in gains)
             first = name if way == next(iter(found)) else ""
-            table.append(f"| {first} | {way} | {count:,.0f} | {seconds:.1f} | {cells} |")
+            table.append(f"| {first} | {way} | {count:,.0f} | {cells} |")
             print(table[-1], flush=True)
     if asked.write:
         put("front", "\n".join(table))

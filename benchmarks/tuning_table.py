@@ -46,15 +46,14 @@ def gap_cell(record: Mapping[str, Any]) -> str:
 def table(records: Sequence[Mapping[str, Any]]) -> str:
     """As Markdown."""
     lines = [
-        "| collection | tool | nDCG@10, held out | ours − this | splits | tried | wall s | CPU s |",
-        "|:--|:--|--:|:--|--:|--:|--:|--:|",
+        "| collection | tool | nDCG@10, held out | ours − this | splits | tried |",
+        "|:--|:--|--:|:--|--:|--:|",
     ]
     for one in records:
         size = f"{one['collection']}, {one['tuning']:,} to tune on, {one['queries']:,} held out"
         lines.append(
             f"| {size if one['tool'] == DEFAULT else ''} | {one['tool']} | "
-            f"{one['held_out']:.4f} | {gap_cell(one)} | {one['splits']} | {one['tried']:,} | "
-            f"{one['wall']:.1f} | {one['cpu']:.1f} |"
+            f"{one['held_out']:.4f} | {gap_cell(one)} | {one['splits']} | {one['tried']:,} |"
         )
     return "\n".join(lines)
 
