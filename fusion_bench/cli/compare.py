@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
+from fusion_bench.cli._base import (
+    JsonFlag,
+    command_app,
+    format_examples,
+    make_console,
+    refuse_options,
+)
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compare_systems import CollectionComparison
@@ -68,10 +74,10 @@ def compare(
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     if qrels is not None:
-        _refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
+        refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
         _compare_files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
         return
-    _refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
+    refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.evaluation.report_records import read_report
@@ -99,13 +105,6 @@ def compare(
         typer.echo(encoder.dumps([_comparison_record(item) for item in collections]))
         return
     print_page(build_comparison_page(collections), make_console())
-
-
-def _refuse_options(what: str, given: dict[str, object]) -> None:
-    """Refuse options that do not apply."""
-    for option, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(f"does not go with {what}", param_hint=option)
 
 
 def _compare_files(
