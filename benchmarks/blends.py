@@ -41,9 +41,7 @@ def reranked(case: Case, seed: int = 1) -> Case:
     order = np.lexsort((-scores, runs.query_index))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order)) - runs.offsets[runs.query_index[order]] + 1
-    aligned = replace(
-        runs, rerankers=("reranker",), rerank=scores[None], rerank_ranks=ranks[None], _memo={}
-    )
+    aligned = replace(runs, rerankers=("reranker",), rerank=scores[None], rerank_ranks=ranks[None])
     return replace(case, aligned=aligned)
 
 

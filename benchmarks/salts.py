@@ -75,7 +75,7 @@ def permuted(runs: AlignedRuns, seed: int) -> AlignedRuns:
     """The grades (and what is judged) dealt out again within each query's candidates."""
     place = np.random.default_rng(seed).random(len(runs.grades))
     order = np.lexsort((place, runs.query_index))
-    return replace(runs, grades=runs.grades[order], judged=runs.judged[order], _memo={})
+    return replace(runs, grades=runs.grades[order], judged=runs.judged[order])
 
 
 def run(

@@ -40,7 +40,7 @@ def cases(salts: int) -> dict[str, tuple[TuningObjective, list[QuerySplit]]]:
     codec = problem(COLLECTIONS["codec"]())
     plain, known = attack(reranked=False), tactics()
     types = tuple(known.get(group) for group in plain.runs.groups)
-    typed = problem(replace(plain, runs=replace(plain.runs, types=types, _memo={})))
+    typed = problem(replace(plain, runs=replace(plain.runs, types=types)))
     queries: dict[str, Query] = dict(plain.queries)
     own = dataset_split(plain.runs.queries, queries)
     hashed = [

@@ -18,6 +18,7 @@ from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import Tops
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray, score_keys
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm
 
 __all__ = ["Blending", "kept_places", "lacks_scores", "unscored_by_query"]
@@ -162,14 +163,11 @@ def kept_places(
     return np.where(near, -1, (scores >= least).astype(np.int64))
 
 
+@cached_by_view()
 def unscored_by_query(runs: AlignedRuns, row: int) -> IntArray:
     """(Q,): how many candidates have no score in a rerank list."""
-
-    def count() -> IntArray:
-        unscored = np.isnan(runs.rerank[row])
-        return np.bincount(runs.query_index[unscored], minlength=len(runs.queries))
-
-    return runs.memo(("engine", "unscored", row), count)
+    unscored = np.isnan(runs.rerank[row])
+    return np.bincount(runs.query_index[unscored], minlength=len(runs.queries))
 
 
 def lacks_scores(blending: Blending) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from fusion_bench.batch.sorted_queries import Pool, pool_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.view_cache import cached_by_view
 
 __all__ = ["Block", "Layout", "layout_of"]
 
@@ -128,6 +129,7 @@ def _kept(inside: Sequence[BoolArray], parts: Sequence[NDArray[T]]) -> NDArray[T
     return np.concatenate([part[keep] for keep, part in zip(inside, parts, strict=True)])
 
 
+@cached_by_view()
 def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     """The layout of a view, made once.
 
@@ -136,11 +138,6 @@ def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
         merged: Candidates of equal ranks in every source score the same.
         pruned: Strike out the pairs that dominance decides.
     """
-    key = ("engine", "layout", merged, pruned)
-    return runs.memo(key, partial(_layout, runs, merged=merged, pruned=pruned))
-
-
-def _layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     relevant = np.flatnonzero(runs.grades > 0)
     query = runs.query_index[relevant]
     found = np.bincount(query, minlength=len(runs.queries))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,12 +16,13 @@ import numpy as np
 from fusion_bench.batch.blend_terms import BlendFormula, Heads
 from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import Block, Coarse, coarse
-from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
+from fusion_bench.batch.system_plans import SystemSpec, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import EngineForm
+from fusion_bench.data.view_cache import cached_by_view
+from fusion_bench.fuse import EngineForm, Fusion
 from fusion_bench.measures.ranking import BoolArray
 
 __all__ = ["RankedLists", "rank_system"]
@@ -95,22 +96,26 @@ def rank_system(
         return plan
     if spec.min_relevance is not None:
         return Unsupported("min_relevance drops documents by their exact scores")
-    key = ("fused lists", type(spec.fusion).__name__, spec.fusion.model_dump_json())
-    fused = runs.memo(key, partial(_fused_lists, runs, plan), keep=FUSED_KEPT)
+    fused = _fused_lists(runs, spec.fusion, plan.fusion)
     if plan.formula is None:
         return _positions(runs, fused.candidates, fused.is_new)
     return _blended_lists(plan.formula, fused, plan.depth)
 
 
-def _fused_lists(runs: AlignedRuns, plan: SystemPlan) -> _FusedLists:
-    maker = coarse(runs, "all", plan.fusion)
+@cached_by_view(keep=FUSED_KEPT, key=lambda fusion, _: (type(fusion), fusion.model_dump_json()))
+def _fused_lists(
+    runs: AlignedRuns,
+    fusion: Fusion,  # noqa: ARG001 - the key
+    form: EngineForm,
+) -> _FusedLists:
+    maker = coarse(runs, "all", form)
     candidates = np.empty(len(runs.documents), dtype=np.int64)
     is_new = np.ones(len(candidates), dtype=bool)
     for number, block in enumerate(maker.lists.blocks):
         slots, documents, apart = _sorted_block(maker, number, block)
-        _settle(runs, plan.fusion, documents, apart)
+        _settle(runs, form, documents, apart)
         candidates[slots], is_new[slots] = documents, apart
-    return _FusedLists(runs, plan.fusion, candidates, is_new)
+    return _FusedLists(runs, form, candidates, is_new)
 
 
 def _sorted_block(maker: Coarse, number: int, block: Block) -> tuple[IntArray, IntArray, BoolArray]:

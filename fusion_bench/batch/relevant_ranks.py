@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
@@ -73,6 +73,7 @@ class _Relevant(NamedTuple):
     grade: IntArray
 
 
+@cached_by_view()
 def _relevant(runs: AlignedRuns) -> _Relevant:
     index = np.flatnonzero(runs.grades > 0)
     return _Relevant(runs.query_index[index], runs.grades[index])
@@ -109,7 +110,7 @@ class Placed(Ranking):
 
     def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
         super().__init__(runs, placed, judged_only=False)
-        given = runs.memo(("engine", "relevant"), partial(_relevant, runs))
+        given = _relevant(runs)
         kept = placed > 0
         if limit is not None:
             kept &= placed <= limit

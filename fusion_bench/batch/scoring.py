@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.layout import layout_of
+from fusion_bench.batch.layout import Layout, layout_of
 from fusion_bench.batch.sorted_queries import Pool
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys, sum_terms
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import RankSum, best_ranks
 
 __all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
@@ -129,7 +130,7 @@ class RankScorer:
         scores[-1] = -np.inf
         total, part = self.space[:, :counted]
         for i, (table, columns) in enumerate(self._joined(small)):
-            codes = self._codes(columns)
+            codes = _row_codes(self.runs, self.layout, columns)
             np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
@@ -140,11 +141,13 @@ class RankScorer:
         small = self._small(lanes)
         tables, columns = zip(*self._joined(small), strict=True)
         mine = [
-            np.take(table, self._codes(some)[self.layout.own], axis=0)
+            np.take(table, _row_codes(self.runs, self.layout, some)[self.layout.own], axis=0)
             for table, some in zip(tables, columns, strict=True)
         ]
         bounds = _bounds(reduce(np.add, mine), len(small))
-        return Sums(tables, tuple(map(self._pair_codes, columns)), *bounds)
+        return Sums(
+            tables, tuple(_pair_codes(self.runs, self.layout, some) for some in columns), *bounds
+        )
 
     def _small(self, lanes: slice) -> RoughArray:
         """(C', D+1, L): the tables, scaled so that no score exceeds 1."""
@@ -157,24 +160,15 @@ class RankScorer:
         tables = self.tables[trial]
         # What the smallest scores gain here is lost on all others, and none is 0.
         floor = tables.max(axis=1).sum() * FLOOR
+        ranks = _pool_ranks(self.runs, self.layout, self.columns[0], pool, self.tables.shape[2])
         total = np.empty(pool.rows.shape)
         part = np.empty(pool.rows.shape)
-        for i, (table, codes) in enumerate(zip(tables, self._pooled(pool), strict=True)):
+        for i, (table, codes) in enumerate(zip(tables, ranks, strict=True)):
             with_padding = np.append(table if i else table + floor, 0.0)
             np.take(with_padding, codes, out=part if i else total, mode="clip")
             if i:
                 total += part
         return total
-
-    def _pooled(self, pool: Pool) -> list[IntArray]:
-        """(P, C) for each column: the best rank of each candidate; past the tables if padded."""
-        last = self.tables.shape[2]
-
-        def laid_out() -> list[IntArray]:
-            ranks = (np.append(self._ranks(column), last) for column in self.columns[0])
-            return [found[pool.rows] for found in ranks]
-
-        return self.runs.memo(("engine", "pool", self.pruned, self.columns[0], pool), laid_out)
 
     def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
         """Tables of (D', L) and what they are of: two columns at once where they fit.
@@ -194,30 +188,39 @@ class RankScorer:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
         given = self.trials[trial]
         terms = [
-            table[self._ranks(column)[rows]]
+            table[_row_ranks(self.runs, self.layout, column)[rows]]
             for column, table in zip(given.columns, given.tables, strict=True)
         ]
         return score_keys(sum_terms(np.array(terms)) / given.divisor)
 
-    def _codes(self, columns: Columns) -> IntArray:
-        """(U,): each row's ranks in one or two columns, packed."""
-        key = ("engine", "codes", self.pruned, columns)
-        radix = self.runs.deepest + 1
-        return self.runs.memo(
-            key, lambda: reduce(lambda high, low: high * radix + low, map(self._ranks, columns))
-        )
 
-    def _pair_codes(self, columns: Columns) -> NDArray[np.int32]:
-        """(P,): those of the other document of each counted pair."""
-        key = ("engine", "pair codes", self.pruned, columns)
-        rows = self.layout.by_member.rows
-        return self.runs.memo(key, lambda: self._codes(columns)[rows].astype(np.int32))
+@cached_by_view()
+def _row_ranks(runs: AlignedRuns, layout: Layout, column: tuple[int, ...]) -> IntArray:
+    """(U,): each row's best rank among these sources."""
+    return best_ranks(runs.ranks[np.array(column, dtype=int)][:, layout.rows])
 
-    def _ranks(self, column: tuple[int, ...]) -> IntArray:
-        """(U,): each row's best rank among these sources."""
-        key = ("engine", "ranks", self.pruned, column)
-        ranks, rows = self.runs.ranks, self.layout.rows
-        return self.runs.memo(key, lambda: best_ranks(ranks[np.array(column, dtype=int)][:, rows]))
+
+@cached_by_view()
+def _row_codes(runs: AlignedRuns, layout: Layout, columns: Columns) -> IntArray:
+    """(U,): each row's ranks in one or two columns, packed."""
+    radix = runs.deepest + 1
+    ranks = (_row_ranks(runs, layout, column) for column in columns)
+    return reduce(lambda high, low: high * radix + low, ranks)
+
+
+@cached_by_view()
+def _pair_codes(runs: AlignedRuns, layout: Layout, columns: Columns) -> NDArray[np.int32]:
+    """(P,): those of the other document of each counted pair."""
+    return _row_codes(runs, layout, columns)[layout.by_member.rows].astype(np.int32)
+
+
+@cached_by_view()
+def _pool_ranks(
+    runs: AlignedRuns, layout: Layout, columns: Columns, pool: Pool, padding: int
+) -> list[IntArray]:
+    """(P, C) for each column: the best rank of each candidate; ``padding`` where there is none."""
+    ranks = (np.append(_row_ranks(runs, layout, column), padding) for column in columns)
+    return [row_ranks[pool.rows] for row_ranks in ranks]
 
 
 def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatArray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fusion_bench.batch.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
 
 __all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "unsupported_reason"]
@@ -97,6 +98,7 @@ def _key_type(width: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if width <= MOST_NARROW else np.int64)
 
 
+@cached_by_view()
 def lists_of(runs: AlignedRuns, which: Which) -> Lists:
     """The lists of a view, laid out once.
 
@@ -104,10 +106,6 @@ def lists_of(runs: AlignedRuns, which: Which) -> Lists:
         runs: The view.
         which: Only queries with a relevant candidate, or all with any.
     """
-    return runs.memo(("engine", "lists", which), partial(_lists, runs, which))
-
-
-def _lists(runs: AlignedRuns, which: Which) -> Lists:
     sizes = np.diff(runs.offsets)
     relevant = np.flatnonzero(runs.grades > 0)
     owner = runs.query_index[relevant]
@@ -206,9 +204,6 @@ class Coarse(ABC):
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
         """(n, w) negative quantised scores, shifted by ``bits``; unit and base, (n, 1)."""
 
-    def _kept(self, what: tuple[object, ...], make: Any, keep: int | None = None) -> Any:  # noqa: ANN401
-        return self.runs.memo(("list", *what, self.which), make, keep)
-
 
 def coarse(runs: AlignedRuns, which: Which, trial: EngineForm) -> Coarse:
     """Quantised scores of a fusion of this form."""
@@ -223,13 +218,13 @@ def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
     least, most = float(trial.weights.min()), float(trial.weights.max())
     if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
         return "weights beyond the range of the engine"
-    key = ("greatest feature", trial.key)
-    greatest = runs.memo(key, partial(_greatest, runs, trial), FEATURES_KEPT)
+    greatest = _greatest(runs, trial)
     if greatest and not TINY < greatest < HUGE:
         return "scores beyond the range of the engine"
     return None
 
 
+@cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
 def _greatest(runs: AlignedRuns, trial: WeightedMean) -> float:
     return float(np.nanmax(np.abs(trial.all_features(runs)), initial=0))
 
@@ -256,7 +251,7 @@ class RankCoarse(Coarse):
                 -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined()
             ]
         tables = self.shifted[bits, dtype]
-        codes = [self._codes(columns)[number] for columns in self._pairs()]
+        codes = [_block_codes(self.runs, self.lists, columns)[number] for columns in self._pairs()]
         keys = np.take(tables[0], codes[0], mode="clip")
         part = np.empty_like(keys)
         for table, code in zip(tables[1:], codes[1:], strict=True):
@@ -274,15 +269,16 @@ class RankCoarse(Coarse):
         parts = [self.tables[c : c + step] for c in range(0, len(self.tables), step)]
         return [p[0] if len(p) == 1 else (p[0][:, None] + p[1]).ravel() for p in parts]
 
-    def _codes(self, columns: tuple[tuple[int, ...], ...]) -> list[IntArray]:
-        """Of each block (n, w): the ranks in one or two columns, packed."""
-        return self._kept(("codes", columns), partial(self._packed, columns))  # type: ignore[no-any-return]
 
-    def _packed(self, columns: tuple[tuple[int, ...], ...]) -> list[IntArray]:
-        radix = self.runs.deepest + 1
-        ranks = (best_ranks(self.runs.ranks[np.array(column, dtype=int)]) for column in columns)
-        packed = reduce(lambda high, low: high * radix + low, ranks)
-        return [packed[self.lists.grid(block)] for block in self.lists.blocks]
+@cached_by_view()
+def _block_codes(
+    runs: AlignedRuns, lists: Lists, columns: tuple[tuple[int, ...], ...]
+) -> list[IntArray]:
+    """Of each block (n, w): the ranks in one or two columns, packed."""
+    radix = runs.deepest + 1
+    ranks = (best_ranks(runs.ranks[np.array(column, dtype=int)]) for column in columns)
+    packed = reduce(lambda high, low: high * radix + low, ranks)
+    return [packed[lists.grid(block)] for block in lists.blocks]
 
 
 class _Scaled(NamedTuple):
@@ -313,9 +309,7 @@ class MeanCoarse(Coarse):
     def __init__(self, runs: AlignedRuns, lists: Lists, which: Which, trial: WeightedMean) -> None:
         super().__init__(runs, lists, which)
         self.trial = trial
-        self.patterns, self.blocks = self._kept(
-            ("features", trial.key), partial(_scaled, runs, lists, trial), FEATURES_KEPT
-        )
+        self.patterns, self.blocks = _scaled(runs, lists, trial)
         self.weights = trial.weights / trial.weights.sum()
         self.inverse = 1 / (self.patterns @ self.weights)
         self.error = 0.51 + (2 * len(self.weights) + 4) * 2.0**-24 * 2**MEAN_BITS
@@ -341,6 +335,7 @@ class MeanCoarse(Coarse):
         return keys, np.where(given.wide, given.spread / self.scale, given.spread), given.low
 
 
+@cached_by_view(keep=FEATURES_KEPT, key=lambda lists, mean: (lists, mean.key))
 def _scaled(
     runs: AlignedRuns, lists: Lists, trial: WeightedMean
 ) -> tuple[FloatArray, list[_Scaled]]:

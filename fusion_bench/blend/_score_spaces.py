@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.normalize.squash import sigmoid
 
 __all__ = ["fixed_scale", "min_max_within", "on_unit_scale"]
@@ -37,6 +38,7 @@ def on_unit_scale(
     return given
 
 
+@cached_by_view()
 def fixed_scale(runs: AlignedRuns, reranker: int, space: ScoreSpace) -> FloatArray:
     """(N,): what does not depend on the candidates; raw scores where all of it does.
 
@@ -45,11 +47,7 @@ def fixed_scale(runs: AlignedRuns, reranker: int, space: ScoreSpace) -> FloatArr
     raw: FloatArray = runs.rerank[reranker]
     if space not in {"logit", "log_prob"}:
         return raw
-
-    def scaled() -> FloatArray:
-        return sigmoid(raw) if space == "logit" else np.asarray(np.exp(raw), dtype=np.float64)
-
-    return runs.memo(("unit scale", reranker, space), scaled)
+    return sigmoid(raw) if space == "logit" else np.asarray(np.exp(raw), dtype=np.float64)
 
 
 def min_max_within(runs: AlignedRuns, values: FloatArray) -> FloatArray:

@@ -7,10 +7,10 @@ Everything downstream is a pure function of these arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 
 __all__ = ["AlignedRuns", "Ties", "align", "described"]
@@ -62,6 +63,7 @@ class AlignedRuns:
         ideal_grades: Positive grades of each query's judgements, greatest first.
         ties: Tie rule: ``trec`` = greater document id first; ``first_seen`` = order of first
             appearance over the sources.
+        cache: Values derived from these arrays, computed once.
     """
 
     sources: tuple[str, ...]
@@ -83,7 +85,7 @@ class AlignedRuns:
     ideal_offsets: IntArray
     ideal_grades: IntArray
     ties: Ties = "trec"
-    _memo: dict[tuple[object, ...], object] = field(default_factory=dict, repr=False)
+    cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -118,21 +120,6 @@ class AlignedRuns:
         """Whether every candidate was returned by some source."""
         return bool((self.ranks > 0).any(axis=0).all())
 
-    def memo(self, key: tuple[object, ...], compute: Callable[[], T], keep: int | None = None) -> T:
-        """What ``compute`` returned when first asked under ``key``: derived arrays, made once.
-
-        Args:
-            key: Its first part names the kind.
-            compute: Makes it.
-            keep: Forget the oldest of the same kind beyond so many; None = keep all.
-        """
-        if key not in self._memo:
-            self._memo[key] = compute()
-            kin = [other for other in self._memo if other[0] == key[0]]
-            for other in kin[: max(len(kin) - keep, 0)] if keep is not None else ():
-                del self._memo[other]
-        return cast("T", self._memo[key])
-
     def rows(self, sources: Sequence[str]) -> list[int]:
         """Where each source stands among the S.
 
@@ -162,9 +149,9 @@ class AlignedRuns:
         everything = tuple(sources) == self.sources and set(cuts) == {None}
         if everything and self.ties == "trec" and self._used_up:
             return self  # not remembered: what holds itself waits for the garbage collector
-        key = ("restrict", tuple(sources), cuts)
-        return self.memo(key, lambda: self._restricted(tuple(sources), cuts))
+        return self._restricted(tuple(sources), cuts)
 
+    @cached_by_view()
     def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
         index = self.rows(sources)
         ranks = self.ranks[index]
@@ -188,7 +175,6 @@ class AlignedRuns:
             judged=self.judged[kept],
             rerank=self.rerank[:, kept],
             rerank_ranks=self.rerank_ranks[:, kept],
-            _memo={},
         )
 
     def between(self, start: int, stop: int) -> AlignedRuns:
@@ -211,7 +197,6 @@ class AlignedRuns:
             rerank_ranks=self.rerank_ranks[:, rows],
             ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
             ideal_grades=self.ideal_grades[ideal],
-            _memo={},
         )
 
     def subset(self, keep: BoolArray) -> AlignedRuns:
@@ -241,7 +226,6 @@ class AlignedRuns:
             rerank_ranks=self.rerank_ranks[:, kept],
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
-            _memo={},
         )
 
 

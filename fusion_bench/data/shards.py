@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
 
 __all__ = ["THREADS", "over_shards", "shards"]
@@ -103,4 +104,9 @@ def _limits(runs: AlignedRuns) -> list[int]:
 def _shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
     if int(runs.offsets[-1]) > MOST_KEPT:
         return runs.between(start, stop)
-    return runs.memo(("shard", start, stop), lambda: runs.between(start, stop))
+    return _kept_shard(runs, start, stop)
+
+
+@cached_by_view()
+def _kept_shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
+    return runs.between(start, stop)

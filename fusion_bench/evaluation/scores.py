@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench import batch as engine
 from fusion_bench import measures as measure
@@ -19,6 +20,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions, tie_firsts
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.data.shards import over_shards
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
@@ -145,11 +147,11 @@ def ranked_lists(
 
 def fused_list(system: System, view: AlignedRuns) -> Fused:
     """The fused list of a plain system on its own view of the runs, made once."""
-    key = ("fused", type(system.fusion).__name__, system.fusion.model_dump_json())
-    return view.memo(key, lambda: _fuse(system.fusion, view), keep=FUSED_KEPT)
+    return _fuse(view, system.fusion)
 
 
-def _fuse(fusion: Fusion, view: AlignedRuns) -> Fused:
+@cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))
+def _fuse(view: AlignedRuns, fusion: Fusion) -> Fused:
     scores = fusion.fuse(view)
     fused = Fused(
         fusion.display_scores(scores),
@@ -201,16 +203,21 @@ def queries_by_type(
     if known is None:
         yield None, np.arange(len(runs.queries)), runs
         return
-    types = np.array(
-        [
-            type_of(query_type, confidence, known)
-            for query_type, confidence in zip(runs.types, runs.confidences, strict=True)
-        ]
-    )
+    types = _resolved_types(runs, known)
     for query_type in sorted(set(types.tolist())):
-        chosen = types == query_type
-        part = runs.memo(("types", query_type, known), partial(runs.subset, chosen))
-        yield query_type, np.flatnonzero(chosen), part
+        keep = types == query_type
+        yield query_type, np.flatnonzero(keep), _runs_of_type(runs, query_type, known)
+
+
+def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:
+    """(Q,): the type that answers each query."""
+    pairs = zip(runs.types, runs.confidences, strict=True)
+    return np.array([type_of(query_type, confidence, known) for query_type, confidence in pairs])
+
+
+@cached_by_view()
+def _runs_of_type(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> AlignedRuns:
+    return runs.subset(_resolved_types(runs, known) == query_type)
 
 
 def evaluate_systems(

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.data.view_cache import cached_by_view
 
 __all__ = ["EngineForm", "RankSum", "WeightedMean", "best_ranks"]
 
@@ -64,7 +65,7 @@ class WeightedMean:
 
     def all_features(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the features, remembered."""
-        return runs.memo(("means", self.key), self.features, keep=FEATURES_KEPT)
+        return _features(runs, self)
 
     def scores(self, runs: AlignedRuns, candidates: IntArray) -> FloatArray:
         """(n,): what :meth:`Fusion.fuse` gives these candidates, to the last bit."""
@@ -73,6 +74,11 @@ class WeightedMean:
         weights = self.weights[:, None]
         total = sum_terms(np.where(present, weights * features, 0.0))
         return np.asarray(total / sum_terms(np.where(present, weights, 0.0)))
+
+
+@cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
+def _features(runs: AlignedRuns, mean: WeightedMean) -> FloatArray:  # noqa: ARG001 - cached in it
+    return mean.features()
 
 
 def best_ranks(ranks: IntArray) -> IntArray:

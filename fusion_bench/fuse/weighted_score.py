@@ -11,6 +11,7 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
 from fusion_bench.fuse._score_terms import ScoreTerms
@@ -106,11 +107,7 @@ class WeightedScore(WeightedFusion):
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list; NaN for a query without candidates."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        tops = runs.memo(
-            ("list tops", self.normalize.model_dump_json()),
-            lambda: _list_extremes(runs, self.normalize.normalize_scores(runs), np.fmax),
-            keep=TOPS_KEPT,
-        )
+        tops = _greatest_scores(runs, self.normalize)
         if self.missing == "skip":
             return np.asarray(np.fmax.reduce(tops, axis=0))
         if self.missing == "zero":
@@ -121,6 +118,12 @@ class WeightedScore(WeightedFusion):
         out: FloatArray = np.full(len(runs.queries), np.nan)
         np.divide(total, share, out=out, where=share > 0)
         return out
+
+
+@cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
+def _greatest_scores(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
+    """(S, Q): the greatest normalized score of each list; NaN for an empty one."""
+    return _list_extremes(runs, normalizer.normalize_scores(runs), np.fmax)
 
 
 def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:

@@ -71,7 +71,7 @@ def _split_fields(runs: AlignedRuns) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     for field in fields(runs):
         value = getattr(runs, field.name)
-        if field.name.startswith("_"):
+        if not field.init:
             continue
         if isinstance(value, np.ndarray):
             arrays[field.name] = value

@@ -11,6 +11,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, divide_or_zero
@@ -73,17 +74,14 @@ def _grade_gains(grades: IntArray, dcg: Dcg) -> FloatArray:
     return np.ldexp(1.0, positive.astype(np.int32)) - 1
 
 
+@cached_by_view()
 def _ideal_dcg(runs: AlignedRuns, dcg: Dcg, cutoff: int | None) -> FloatArray:
     """(Q,): DCG of the best order of everything judged, cut like the list itself."""
-
-    def compute() -> FloatArray:
-        position = counting(runs.ideal_offsets)
-        kept = position <= (cutoff or len(position))
-        terms = _grade_gains(runs.ideal_grades[kept], dcg) / _log_discounts(runs)[position[kept]]
-        query = query_of_rows(runs.ideal_offsets)[kept]
-        return np.bincount(query, terms, minlength=len(runs.queries)).astype(np.float64)
-
-    return runs.memo(("measure", "ideal", dcg, cutoff), compute)
+    position = counting(runs.ideal_offsets)
+    kept = position <= (cutoff or len(position))
+    terms = _grade_gains(runs.ideal_grades[kept], dcg) / _log_discounts(runs)[position[kept]]
+    query = query_of_rows(runs.ideal_offsets)[kept]
+    return np.bincount(query, terms, minlength=len(runs.queries)).astype(np.float64)
 
 
 def _log_discounts(runs: AlignedRuns) -> FloatArray:

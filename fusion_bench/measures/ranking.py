@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.view_cache import cached_by_view
 
 __all__ = [
     "BoolArray",
@@ -87,9 +88,7 @@ class Ranking:
     @cached_property
     def judged(self) -> Rows:
         """The returned documents that are judged."""
-        judged = has_grade(self.runs) if self.judged_only else self.runs.judged
-        key = ("measure", "judged", self.judged_only)
-        rows = self._rows(self.runs.memo(key, lambda: np.flatnonzero(judged).astype(np.int64)))
+        rows = self._rows(_judged_index(self.runs, self.judged_only))
         if not self.judged_only:
             return rows
         return Rows(rows.query, count_in_groups(rows.query), rows.grade)
@@ -125,14 +124,11 @@ def has_grade(runs: AlignedRuns) -> BoolArray:
     return runs.judged & (runs.grades >= 0)
 
 
+@cached_by_view()
 def relevant_counts(runs: AlignedRuns, rel: int) -> IntArray:
     """(Q,): how many documents of grade ``rel`` (at least 1) or better the qrels have."""
-
-    def count() -> IntArray:
-        query = query_of_rows(runs.ideal_offsets)[runs.ideal_grades >= rel]
-        return np.bincount(query, minlength=len(runs.queries))
-
-    return runs.memo(("measure", "relevant counts", rel), count)
+    query = query_of_rows(runs.ideal_offsets)[runs.ideal_grades >= rel]
+    return np.bincount(query, minlength=len(runs.queries))
 
 
 def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> FloatArray:
@@ -143,11 +139,16 @@ def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Flo
 
 def no_relevant(runs: AlignedRuns, rel: int = 1) -> BoolArray:
     """(Q,): the queries that score 0 whatever is returned, as nothing is relevant to them."""
-    return np.equal(relevant_counts(runs, rel), 0)
+    return np.asarray(relevant_counts(runs, rel) == 0)
 
 
+@cached_by_view()
 def _relevant_index(runs: AlignedRuns, rel: int) -> IntArray:
     """Candidates of grade ``rel`` or better: the same for every order of them."""
-    return runs.memo(
-        ("measure", "relevant", rel), lambda: np.flatnonzero(runs.grades >= rel).astype(np.int64)
-    )
+    return np.flatnonzero(runs.grades >= rel).astype(np.int64)
+
+
+@cached_by_view()
+def _judged_index(runs: AlignedRuns, judged_only: bool) -> IntArray:
+    judged = has_grade(runs) if judged_only else runs.judged
+    return np.flatnonzero(judged).astype(np.int64)

@@ -15,6 +15,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError
 
 __all__ = ["AnyNormalizer", "Normalizer", "ScoreLists", "normalizers"]
@@ -98,10 +99,10 @@ class Normalizer(Method):
 
     def normalize_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): normalized scores; NaN where a source did not return the document."""
-        key = ("normalize", self.model_dump_json())
-        return runs.memo(key, lambda: self._normalize_all(runs))
+        return _normalized_scores(runs, self)
 
-    def _normalize_all(self, runs: AlignedRuns) -> FloatArray:
+    def normalize_all(self, runs: AlignedRuns) -> FloatArray:
+        """As :meth:`normalize_scores`, computed anew."""
         scaled = np.full(runs.scores.shape, np.nan)
         pool = np.diff(runs.offsets)
         for s, name in enumerate(runs.sources):
@@ -147,6 +148,11 @@ class Normalizer(Method):
         out: FloatArray = np.full(above.shape, float(self.constant))
         np.divide(above, below, out=out, where=where)
         return out
+
+
+@cached_by_view(key=lambda normalizer: normalizer.model_dump_json())
+def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
+    return normalizer.normalize_all(runs)
 
 
 normalizers: MethodRegistry[Normalizer] = MethodRegistry(

@@ -333,7 +333,7 @@ def _outline_objective(
     runs = objective.runs
     values: Any = {item.name: getattr(runs, item.name) for item in fields(runs)}
     empty: Any = {k: a[..., :0] for k, a in values.items() if isinstance(a, np.ndarray)}
-    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, _memo={})
+    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
     judged = {query: known[query] for query in runs.queries if query in known}
     paths = replace(paths, fingerprint=objective.fingerprint)
     return replace(objective, runs=outline, qrels=None), paths, judged

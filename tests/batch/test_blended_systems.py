@@ -63,7 +63,6 @@ def reranked(draw: st.DrawFn) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
         rerankers=LISTS,
         rerank=rerank,
         rerank_ranks=np.array([ranks_of(view, row) for row in rerank]).reshape(2, size),
-        _memo={},
     )
     return runs, spaces
 
@@ -395,7 +394,6 @@ def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
         rerank=scores[None],
         rerank_ranks=ranks_of(runs, scores)[None],
         types=tuple(["local", "global", None][i % 3] for i in range(len(runs.queries))),
-        _memo={},
     )
     roles = {role: runs.sources[i] for i, role in enumerate(("keyword", "semantic"))}
     weights = {"local": {roles["keyword"]: 0.4}, "hybrid": {roles["keyword"]: 0.2}}

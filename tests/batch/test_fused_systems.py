@@ -240,7 +240,6 @@ def judged(view: AlignedRuns) -> AlignedRuns:
         judged=np.ones(len(grades), dtype=bool),
         ideal_offsets=to_offsets(counts),
         ideal_grades=grades[kept],
-        _memo={},
     )
 
 

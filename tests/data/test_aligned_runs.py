@@ -216,24 +216,6 @@ def test_views_of_what_is_not_there() -> None:
         runs.subset(np.zeros(3, dtype=bool))
 
 
-def test_memo_forgets_the_oldest_of_a_kind_only_where_it_is_told_to() -> None:
-    runs = align(Qrels.from_dict({"q": {"a": 1}}), [Run.from_dict("x", {"q": {"a": 1.0}})])
-    made: list[int] = []
-
-    def make(number: int, keep: int | None) -> int:
-        def compute() -> int:
-            made.append(number)
-            return number
-
-        return runs.memo(("kind", number), compute, keep=keep)
-
-    assert runs.memo(("other", 0), lambda: "kept") == "kept"
-    for number in (1, 2, 1, 3, 1):
-        assert make(number, keep=2) == number
-    assert made == [1, 2, 3, 1]  # 3 pushed out 1, the oldest
-    assert runs.memo(("other", 0), lambda: "made again") == "kept"
-
-
 def test_a_view_of_everything_is_the_runs_and_nothing_keeps_them() -> None:
     runs = align(Qrels.from_dict({"q": {"d": 1}}), [Run.from_dict("a", {"q": {"d": 1.0}})])
     assert runs.restrict(["a"]) is runs

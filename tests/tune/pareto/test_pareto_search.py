@@ -150,7 +150,7 @@ def test_held_out_queries_choose_nothing(
     grades = base.runs.grades.copy()
     hidden = split.held_out[base.runs.query_index]
     grades[hidden] = 1 - np.minimum(grades[hidden], 1)
-    other = replace(base, runs=replace(base.runs, grades=grades, _memo={}))
+    other = replace(base, runs=replace(base.runs, grades=grades))
     again = found(ParetoSearch(judge(other)), study)
     chosen = [(p.params, p.value, p.efficient) for p in front.points]
     assert [(p.params, p.value, p.efficient) for p in again.points] == chosen
@@ -292,7 +292,6 @@ def two_rerankers() -> Any:  # noqa: ANN401
         rerankers=("sharp", "blunt"),
         rerank=np.array([RUNS.rerank[0], blunt]),
         rerank_ranks=np.array([RUNS.rerank_ranks[0], ranks], dtype=RUNS.rerank_ranks.dtype),
-        _memo={},
     )
 
 
@@ -313,7 +312,7 @@ def test_a_depth_without_scores_is_left_out(base: TuningObjective, study: Search
     ranks = base.runs.rerank_ranks.copy()
     low = base.runs.ranks[0] == 12  # the last of the good source, which fusion rarely puts on top
     rerank[0, low], ranks[0, low] = np.nan, 0
-    runs = replace(base.runs, rerank=rerank, rerank_ranks=ranks, _memo={})
+    runs = replace(base.runs, rerank=rerank, rerank_ranks=ranks)
     points = by_depth(found(ParetoSearch(judge(replace(base, runs=runs))), study))
     assert 12 not in points
     assert {0, 1} <= set(points)

@@ -30,7 +30,7 @@ def base() -> TuningObjective:
     grades = np.where(empty[runs.query_index], 0, runs.grades)
     rng = np.random.default_rng(0)
     logits: FloatArray = 4.0 * (grades > 0) - 3.0 + rng.normal(size=len(grades))
-    runs = replace(runs, grades=grades, rerank=logits[None], _memo={})
+    runs = replace(runs, grades=grades, rerank=logits[None])
     return replace(problem(RERANKED, runs=runs), spaces={"sharp": "logit"})
 
 

@@ -115,7 +115,7 @@ def test_the_numbers_never_depend_on_held_out_judgements(
     swapped = base.runs.grades.copy()
     rows = np.flatnonzero(split.held_out[base.runs.query_index])
     swapped[rows] = swapped[rows][::-1]
-    other = replace(base, runs=replace(base.runs, grades=swapped, _memo={}))
+    other = replace(base, runs=replace(base.runs, grades=swapped))
     again = run_search(other, split.tune, TUNING.search_settings())
     assert [t.params for t in again.trials] == [t.params for t in study.trials]
     assert again.best_trial == study.best_trial
@@ -224,7 +224,7 @@ def test_judged_only_is_silent_where_nothing_is_judged_bad(
 ) -> None:
     assert report.judged_only is not None
     assert report.judged_only == pytest.approx(report.held_out.difference), "all is judged here"
-    runs = replace(base.runs, judged=base.runs.grades > 0, _memo={})
+    runs = replace(base.runs, judged=base.runs.grades > 0)
     sparse = reported(replace(base, runs=runs), split, study, None)
     assert sparse.judged_only is None
 
@@ -232,7 +232,7 @@ def test_judged_only_is_silent_where_nothing_is_judged_bad(
 def test_one_type_has_no_rows_of_its_own(
     study: SearchResult, split: QuerySplit, base: TuningObjective
 ) -> None:
-    plain = replace(base, runs=replace(base.runs, types=(None,) * 80, _memo={}))
+    plain = replace(base, runs=replace(base.runs, types=(None,) * 80))
     assert reported(plain, split, study, None).by_type == ()
 
 

@@ -33,7 +33,6 @@ def opposed() -> TuningObjective:
             runs,
             ranks=np.where(swap, runs.ranks[::-1], runs.ranks),
             scores=np.where(swap, runs.scores[::-1], runs.scores),
-            _memo={},
         )
     )
 
