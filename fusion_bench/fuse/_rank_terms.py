@@ -62,11 +62,15 @@ class RankTermFusion(WeightedFusion):
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """Each term at the rank of each candidate."""
         terms = self.rank_terms(runs)
-        values = [term.value_at(best_ranks(runs.ranks[list(term.columns)])) for term in terms]
+        values = np.empty((len(terms), len(runs.documents)))
+        for row, term in zip(values, terms, strict=True):
+            s = term.columns[0] if term.columns else 0
+            some = runs.ranks[s : s + 1] if len(term.columns) == 1 else runs.ranks[[*term.columns]]
+            row[:] = term.value_at(best_ranks(some))
         return ScoreTerms(
             tuple(term.label for term in terms),
             tuple(term.source for term in terms),
-            np.array(values),
+            values,
             np.full(len(runs.documents), self._score_divisor(terms)),
         )
 

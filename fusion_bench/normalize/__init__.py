@@ -1,4 +1,4 @@
-"""Per-query score scaling: every normalizer of the folder, by name."""
+"""Scaling of scores per query: one file a family of normalizers, found by name."""
 
 from fusion_bench.normalize._base import AnyNormalizer, Normalizer, ScoreLists, normalizers
 

@@ -67,13 +67,24 @@ class ScoreLists:
 class Normalizer(Method):
     """Puts the scores of one list of one query on a common scale.
 
+    A normalizer needs ``scale_lists`` alone::
+
+        @normalizers.register
+        class Halve(Normalizer):
+            \"\"\"``halve``: x / 2.\"\"\"
+
+            method: str = "halve"
+
+            def scale_lists(self, lists: ScoreLists) -> FloatArray:
+                return lists.scores / 2
+
     Attributes:
         method: Its name.
-        constant: What every document of a list without spread becomes: pyserini and Elasticsearch
-            say 1, ranx says 0.
-        keeps_order: Whether a greater score always stays greater; not where the scale is turned
-            round, clipped, or so flat far out that scores meet.
-        searched: Whether a search over normalizers tries it; not where it needs to be told more.
+        constant: The value of every document of a list of equal scores: 1 in pyserini and
+            Elasticsearch, 0 in ranx.
+        keeps_order: Whether a greater score always stays greater; not where the scale is
+            inverted, clipped, or so flat that different scores become equal.
+        searched: Whether a search over normalizers tries it; not where it has required options.
     """
 
     keeps_order: ClassVar[bool] = True
@@ -84,7 +95,7 @@ class Normalizer(Method):
 
     @field_validator("constant")
     @classmethod
-    def _one_of_three(cls, value: float) -> float:
+    def _check_constant(cls, value: float) -> float:
         if value not in (0, 0.5, 1):
             raise ValueError(f"must be 0, 0.5 or 1, given {value}")
         return value
@@ -126,7 +137,7 @@ class Normalizer(Method):
         return scaled
 
     def _scale_finite(self, lists: ScoreLists) -> FloatArray:
-        """What :meth:`scale` makes of them; a sum or a square that overflows is an error."""
+        """The scaled lists; a sum or a square that overflows is an error."""
         try:
             with np.errstate(over="raise", invalid="raise"):
                 scaled = self.scale_lists(lists)

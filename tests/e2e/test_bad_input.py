@@ -306,7 +306,7 @@ CASES = [
         top('description: "\\ud800"'),
         (f"{EXPERIMENT}:4", "holds half a character: write"),
     ),
-    Case("a list at the top", text(EXPERIMENT, "- a\n"), (EXPERIMENT, "a mapping", "found a list")),
+    Case("a list at the top", text(EXPERIMENT, "- a\n"), (EXPERIMENT, "a mapping", "given a list")),
     Case("no baseline", replaced(EXPERIMENT, "baseline: one\n", ""), (f"{EXPERIMENT}: baseline",)),
     Case("blend by name alone", blend("replace"), (f"{BLEND}.reranker",)),
     Case("no reranker", blend("{method: position_aware}"), (f"{BLEND}.reranker",)),
