@@ -31,7 +31,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Reading, Run
 from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
 from fusion_bench.io import load_run
-from fusion_bench.report.tuning_records import FrontPoint
+from fusion_bench.report.tuning_records import ParetoPoint
 from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
 from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
@@ -175,7 +175,7 @@ def cases() -> Iterator[tuple[str, Collection, TuningObjective]]:
     yield "jqara, any method, two rerankers", jqara, _methods(jqara, jqara.runs.rerankers)
 
 
-def areas(points: Sequence[FrontPoint], least: float, held_out: float) -> list[float]:
+def areas(points: Sequence[ParetoPoint], least: float, held_out: float) -> list[float]:
     """Mean gain over no reranker of the best affordable point: tuning, held out, each twice.
 
     Args:

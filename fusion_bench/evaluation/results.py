@@ -131,7 +131,7 @@ def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
     rows: Sequence[tuple[str, str, FloatArray]] = (
         (
             "best single source",
-            f"{alone[chosen].name}, chosen on {where}",
+            f"source chosen on {where}: {alone[chosen].name}",
             scores[chosen].values,
         ),
         (

@@ -14,7 +14,7 @@ from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import evaluation, tuning
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.tuning_records import Front, TuningReport
+from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.atomic_files import replace_file
 
 __all__ = ["write_report", "write_tuning"]
@@ -118,11 +118,11 @@ def _safe_name(text: str) -> str:
     return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
 
 
-def _front_experiment(tuned: str, front: Front) -> str:
+def _front_experiment(tuned: str, front: ParetoFront) -> str:
     """The tuned experiment with the efficient systems in place of the tuned one."""
     data = yaml.safe_load(tuned)
     base = data["baseline"]
-    efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient}
+    efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient_points}
     data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
     data["systems"] = {base: data["systems"][base]} | efficient
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -14,7 +14,7 @@ from fusion_bench.evaluation.run_experiment import Progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset, find_dataset
-from fusion_bench.report.tuning_records import Front, TuningReport
+from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.export_experiment import tuned_experiment
@@ -195,7 +195,7 @@ class TuningRun:
 
     def _search_front(
         self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
-    ) -> Front | None:
+    ) -> ParetoFront | None:
         """Quality against rerank effort."""
         text = f"{self.dataset.name}: quality against effort"
         search = ParetoSearch(

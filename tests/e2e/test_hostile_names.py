@@ -95,7 +95,7 @@ def test_no_name_becomes_markup_in_a_decision(root: Path, capsys: Capture) -> No
     edit(root, EXPERIMENT, "{method: rrf_v2}", "{method: rrf, weights: {b: 0.01}}")
     edit(root, EXPERIMENT, "blend: {method: position_aware, reranker: r}", "top_k: 1")
     lost = said(capsys, "gate", EXPERIMENT, code=1)
-    assert "lost: tiny, query " in lost
+    assert "tiny, query " in lost
     assert r"\x1b[31m" in lost
     page = (root / "reports/e/gate.md").read_text(encoding="utf-8")
     xml = (root / "reports/e/gate.xml").read_bytes()

@@ -39,7 +39,7 @@ def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
     # On dev `a` is better (1 against 1/2), on test `b`: 5/6 against 1/2. Choosing on test cheats.
     floor = found.system("best single source")
     assert floor.kind == "floor"
-    assert floor.note == "a, chosen on split 'dev'"
+    assert floor.note == "source chosen on split 'dev': a"
     assert mean(found, "best single source") == pytest.approx(1 / 2)
     oracle = found.system("best source per query")
     assert oracle.measures["RR@10"].values == (1, 0.5, 1)
@@ -51,7 +51,7 @@ def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
 
 def test_where_everything_is_judged_on_the_choice_is_too(tmp_path: Path) -> None:
     found = collection(tiny.make(tmp_path), split="all")
-    assert found.system("best single source").note == "b, chosen on this split"
+    assert found.system("best single source").note == "source chosen on this split: b"
     assert mean(found, "best single source") == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
     assert found.split is None
     assert found.tuning_split is None
@@ -62,7 +62,9 @@ def test_among_equally_good_sources_the_order_of_systems_does_not_choose(tmp_pat
     for systems in ("one: {runs: [a]}\n  x: {runs: [b]}", "x: {runs: [b]}\n  one: {runs: [a]}"):
         text = f"dataset: tiny\nbaseline: one\nsystems:\n  {systems}\n"
         (root / EXPERIMENT).write_text(text, encoding="utf-8")
-        assert collection(root).system("best single source").note == "a, chosen on split 'dev'"
+        assert (
+            collection(root).system("best single source").note == "source chosen on split 'dev': a"
+        )
 
 
 def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ NOISE = 1e-12
 RERANKED = "Fusion with a reranker"
 
 
-class Contest(NamedTuple):
+class FusionContest(NamedTuple):
     """The best fusion and the best single source, and what to call the fusion."""
 
     fusion: SystemResult
@@ -71,7 +71,7 @@ def _claim(difference: Difference) -> str:
     return f"is below the best single source{unproven}"
 
 
-def _select_contest(collection: Collection) -> Contest | None:
+def _select_contest(collection: Collection) -> FusionContest | None:
     """Like with like: a reranker's merit is not fusion's.
 
     Reranked fusions only count where even they lose; where there are no others, nothing can be
@@ -86,11 +86,11 @@ def _select_contest(collection: Collection) -> Contest | None:
     single = max(singles, key=lambda row: _sortable_mean(collection, row))
     plain = [row for row in fusions if not _is_reranked(row)]
     if not plain:
-        return Contest(fusions[0], single, RERANKED)
+        return FusionContest(fusions[0], single, RERANKED)
     best = fusions[0]
     if plain == fusions or _sortable_mean(collection, single) > _sortable_mean(collection, best):
-        return Contest(best, single, "Fusion")
-    return Contest(plain[0], single, "Fusion without a reranker")
+        return FusionContest(best, single, "Fusion")
+    return FusionContest(plain[0], single, "Fusion without a reranker")
 
 
 def _primary_mean(collection: Collection, row: SystemResult) -> float | None:
@@ -115,7 +115,7 @@ def _is_single(row: SystemResult) -> bool:
     return row.kind != "ceiling" and not _is_fusion(row) and not _is_reranked(row)
 
 
-def _difference(report: Report, collection: Collection, contest: Contest) -> Difference:
+def _difference(report: Report, collection: Collection, contest: FusionContest) -> Difference:
     """Fusion - single source; where one of them is the baseline, by the report's own test."""
     fusion, single, _ = contest
     for row, base, sign in ((fusion, single, 1), (single, fusion, -1)):

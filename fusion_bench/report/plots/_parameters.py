@@ -36,7 +36,7 @@ MARKS = {
 def marked_trials(report: TuningReport) -> dict[str, Trial]:
     """The default trial and the chosen one, by the key of their mark."""
     default = next(trial for trial in report.trials if trial.origin == "default")
-    chosen = next(trial for trial in report.done if trial.number == report.choice.trial)
+    chosen = next(trial for trial in report.completed_trials if trial.number == report.choice.trial)
     return {"default": default, "chosen": chosen}
 
 
@@ -80,7 +80,7 @@ def set_parameter_scale(axes: Axes, parameter: ParameterInfo, *, is_x: bool) -> 
 
 def limit_to_best(axes: Axes, report: TuningReport) -> None:
     """Show the better three quarters and the default: bad trials would flatten the rest."""
-    values = trial_values(report.done)
+    values = trial_values(report.completed_trials)
     default = marked_trials(report)["default"].value
     bottom = min(float(np.quantile(values, 0.25)), *([] if default is None else [default]))
     height = max(float(values.max()) - bottom, 1e-6)

@@ -24,7 +24,7 @@ CONVERGED = 0.5
 @base.tuning_plot("history", position=2)
 def history_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, with what it says about more trials."""
-    best = max(report.done, key=lambda trial: (trial.value or 0.0, -trial.number))
+    best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
     default = next(trial.value for trial in report.trials if trial.origin == "default")
     position = [trial.number for trial in report.trials].index(best.number) + 1
     if position > CONVERGED * len(report.trials):
@@ -45,13 +45,13 @@ def draw_history(report: TuningReport) -> Drawing:
         drawing = base.create_drawing(base.WIDTH, 3.4)
         axes = drawing.add_subplot()
         for origin, (mark, color) in MARKS.items():
-            trials = [trial for trial in report.done if trial.origin == origin]
+            trials = [trial for trial in report.completed_trials if trial.origin == origin]
             if trials:
                 numbers = [trial.number for trial in trials]
                 size = 5 if mark == "." else 7
                 axes.plot(numbers, trial_values(trials), mark, color=color, ms=size, label=origin)
-        best = np.maximum.accumulate(trial_values(report.done))
-        numbers = [trial.number for trial in report.done]
+        best = np.maximum.accumulate(trial_values(report.completed_trials))
+        numbers = [trial.number for trial in report.completed_trials]
         axes.step(numbers, best, where="post", color=base.BLUE, lw=1.4, label="best so far")
         limit_to_best(axes, report)
         axes.set_xlabel("trial")

@@ -14,7 +14,7 @@ import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import MARKS
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
-from fusion_bench.report.tuning_records import Front, FrontPoint, TuningReport
+from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint, TuningReport
 from fusion_bench.util.formatting import is_known
 
 __all__ = ["draw_pareto_front"]
@@ -48,7 +48,7 @@ def pareto_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("front.png", "Quality against effort", caption, draw)
 
 
-def draw_pareto_front(report: TuningReport, front: Front) -> Drawing:
+def draw_pareto_front(report: TuningReport, front: ParetoFront) -> Drawing:
     """All points, the efficient ones joined, and their values on held-out queries."""
     efforts = [key for key in EFFORT_LABELS if key == "candidates" or _is_complete(front, key)]
     with base.plot_style():
@@ -63,11 +63,11 @@ def draw_pareto_front(report: TuningReport, front: Front) -> Drawing:
     return drawing
 
 
-def _is_complete(front: Front, effort: str) -> bool:
+def _is_complete(front: ParetoFront, effort: str) -> bool:
     return all(is_known(getattr(point, effort)) for point in front.points)
 
 
-def _draw_panel(axes: Axes, front: Front, effort: str) -> None:
+def _draw_panel(axes: Axes, front: ParetoFront, effort: str) -> None:
     names = [source.reranker for source in front.efforts]
     # A candidate of one reranker is not one of another: there each has a line of its own.
     is_separate = effort == "candidates" and len(names) > 1
@@ -83,15 +83,15 @@ def _draw_panel(axes: Axes, front: Front, effort: str) -> None:
             _efforts(efficient, effort), _values(efficient), mark, color=color, ms=5, label=label
         )
         if is_separate:
-            joined = [point for point in front.efficient if point.reranker in {name, None}]
+            joined = [point for point in front.efficient_points if point.reranker in {name, None}]
             _join_points(axes, joined, effort, color)
     if not is_separate:
-        _join_points(axes, front.efficient, effort, base.BLUE)
+        _join_points(axes, front.efficient_points, effort, base.BLUE)
     _mark_points(axes, front.points, effort)
     _set_effort_scale(axes, _efforts(front.points, effort))
 
 
-def _join_points(axes: Axes, points: Sequence[FrontPoint], effort: str, color: str) -> None:
+def _join_points(axes: Axes, points: Sequence[ParetoPoint], effort: str, color: str) -> None:
     """A front, and the same systems on held-out queries."""
     ordered = sorted(points, key=lambda point: (getattr(point, effort), point.value))
     x, held_out = _efforts(ordered, effort), [point.held_out for point in ordered]
@@ -102,7 +102,7 @@ def _join_points(axes: Axes, points: Sequence[FrontPoint], effort: str, color: s
     axes.plot(x, held_out, "^-", color=base.GREEN, ms=4, lw=0.7, label=labels[1])
 
 
-def _mark_points(axes: Axes, points: Sequence[FrontPoint], effort: str) -> None:
+def _mark_points(axes: Axes, points: Sequence[ParetoPoint], effort: str) -> None:
     """The default and the choice, by their values on the tuning queries."""
     for role in ("default", "chosen"):
         own = [point for point in points if role in point.roles]
@@ -138,9 +138,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return ticks
 
 
-def _efforts(points: Sequence[FrontPoint], effort: str) -> list[float]:
+def _efforts(points: Sequence[ParetoPoint], effort: str) -> list[float]:
     return [float(getattr(point, effort)) for point in points]
 
 
-def _values(points: Sequence[FrontPoint]) -> list[float]:
+def _values(points: Sequence[ParetoPoint]) -> list[float]:
     return [point.value for point in points]

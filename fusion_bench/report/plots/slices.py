@@ -62,7 +62,7 @@ def draw_slices(report: TuningReport) -> Drawing:
 
 
 def _draw_panel(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> None:
-    trials = [trial for trial in report.done if parameter.path in trial.params]
+    trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
     colors = [trial.number for trial in trials]
     x, y = axis_positions(parameter, trials), trial_values(trials)
     axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2)

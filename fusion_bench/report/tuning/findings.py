@@ -61,11 +61,13 @@ def _verdict(report: TuningReport) -> Finding:
     elif report.verdict == "keep":
         text = f"Keep the default: any gain is below the least gain of {least} on {evidence}."
     else:
-        text = f"Too few queries: keep the default for now. On {evidence}. {_needed(report)}"
+        text = (
+            f"Too few queries: keep the default for now. On {evidence}. {_needed_queries(report)}"
+        )
     return Finding(text, TONES.get(report.verdict, "plain"), "verdict")
 
 
-def _needed(report: TuningReport) -> str:
+def _needed_queries(report: TuningReport) -> str:
     """How many queries would suffice."""
     least = format_number(report.min_gain)
     if has_no_gain(report):
@@ -131,9 +133,9 @@ def _plateau_finding(report: TuningReport) -> Finding | None:
 
 def _rule_finding(report: TuningReport) -> Finding | None:
     """Which rule chose a trial other than that of the highest mean."""
-    if not report.done:
+    if not report.completed_trials:
         return None
-    best = max(report.done, key=lambda trial: trial.value or 0.0)
+    best = max(report.completed_trials, key=lambda trial: trial.value or 0.0)
     highest = f"The highest mean is that of trial {best.number} ({format_number(best.value)})."
     rule, chosen = report.choice.rule, report.choice.trial
     if rule == "one_standard_error":
@@ -143,7 +145,7 @@ def _rule_finding(report: TuningReport) -> Finding | None:
         )
     elif rule != "shrinkage" or chosen == best.number:
         return None
-    elif chosen == report.done[0].number:
+    elif chosen == report.completed_trials[0].number:
         text = f"After shrinkage (prior weight 10) no trial beats the default. {highest}"
     else:
         text = f"Trial {chosen} has the greatest gain after shrinkage (prior weight 10). {highest}"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.tuning_records import Difference, Front, FrontPoint, TuningReport
+from fusion_bench.report.tuning_records import (
+    PairedDifference,
+    ParetoFront,
+    ParetoPoint,
+    TuningReport,
+)
 from fusion_bench.util.formatting import format_interval, format_number, format_percent
 
 __all__ = ["EFFORT_NAMES", "format_difference", "pareto_texts"]
@@ -13,13 +18,13 @@ __all__ = ["EFFORT_NAMES", "format_difference", "pareto_texts"]
 EFFORT_NAMES = {"candidates": "candidates", "cost": "cost", "seconds": "latency"}
 
 
-def format_difference(difference: Difference) -> str:
+def format_difference(difference: PairedDifference) -> str:
     """``-0.0020 [-0.0040, 0.0000]``."""
     interval = format_interval(difference.low, difference.high, signed=True)
     return f"{format_number(difference.mean, signed=True)} {interval}"
 
 
-def pareto_texts(report: TuningReport, front: Front) -> Iterator[str]:
+def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
     """Sentences on the cheapest good point, and on the one that equals the default."""
     best, cheapest = front.best, front.cheapest_within(report.min_gain)
     if cheapest is not best:
@@ -36,7 +41,7 @@ def pareto_texts(report: TuningReport, front: Front) -> Iterator[str]:
     else:
         yield "Reranking does not pay at any depth: the best of the front has no reranker."
     default = front.default_point
-    as_good = [point for point in front.efficient if point.value >= default.value]
+    as_good = [point for point in front.efficient_points if point.value >= default.value]
     same = min(as_good, key=lambda point: (front.effort(point), -point.value))
     if "default" not in same.roles and front.effort(same) < front.effort(default):
         yield (
@@ -46,7 +51,7 @@ def pareto_texts(report: TuningReport, front: Front) -> Iterator[str]:
         )
 
 
-def _effort_shares(front: Front, point: FrontPoint, reference: FrontPoint) -> str:
+def _effort_shares(front: ParetoFront, point: ParetoPoint, reference: ParetoPoint) -> str:
     """``20.0 % of its latency and 16.7 % of its cost``."""
     axes = tuple(axis for axis in front.axes if axis != "candidates") or front.axes
     names: dict[str, list[str]] = {}

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.pareto_findings import EFFORT_NAMES, format_difference
-from fusion_bench.report.tuning_records import Front, FrontPoint, RerankerEffort, TuningReport
+from fusion_bench.report.tuning_records import (
+    ParetoFront,
+    ParetoPoint,
+    RerankerEffort,
+    TuningReport,
+)
 from fusion_bench.util.formatting import format_number, is_known
 
 __all__ = ["effort_sources", "pareto_table"]
@@ -19,7 +24,7 @@ EFFORT_COLUMNS = {
 }
 
 
-def pareto_table(report: TuningReport, front: Front) -> Table:
+def pareto_table(report: TuningReport, front: ParetoFront) -> Table:
     """The efficient points, the default and the choice, with their held-out values."""
     has_rerankers = len(front.efforts) > 1
     reranked = [point for point in front.points if point.depth]
@@ -46,7 +51,7 @@ def pareto_table(report: TuningReport, front: Front) -> Table:
     return Table("Quality against effort", columns, tuple(rows), tuple(_notes(front)))
 
 
-def _point_cells(point: FrontPoint, efforts: list[str]) -> Iterator[str]:
+def _point_cells(point: ParetoPoint, efforts: list[str]) -> Iterator[str]:
     yield from (f"{point.depth:,}", f"{point.candidates:.1f}")
     yield from (_format_amount(getattr(point, key)) for key in efforts)
     yield from (format_number(point.value), format_number(point.held_out))
@@ -58,7 +63,7 @@ def _format_amount(value: float | None) -> str:
     return f"{value:.4g}" if value is not None and is_known(value) else "n/a"
 
 
-def _notes(front: Front) -> Iterator[str]:
+def _notes(front: ParetoFront) -> Iterator[str]:
     efforts = " and ".join(EFFORT_NAMES[axis] for axis in front.axes)
     yield (
         "Each row is the best system of its depth on the tuning queries. Nothing with less effort "
@@ -69,7 +74,7 @@ def _notes(front: Front) -> Iterator[str]:
     yield from effort_sources(front)
 
 
-def effort_sources(front: Front) -> Iterator[str]:
+def effort_sources(front: ParetoFront) -> Iterator[str]:
     """Where each reranker's price and time come from, one note a reranker."""
     for effort in front.efforts:
         parts = [*_cost_source(effort), *_time_source(effort)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.pareto_findings import format_difference
-from fusion_bench.report.tuning_records import FrontPoint, TuningReport
+from fusion_bench.report.tuning_records import ParetoPoint, TuningReport
 from fusion_bench.util.formatting import format_number
 
 __all__ = [
@@ -60,7 +60,7 @@ def has_no_gain(report: TuningReport) -> bool:
     return report.held_out.difference <= 0 and nested <= 0
 
 
-def better_effort_point(report: TuningReport) -> FrontPoint | None:
+def better_effort_point(report: TuningReport) -> ParetoPoint | None:
     """The best of the front, where its effort gains more than the tuned parameters.
 
     It was chosen on the tuning queries. The held-out ones must show it above the default, and by
@@ -70,7 +70,7 @@ def better_effort_point(report: TuningReport) -> FrontPoint | None:
         return None
     best, default = report.front.best, report.front.default_point
     chosen = next((p for p in report.front.points if "chosen" in p.roles), default)
-    if best.place in {default.place, chosen.place}:
+    if best.reranker_and_depth in {default.reranker_and_depth, chosen.reranker_and_depth}:
         return None
     difference = best.over_default
     is_enough = difference.mean > max(report.held_out.difference, 0.0) + report.min_gain

@@ -1,9 +1,9 @@
 """The stored record of a tuning run; everything shown to people is rendered from it."""
 
 from fusion_bench.report.tuning_records.pareto_front import (
-    Difference,
-    Front,
-    FrontPoint,
+    PairedDifference,
+    ParetoFront,
+    ParetoPoint,
     RerankerEffort,
 )
 from fusion_bench.report.tuning_records.thresholds import (
@@ -28,13 +28,13 @@ __all__ = [
     "FORMAT_VERSION",
     "CalibrationBin",
     "Choice",
-    "Difference",
     "Fold",
-    "Front",
-    "FrontPoint",
     "Gain",
     "Importance",
+    "PairedDifference",
     "ParameterInfo",
+    "ParetoFront",
+    "ParetoPoint",
     "PerTypeResult",
     "Plateau",
     "RerankerEffort",

@@ -7,10 +7,10 @@ from typing import Any, Literal
 from fusion_bench.evaluation.report_records import OptionalFloat, ReportRecord
 from fusion_bench.report.tuning_records.trials import Value
 
-__all__ = ["Difference", "Front", "FrontPoint", "RerankerEffort"]
+__all__ = ["PairedDifference", "ParetoFront", "ParetoPoint", "RerankerEffort"]
 
 
-class Difference(ReportRecord):
+class PairedDifference(ReportRecord):
     """A mean paired difference on the held-out queries, with its interval."""
 
     mean: float
@@ -52,7 +52,7 @@ class RerankerEffort(ReportRecord):
     at_once: int | None = None
 
 
-class FrontPoint(ReportRecord):
+class ParetoPoint(ReportRecord):
     """One trade of quality for effort; on the front if nothing that takes less is as good.
 
     Attributes:
@@ -81,19 +81,19 @@ class FrontPoint(ReportRecord):
     slow: float | None = None
     value: float
     held_out: float
-    over_default: Difference
-    over_best: Difference
+    over_default: PairedDifference
+    over_best: PairedDifference
     params: dict[str, Value]
     config: dict[str, Any]
     efficient: bool
 
     @property
-    def place(self) -> tuple[str | None, int]:
+    def reranker_and_depth(self) -> tuple[str | None, int]:
         """Its reranker and its depth."""
         return self.reranker, self.depth
 
 
-class Front(ReportRecord):
+class ParetoFront(ReportRecord):
     """Quality against rerank effort.
 
     Attributes:
@@ -108,36 +108,36 @@ class Front(ReportRecord):
     method: Literal["tpe", "nsga2", "depths"]
     evaluations: int
     axes: tuple[Literal["candidates", "cost", "seconds"], ...]
-    points: tuple[FrontPoint, ...]
+    points: tuple[ParetoPoint, ...]
     efforts: tuple[RerankerEffort, ...]
     interrupted: bool = False
 
     @property
-    def efficient(self) -> tuple[FrontPoint, ...]:
+    def efficient_points(self) -> tuple[ParetoPoint, ...]:
         """The points on the front, by effort."""
         return tuple(point for point in self.points if point.efficient)
 
     @property
-    def best(self) -> FrontPoint:
+    def best(self) -> ParetoPoint:
         """The efficient point of the greatest tuning value; of equal ones the cheapest."""
-        return max(self.efficient, key=lambda point: (point.value, -self.effort(point)))
+        return max(self.efficient_points, key=lambda point: (point.value, -self.effort(point)))
 
     @property
-    def default_point(self) -> FrontPoint:
+    def default_point(self) -> ParetoPoint:
         """The default."""
         return next(point for point in self.points if "default" in point.roles)
 
-    def effort(self, point: FrontPoint) -> float:
+    def effort(self, point: ParetoPoint) -> float:
         """What points are sorted by: cost where it is known, else latency, else candidates."""
         return float(getattr(point, self.axes[-1]) or 0.0)
 
-    def cheapest_within(self, min_gain: float) -> FrontPoint:
+    def cheapest_within(self, min_gain: float) -> ParetoPoint:
         """The cheapest efficient point within ``min_gain`` of the best on the tuning queries."""
         least = self.best.value - min_gain
-        points = [point for point in self.efficient if point.value >= least]
+        points = [point for point in self.efficient_points if point.value >= least]
         return min(points, key=lambda point: (self.effort(point), -point.value))
 
-    def point_name(self, point: FrontPoint) -> str:
+    def point_name(self, point: ParetoPoint) -> str:
         """``depth 20``, with the reranker where there are several."""
         if not point.depth:
             return "no reranker"

@@ -20,7 +20,7 @@ from pydantic import Field
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
-from fusion_bench.report.tuning_records.pareto_front import Front
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value
 
@@ -184,7 +184,7 @@ class TuningReport(ReportRecord):
     plateau: Plateau | None = None
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
-    front: Front | None = None
+    front: ParetoFront | None = None
     thresholds: ThresholdReport | None = None
     per_type: PerTypeResult | None = None
     trials: tuple[Trial, ...]
@@ -194,7 +194,7 @@ class TuningReport(ReportRecord):
     provenance: Provenance
 
     @property
-    def done(self) -> tuple[Trial, ...]:
+    def completed_trials(self) -> tuple[Trial, ...]:
         """The trials that could be computed."""
         return tuple(trial for trial in self.trials if trial.value is not None)
 

@@ -54,7 +54,7 @@ def front_points(
     axes: Sequence[EffortAxis],
     default: Trial,
     chosen: Trial,
-) -> tuple[model.FrontPoint, ...]:
+) -> tuple[model.ParetoPoint, ...]:
     """The best at each depth of each reranker, the default and the choice, by effort.
 
     Args:
@@ -72,7 +72,7 @@ def front_points(
     base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
     roles = {"default": default.params, "chosen": chosen.params}
     records = [
-        model.FrontPoint(
+        model.ParetoPoint(
             roles=tuple(role for role, params in roles.items() if point.params == params),
             reranker=point.reranker_and_depth[0] or None,
             depth=point.reranker_and_depth[1],
@@ -122,7 +122,7 @@ def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis])
 
 def _held_out_difference(
     evaluation: HeldOutEvaluation, values: FloatArray, other: FloatArray
-) -> model.Difference:
+) -> model.PairedDifference:
     """On the held-out queries, with float noise taken as 0."""
     keep = evaluation.split.held_out
     difference = values[keep] - other[keep]
@@ -133,4 +133,6 @@ def _held_out_difference(
         interval=evaluation.interval,
         seed=evaluation.tuning.seed,
     )
-    return model.Difference(mean=mean.mean, low=none_if_nan(mean.low), high=none_if_nan(mean.high))
+    return model.PairedDifference(
+        mean=mean.mean, low=none_if_nan(mean.low), high=none_if_nan(mean.high)
+    )

@@ -68,7 +68,7 @@ class ParetoSearch:
     log: Path | None = None
     on_progress: Callable[[int, int], None] = lambda _done, _total: None
 
-    def run(self, result: SearchResult, chosen: Trial) -> model.Front | None:
+    def run(self, result: SearchResult, chosen: Trial) -> model.ParetoFront | None:
         """The front of a search.
 
         Args:
@@ -84,7 +84,7 @@ class ParetoSearch:
         costs = reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
         axes = comparable_axes(list(costs.values()))
         evaluated, interrupted = self._evaluate_points(result, chosen, costs, axes)
-        return model.Front(
+        return model.ParetoFront(
             method=rules.method,
             evaluations=evaluated.evaluations,
             axes=axes,

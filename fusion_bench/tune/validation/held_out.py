@@ -112,7 +112,7 @@ class HeldOutEvaluation:
         dataset: Dataset,
         provenance: Provenance,
         per_type: model.PerTypeResult | None = None,
-        front: model.Front | None = None,
+        front: model.ParetoFront | None = None,
     ) -> model.TuningReport:
         """Everything that is known of a search.
 

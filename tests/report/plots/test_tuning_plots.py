@@ -35,10 +35,10 @@ def test_history_shows_every_trial_and_the_best_so_far() -> None:
     labels = [str(line.get_label()) for line in axes.lines]
     assert labels == ["default", "seed", "sampler", "best so far"]
     shown = sum(len(np.asarray(line.get_xdata())) for line in axes.lines[:3])
-    assert shown == len(whole.done)
+    assert shown == len(whole.completed_trials)
     best = np.asarray(axes.lines[3].get_ydata(), dtype=float)
     assert (np.diff(best) >= 0).all()
-    assert best[-1] == max(trial.value or 0 for trial in whole.done)
+    assert best[-1] == max(trial.value or 0 for trial in whole.completed_trials)
 
 
 def test_slices_come_by_importance() -> None:
@@ -48,7 +48,7 @@ def test_slices_come_by_importance() -> None:
     assert len(titles) == 4
     assert figure.axes[1].get_xscale() == "log"
     offsets = np.asarray(figure.axes[0].collections[0].get_offsets())
-    assert len(offsets) == len(record().done)
+    assert len(offsets) == len(record().completed_trials)
 
 
 def test_fold_spread_puts_each_fold_in_its_range() -> None:

@@ -9,11 +9,11 @@ from fusion_bench.report.tuning_records import (
     CalibrationBin,
     Choice,
     Fold,
-    Front,
-    FrontPoint,
     Gain,
     Importance,
     ParameterInfo,
+    ParetoFront,
+    ParetoPoint,
     PerTypeResult,
     Plateau,
     RerankerEffort,
@@ -187,11 +187,11 @@ def typed() -> tuple[TypeGain, ...]:
     )
 
 
-def front(**changed: Any) -> Front:  # noqa: ANN401
+def front(**changed: Any) -> ParetoFront:  # noqa: ANN401
     """One reranker: the default at depth 50 is off the front, the choice is its end."""
 
-    def point(depth: int, value: float, efficient: bool, *roles: str) -> FrontPoint:
-        return FrontPoint.model_validate(
+    def point(depth: int, value: float, efficient: bool, *roles: str) -> ParetoPoint:
+        return ParetoPoint.model_validate(
             {
                 "roles": roles,
                 "reranker": "ce" if depth else None,
@@ -239,10 +239,10 @@ def front(**changed: Any) -> Front:  # noqa: ANN401
             ),
         ),
     }
-    return Front.model_validate(data | changed)
+    return ParetoFront.model_validate(data | changed)
 
 
-def front_with_points(points: dict[int, dict[str, Any]], **changed: Any) -> Front:  # noqa: ANN401
+def front_with_points(points: dict[int, dict[str, Any]], **changed: Any) -> ParetoFront:  # noqa: ANN401
     """The front with some points changed, by their depth."""
     whole = front()
     updated = tuple(p.model_copy(update=points.get(p.depth, {})) for p in whole.points)

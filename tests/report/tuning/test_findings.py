@@ -9,10 +9,10 @@ import pytest
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning_records import (
-    Difference,
-    FrontPoint,
     Gain,
+    PairedDifference,
     ParameterInfo,
+    ParetoPoint,
     Plateau,
     TuningReport,
 )
@@ -186,10 +186,10 @@ def test_the_recommendation_follows_the_verdict(changed: dict[str, Any], expecte
     assert ("keep the default" in text) == (expected != "tuned.yaml")
 
 
-def front_with(difference: Difference, depth: int = 60, **changed: object) -> dict[str, Any]:
+def front_with(difference: PairedDifference, depth: int = 60, **changed: object) -> dict[str, Any]:
     """The default at depth 50 is chosen; the best of the front is at another depth."""
 
-    def update(point: FrontPoint) -> FrontPoint:
+    def update(point: ParetoPoint) -> ParetoPoint:
         if point.depth == 50:
             return point.model_copy(update={"roles": ("default", "chosen")})
         if point.depth == depth:
@@ -202,20 +202,20 @@ def front_with(difference: Difference, depth: int = 60, **changed: object) -> di
     return {"front": front(points=points), "held_out": gain(0.01, 0.0, 0.02)}
 
 
-LARGE = Difference(mean=0.05, low=0.03, high=0.07)
+LARGE = PairedDifference(mean=0.05, low=0.03, high=0.07)
 
 
 @pytest.mark.parametrize(
     ("difference", "expected"),
     [
         (LARGE, True),
-        (Difference(mean=0.05, low=-0.01, high=0.11), False),  # not shown
-        (Difference(mean=0.014, low=0.01, high=0.02), False),  # not enough more
-        (Difference(mean=0.05, low=None, high=None), False),
+        (PairedDifference(mean=0.05, low=-0.01, high=0.11), False),  # not shown
+        (PairedDifference(mean=0.014, low=0.01, high=0.02), False),  # not enough more
+        (PairedDifference(mean=0.05, low=None, high=None), False),
     ],
 )
 def test_an_effort_that_gains_more_than_the_parameters(
-    difference: Difference, expected: bool
+    difference: PairedDifference, expected: bool
 ) -> None:
     result = findings(record(verdict="keep", **front_with(difference)))
     assert ("better effort" in result) is expected

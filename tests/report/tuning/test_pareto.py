@@ -10,7 +10,7 @@ from fusion_bench.report.page import Table
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning.pareto_table import effort_sources, pareto_table
-from fusion_bench.report.tuning_records import Difference, Front, RerankerEffort
+from fusion_bench.report.tuning_records import PairedDifference, ParetoFront, RerankerEffort
 from tests.report.tuning.cases import front, front_with_points, record
 
 
@@ -19,7 +19,7 @@ def column(table: Table, header: str) -> list[str]:
     return [row.cells[index] for row in table.rows]
 
 
-def text_of(found: Front) -> str:
+def text_of(found: ParetoFront) -> str:
     return " ".join(pareto_texts(record(), found))
 
 
@@ -71,7 +71,10 @@ def test_sentences_on_less_effort() -> None:
     [
         ({10: {"value": 0.54}}, "needs depth 60"),
         ({0: {"value": 0.6}, 10: {"efficient": False}, 60: {"efficient": False}}, "at any depth"),
-        ({10: {"over_best": Difference(mean=0.01, low=None, high=None)}}, "held out, +0.0100 n/a"),
+        (
+            {10: {"over_best": PairedDifference(mean=0.01, low=None, high=None)}},
+            "held out, +0.0100 n/a",
+        ),
     ],
 )
 def test_sentences_on_other_fronts(points: dict[int, dict[str, Any]], expected: str) -> None:

@@ -26,7 +26,7 @@ def test_optimism_is_the_share_that_did_not_carry_over() -> None:
 
 def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
     whole = record()
-    assert len(whole.trials) - len(whole.done) == 1
+    assert len(whole.trials) - len(whole.completed_trials) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from fusion_bench.experiment.tune_settings import (
     FrontSettings,
     TuneSettings,
 )
-from fusion_bench.report.tuning_records import Front, FrontPoint
+from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto import multi_objective as trade
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params
@@ -62,31 +62,33 @@ def study(base: TuningObjective) -> SearchResult:
 
 
 @pytest.fixture(scope="module")
-def front(base: TuningObjective, study: SearchResult) -> Front:
+def front(base: TuningObjective, study: SearchResult) -> ParetoFront:
     return found(ParetoSearch(judge(base)), study)
 
 
-def found(find: ParetoSearch, study: SearchResult) -> Front:
+def found(find: ParetoSearch, study: SearchResult) -> ParetoFront:
     front = find.run(study, study.best_trial)
     assert front is not None
     return front
 
 
-def role(front: Front, name: str) -> FrontPoint:
+def role(front: ParetoFront, name: str) -> ParetoPoint:
     (point,) = [point for point in front.points if name in point.roles]
     return point
 
 
-def by_depth(front: Front) -> dict[int, FrontPoint]:
+def by_depth(front: ParetoFront) -> dict[int, ParetoPoint]:
     """The best of each depth."""
     ordered = sorted(front.points, key=lambda point: point.value)
     return {point.depth: point for point in ordered}
 
 
-def test_each_point_is_what_its_numbers_are_worth(base: TuningObjective, front: Front) -> None:
+def test_each_point_is_what_its_numbers_are_worth(
+    base: TuningObjective, front: ParetoFront
+) -> None:
     split = split_of(base)
     default = base.evaluate_params([base.default_params])[0]
-    best = max(front.efficient, key=lambda point: point.value)
+    best = max(front.efficient_points, key=lambda point: point.value)
     top = base.evaluate_params([best.params])[0]
     for point in front.points:
         values = base.evaluate_params([point.params])[0]
@@ -98,7 +100,7 @@ def test_each_point_is_what_its_numbers_are_worth(base: TuningObjective, front: 
             assert said.low == pytest.approx(expected.low, abs=1e-12)
 
 
-def test_every_depth_up_to_the_pool_is_there_with_its_effort(front: Front) -> None:
+def test_every_depth_up_to_the_pool_is_there_with_its_effort(front: ParetoFront) -> None:
     points = by_depth(front)
     assert sorted(points) == [0, 1, 2, 4, 5, 8, 12], "5 is the default's; 20 is beyond the pool"
     for depth, point in points.items():
@@ -110,7 +112,7 @@ def test_every_depth_up_to_the_pool_is_there_with_its_effort(front: Front) -> No
 
 
 def test_no_depth_is_worse_than_what_is_taken_to_it(
-    base: TuningObjective, study: SearchResult, front: Front
+    base: TuningObjective, study: SearchResult, front: ParetoFront
 ) -> None:
     split, points = split_of(base), by_depth(front)
     for depth in points:
@@ -123,14 +125,14 @@ def test_no_depth_is_worse_than_what_is_taken_to_it(
 
 
 def test_default_and_choice_are_there_wherever_they_stand(
-    base: TuningObjective, study: SearchResult, front: Front
+    base: TuningObjective, study: SearchResult, front: ParetoFront
 ) -> None:
     assert role(front, "default").params == dict(base.default_params)
     assert role(front, "default").over_default.mean == 0
     assert role(front, "chosen").params == dict(study.best_trial.params)
 
 
-def test_nothing_on_the_front_is_beaten_by_any_point(front: Front) -> None:
+def test_nothing_on_the_front_is_beaten_by_any_point(front: ParetoFront) -> None:
     for point in front.points:
         beaten = [
             other
@@ -144,7 +146,7 @@ def test_nothing_on_the_front_is_beaten_by_any_point(front: Front) -> None:
 
 
 def test_held_out_queries_choose_nothing(
-    base: TuningObjective, study: SearchResult, front: Front
+    base: TuningObjective, study: SearchResult, front: ParetoFront
 ) -> None:
     split = split_of(base)
     grades = base.runs.grades.copy()
@@ -158,7 +160,7 @@ def test_held_out_queries_choose_nothing(
 
 
 def test_a_seed_makes_it_the_same_again_and_a_record_saves_the_work(
-    base: TuningObjective, study: SearchResult, front: Front, tmp_path: Path
+    base: TuningObjective, study: SearchResult, front: ParetoFront, tmp_path: Path
 ) -> None:
     log = tmp_path / "trials-front.jsonl"
     find = ParetoSearch(judge(base), log=log)
@@ -178,7 +180,7 @@ def test_a_seed_makes_it_the_same_again_and_a_record_saves_the_work(
 
 @pytest.mark.parametrize("method", ["nsga2", "depths"])
 def test_other_ways_to_look_for_it(
-    base: TuningObjective, study: SearchResult, front: Front, method: str
+    base: TuningObjective, study: SearchResult, front: ParetoFront, method: str
 ) -> None:
     rules = SEARCH.model_copy(update={"method": method})
     other = found(ParetoSearch(judge(base, front=rules)), study)
@@ -263,9 +265,9 @@ def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() 
     assert priced.axes == ("cost",)
     assert {one.reranker for one in priced.efforts} == {"sharp", "blunt"}
     assert {point.reranker for point in priced.points} == {"sharp", "blunt", None}
-    costs = [point.cost for point in priced.efficient]
+    costs = [point.cost for point in priced.efficient_points]
     assert costs == sorted(costs, key=lambda cost: cost or 0.0)
-    values = [point.value for point in priced.efficient]
+    values = [point.value for point in priced.efficient_points]
     assert values == sorted(values)
 
     counted = found(ParetoSearch(judge(base, effort=EffortSettings())), study)
