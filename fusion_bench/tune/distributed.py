@@ -29,7 +29,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray, freeze
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import ObjectivePaths
+from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import import_optional
 

@@ -1,4 +1,4 @@
-"""The tuned numbers as an experiment that ``eval`` takes unchanged."""
+"""The tuned system as an experiment that ``eval`` reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusion_bench.report.tuning_records import TuningReport
 
 __all__ = ["tuned_experiment"]
 
-#: What an experiment says beyond its systems, as far as it bears on them.
+#: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
 #: Where the dataset has no splits of its own.
 CAVEAT = (
@@ -25,8 +25,8 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     """The default and the tuned system side by side, as YAML.
 
     Args:
-        experiment: The one that was tuned.
-        report: What was found.
+        experiment: The tuned experiment.
+        report: Of the tuning run.
         dataset: How the experiment names the dataset.
     """
     default = experiment.systems[report.system]

@@ -11,7 +11,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import Progress
 from fusion_bench.tune.distributed import connect_cluster, distribute_objective, start_processes
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import ObjectivePaths
+from fusion_bench.tune.space.open_objective import ObjectivePaths
 
 __all__ = ["Execution", "TuneOptions"]
 

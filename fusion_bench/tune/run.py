@@ -25,7 +25,7 @@ from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import (
+from fusion_bench.tune.space.open_objective import (
     ObjectivePaths,
     create_objective,
     load_tuning_dataset,

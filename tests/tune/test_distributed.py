@@ -35,7 +35,7 @@ from fusion_bench.tune.distributed import (
 )
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.open_problem import ObjectivePaths
+from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import split_queries

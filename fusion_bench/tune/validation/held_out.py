@@ -1,4 +1,4 @@
-"""A search evaluated on queries it never saw, and everything else that is known of it.
+"""The held-out evaluation of a search, and its report.
 
 The held-out queries are looked at once, after everything has been chosen.
 """
@@ -114,17 +114,17 @@ class HeldOutEvaluation:
         per_type: model.PerTypeResult | None = None,
         front: model.ParetoFront | None = None,
     ) -> model.TuningReport:
-        """Everything that is known of a search.
+        """The report of a search.
 
         Args:
             result: The search on all tuning queries.
-            chosen: What :meth:`choose` takes of it.
-            cross: What :func:`cross_validate` found; None = not asked for.
+            chosen: From :meth:`choose_trial`.
+            cross: The nested cross-validation; None = not asked for.
             name: Of the experiment.
             dataset: Where the queries come from.
             provenance: Of the run.
-            per_type: What :func:`tune_by_type` found; None = not asked for.
-            front: What :class:`ParetoSearch` found; None = nothing.
+            per_type: From :func:`tune_by_type`; None = not asked for.
+            front: From :class:`ParetoSearch`; None = not asked for.
         """
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])

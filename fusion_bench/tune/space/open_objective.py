@@ -1,4 +1,4 @@
-"""The problem that an experiment's ``tune:`` describes, from its files."""
+"""The objective that an experiment's ``tune:`` describes, from its files."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def load_tuning_dataset(
 
 
 def _chosen_rerankers(tuning: TuneSettings) -> list[tuple[str, tuple[str, ...]]]:
-    """The rerank lists that a search may choose, each with the place that says so."""
+    """The rerank lists that a search may choose, each with its place in the YAML."""
     return [
         (str(name), ("parameters", path))
-        for path, one in (tuning.parameters or {}).items()
-        if path.endswith("blend.reranker") and isinstance(one, ParameterRange)
-        for name in one.choices
+        for path, given in (tuning.parameters or {}).items()
+        if path.endswith("blend.reranker") and isinstance(given, ParameterRange)
+        for name in given.choices
     ]
 
 
