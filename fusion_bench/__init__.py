@@ -97,8 +97,6 @@ _HOME = {
 _INNER = {
     "align_runs": "align",
     "compare_systems": "compare_with_baseline",
-    "evaluate_systems": "evaluate",
-    "run_experiment": "run",
 }
 
 
