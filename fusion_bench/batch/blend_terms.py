@@ -14,20 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.batch.scoring import KEY_STEP
-from fusion_bench.batch.top_k import Tops
+from fusion_bench.batch.top_k import TopDocuments
 from fusion_bench.blend import BlendWeights, RerankBlend, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import EngineForm
 
-__all__ = ["BlendFormula", "FinalScores", "Heads", "heads_of", "rerank_term", "retrieval_term"]
+__all__ = [
+    "BlendFormula",
+    "FinalScores",
+    "RerankWindow",
+    "rerank_term",
+    "rerank_window",
+    "retrieval_term",
+]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class RerankWindow:
     """The first documents of some lists, in fused order.
 
     Attributes:
@@ -42,8 +49,8 @@ class Heads:
     rows: IntArray
     queries: IntArray
     candidates: IntArray
-    valid: BoolArray
-    fused: FloatArray
+    is_candidate: BoolArray
+    fused_scores: FloatArray
     error: FloatArray
 
 
@@ -59,28 +66,28 @@ class FinalScores(NamedTuple):
         doubt: (m,): lists in which it is not certain what is dropped.
     """
 
-    heads: Heads
-    scored: BoolArray
-    kept: BoolArray
-    final: FloatArray
+    window: RerankWindow
+    has_score: BoolArray
+    is_kept: BoolArray
+    scores: FloatArray
     error: FloatArray
-    doubt: BoolArray
+    is_doubtful: BoolArray
 
     def unscored_places(self, row: IntArray, slot: IntArray) -> IntArray:
         """(k,): documents without a score keep their fused order, under all that have one."""
-        bare = self.kept & ~self.scored
+        bare = self.is_kept & ~self.has_score
         return np.asarray(
-            (self.kept & self.scored).sum(axis=1)[row] + np.cumsum(bare, axis=1)[row, slot]
+            (self.is_kept & self.has_score).sum(axis=1)[row] + np.cumsum(bare, axis=1)[row, slot]
         )
 
-    def compared(self, row: IntArray, slot: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    def compare_within(self, row: IntArray, slot: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """(k,) how many are certainly above each document, and pairs of it and one that is near.
 
         Final scores that differ by more than both their errors and the twelfth digit of one of
         them have keys in the same order; the rounding of rough ones is within their error.
         """
-        theirs = self.final[row]
-        own = self.final[row, slot][:, None]
+        theirs = self.scores[row]
+        own = self.scores[row, slot][:, None]
         margin = 2 * self.error[row] + np.abs(own) * KEY_STEP
         above = theirs > own + margin
         near = (theirs >= own - margin) & ~above
@@ -120,29 +127,29 @@ class BlendFormula:
         """(n,): which lists of these sizes are too short to be reranked."""
         return np.asarray((sizes <= self.blend.skip_limit) & (not self.blend.always_rerank))
 
-    def final_scores(self, heads: Heads) -> FinalScores:
+    def final_scores(self, heads: RerankWindow) -> FinalScores:
         """The final scores of these documents."""
         unit = rerank_term(self.runs, self.row, self.space, heads)
         scored = ~np.isnan(unit)
         if self.blend.missing == "zero":
-            unit[heads.valid & ~scored] = 0.0
-            scored = heads.valid
+            unit[heads.is_candidate & ~scored] = 0.0
+            scored = heads.is_candidate
         final, error = self._mix(heads, unit)
-        kept = heads.valid.copy()
+        kept = heads.is_candidate.copy()
         if self.blend.min_score is not None:
             kept &= ~(scored & (unit < self.blend.min_score))
         doubt = np.zeros(len(unit), dtype=bool)
         if self.min_relevance is not None:
-            shown = np.where(scored, final, heads.fused)
+            shown = np.where(scored, final, heads.fused_scores)
             off = np.where(scored, error, heads.error)
             kept &= ~(shown < self.min_relevance)
             near = (np.abs(shown - self.min_relevance) <= off) & (off > 0)
-            doubt[(near & heads.valid).any(axis=1)] = True
+            doubt[(near & heads.is_candidate).any(axis=1)] = True
         return FinalScores(
             heads, scored, kept, np.where(kept & scored, final, -np.inf), error, doubt
         )
 
-    def _mix(self, heads: Heads, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _mix(self, heads: RerankWindow, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(m, D) final scores, and (m, 1) by how much they may be off."""
         if self.mixture.retrieval is None:
             return unit, np.zeros((len(unit), 1))
@@ -158,9 +165,15 @@ class BlendFormula:
         return final, off * share.max(initial=0)
 
 
-def heads_of(
-    runs: AlignedRuns, tops: Tops, trial: EngineForm, rows: IntArray, depth: int, *, exact: bool
-) -> Heads:
+def rerank_window(
+    runs: AlignedRuns,
+    tops: TopDocuments,
+    trial: EngineForm,
+    rows: IntArray,
+    depth: int,
+    *,
+    exact: bool,
+) -> RerankWindow:
     """The first ``depth`` documents of these lists, with rough or exact fused scores."""
     sizes = tops.lists.sizes[rows, None]
     place = np.minimum(tops.best[rows, :depth], sizes - 1)
@@ -169,16 +182,16 @@ def heads_of(
         fused = trial.scores(runs, candidates.ravel()).reshape(candidates.shape)
         error: FloatArray = np.zeros((len(rows), 1))
     else:
-        fused, error = tops.rough(rows, depth)
+        fused, error = tops.rough_scores(rows, depth)
     valid = np.arange(candidates.shape[1]) < sizes
     queries = tops.lists.queries[rows]
-    return Heads(rows, queries, candidates, valid, np.minimum(fused, trial.ceiling), error)
+    return RerankWindow(rows, queries, candidates, valid, np.minimum(fused, trial.ceiling), error)
 
 
-def rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: Heads) -> FloatArray:
+def rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: RerankWindow) -> FloatArray:
     """(m, D): rerank scores on the unit scale; NaN = none. See ``on_unit_scale``."""
     given = fixed_scale(runs, row, space)[heads.candidates]
-    given[~heads.valid] = np.nan
+    given[~heads.is_candidate] = np.nan
     if space == "unbounded":
         return _min_max(given)
     if space == "order":
@@ -208,7 +221,7 @@ def _by_order(ranks: IntArray) -> FloatArray:
 
 
 def retrieval_term(
-    mixture: BlendWeights, heads: Heads, greatest: FloatArray | None
+    mixture: BlendWeights, heads: RerankWindow, greatest: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """(m, D) the retrieval term, and (m, 1) by how much it may be off.
 
@@ -219,10 +232,14 @@ def retrieval_term(
     """
     exact = np.zeros_like(heads.error)
     if mixture.retrieval == "reciprocal_rank":
-        return np.broadcast_to(1 / np.arange(1, heads.fused.shape[1] + 1), heads.fused.shape), exact
+        return np.broadcast_to(
+            1 / np.arange(1, heads.fused_scores.shape[1] + 1), heads.fused_scores.shape
+        ), exact
     if mixture.retrieval == "fused_min_max":
-        term = _min_max(np.where(heads.valid, heads.fused, np.nan))
-        spread = np.ptp(np.where(heads.valid, heads.fused, heads.fused[:, :1]), axis=1)[:, None]
+        term = _min_max(np.where(heads.is_candidate, heads.fused_scores, np.nan))
+        spread = np.ptp(
+            np.where(heads.is_candidate, heads.fused_scores, heads.fused_scores[:, :1]), axis=1
+        )[:, None]
         # Numerator and denominator are off by twice the error each, and the term is at most 1;
         # where they could vanish nothing is known of it.
         known = np.maximum(spread - 2 * heads.error, 0)
@@ -230,5 +247,5 @@ def retrieval_term(
         np.divide(4 * heads.error, known, out=off, where=known > 0)
         return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
     if mixture.retrieval == "fused_max_possible" and greatest is not None:
-        return heads.fused / greatest, heads.error / greatest
-    return heads.fused, heads.error
+        return heads.fused_scores / greatest, heads.error / greatest
+    return heads.fused_scores, heads.error

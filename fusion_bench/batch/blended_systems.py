@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.blend_counting import Blending, kept_places, lacks_scores
-from fusion_bench.batch.relevant_ranks import Unsupported, values
+from fusion_bench.batch.blend_counting import BlendCounter, has_unscored, is_relevant_enough
+from fusion_bench.batch.relevant_ranks import Unsupported, measure_values
 from fusion_bench.batch.sorting import Which
 from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
-from fusion_bench.batch.top_k import Tops, all_tops
+from fusion_bench.batch.top_k import TopDocuments, top_documents
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
@@ -55,15 +55,15 @@ def evaluate_blends(
         else:
             key = f"{type(one.fusion).__name__} {one.fusion.model_dump_json()}"
             groups.setdefault((plan.which, key), []).append((number, plan))
-    for members, tops in _with_tops(runs, groups):
+    for members, tops in _fuse_groups(runs, groups):
         for number, plan in members:
-            found[number] = _counted(asked[number], plan, runs, tops, measures)
+            found[number] = _count_system(asked[number], plan, runs, tops, measures)
     return tuple(found)
 
 
-def _with_tops(
+def _fuse_groups(
     runs: AlignedRuns, groups: Mapping[tuple[Which, str], list[tuple[int, SystemPlan]]]
-) -> Iterator[tuple[list[tuple[int, SystemPlan]], Tops]]:
+) -> Iterator[tuple[list[tuple[int, SystemPlan]], TopDocuments]]:
     """Systems of one fusion with its lists, a few fusions at a time."""
     kinds: tuple[Which, Which] = ("relevant", "all")
     for which in kinds:
@@ -72,17 +72,17 @@ def _with_tops(
             some = mine[start : start + MOST_FUSIONS]
             depth = max(plan.depth for members in some for _, plan in members)
             trials = [members[0][1].fusion for members in some]
-            yield from zip(some, all_tops(runs, which, trials, depth), strict=True)
+            yield from zip(some, top_documents(runs, which, trials, depth), strict=True)
 
 
-def _counted(
+def _count_system(
     one: SystemSpec,
     plan: SystemPlan,
     runs: AlignedRuns,
-    tops: Tops,
+    tops: TopDocuments,
     measures: Sequence[Measure],
 ) -> BatchResult | Unsupported:
-    placed = _placed(one, plan, runs, tops)
+    placed = _relevant_ranks(one, plan, runs, tops)
     if isinstance(placed, Unsupported):
         return placed
     places, open_ = placed
@@ -90,28 +90,28 @@ def _counted(
     by_storage[tops.lists.which] = places
     left = np.zeros(len(runs.queries), dtype=bool)
     left[tops.lists.queries[open_]] = True
-    return BatchResult(values(runs, by_storage, measures, one.top_k), left)
+    return BatchResult(measure_values(runs, by_storage, measures, one.top_k), left)
 
 
-def _placed(
-    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: Tops
+def _relevant_ranks(
+    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
 ) -> tuple[IntArray, NDArray[np.bool_]] | Unsupported:
     """(R,) place of each relevant document, by list, and (n,) lists that stay open."""
     if plan.formula is None:
-        return _cut_off(one, plan, runs, tops)
-    blending = Blending(plan.formula, plan.fusion, tops)
-    if plan.formula.blend.missing == "error" and lacks_scores(blending):
+        return _ranks_above_threshold(one, plan, runs, tops)
+    blending = BlendCounter(plan.formula, plan.fusion, tops)
+    if plan.formula.blend.missing == "error" and has_unscored(blending):
         return Unsupported("documents without a rerank score")
-    return blending.places()
+    return blending.count_ranks()
 
 
-def _cut_off(
-    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: Tops
+def _ranks_above_threshold(
+    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Fused places, but 0 where the score is below ``min_relevance``."""
     left = np.zeros(len(tops.lists.queries), dtype=bool)
     if one.min_relevance is None:
-        return tops.places, left
-    kept = kept_places(runs, plan.fusion, tops.lists.member, one.min_relevance)
+        return tops.relevant_ranks, left
+    kept = is_relevant_enough(runs, plan.fusion, tops.lists.member, one.min_relevance)
     left[tops.lists.owner[kept < 0]] = True
-    return np.where(kept == 0, 0, tops.places), left
+    return np.where(kept == 0, 0, tops.relevant_ranks), left

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.batch import native
-from fusion_bench.batch import sorted_queries as pools
-from fusion_bench.batch.layout import Block
-from fusion_bench.batch.scoring import RankScorer, Rough, RoughArray
+from fusion_bench.batch.layout import PairBlock
+from fusion_bench.batch.scoring import RankScorer, RoughArray, RoughScores
+from fusion_bench.batch.sorted_queries import QueryPool, sort_pool
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["Counter"]
+__all__ = ["RankCounter"]
 
 #: Bytes of a sum of so many Booleans never run over.
 BYTE_ROWS: Final = 255
@@ -23,12 +23,12 @@ BYTE_ROWS: Final = 255
 MOST_DOUBTS: Final = 250_000
 
 
-class Doubts(NamedTuple):
+class DoubtfulPairs(NamedTuple):
     """Pairs whose order the rough scores leave open.
 
     Attributes:
         lane: (d,): trial.
-        member: (d,): index into ``Layout.relevant``.
+        member: (d,): index into ``PairLayout.relevant``.
         other: (d,): row of the other document.
         earlier: (d,): whether the other one wins a tie.
     """
@@ -40,10 +40,10 @@ class Doubts(NamedTuple):
 
 
 NOTHING: Final[IntArray] = np.empty(0, dtype=np.int64)
-NO_DOUBTS: Final = Doubts(NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
+NO_DOUBTS: Final = DoubtfulPairs(NOTHING, NOTHING, NOTHING, NOTHING.astype(bool))
 
 
-class Counter:
+class RankCounter:
     """Places the relevant candidates of a scorer's layout, up to a limit, a few trials at a time.
 
     What it works in is allocated once: the system hands out fresh memory slowly.
@@ -58,76 +58,76 @@ class Counter:
         self.asked = np.zeros(rows, dtype=bool)
         self.keys: FloatArray = np.empty(rows)
 
-    def places(self, lanes: slice) -> IntArray:
+    def count_ranks(self, lanes: slice) -> IntArray:
         """(L, R): the place of every relevant candidate in its query, for these trials.
 
         Beyond the limit a place may be any that is beyond it, and need not be the only one there.
         """
         found = np.repeat((self.layout.above + 1)[:, None], lanes.stop - lanes.start, axis=1)
-        if self.layout.blocks and not (native.usable() and self._count_natively(lanes, found)):
-            self._count(lanes, found)
+        if self.layout.blocks and not (native.is_usable() and self._count_natively(lanes, found)):
+            self._count_blocks(lanes, found)
         for pool in self.layout.pools:
-            self._sort(pool, lanes, found)
+            self._sort_pool(pool, lanes, found)
         return np.ascontiguousarray(found.T)
 
-    def _count(self, lanes: slice, found: IntArray) -> None:
+    def _count_blocks(self, lanes: slice, found: IntArray) -> None:
         """Add what the blocks say to ``found``, (R, L)."""
-        rough = self.scorer.rough(lanes)
-        space = _Space(self.size, rough.scores.shape[1], rough.scores.dtype)
+        rough = self.scorer.rough_scores(lanes)
+        space = _Buffers(self.size, rough.scores.shape[1], rough.scores.dtype)
         waiting, size = [], 0
         for block in self.layout.blocks:
-            certain, doubts = _counted(block, rough, space)
+            certain, doubts = _count_block(block, rough, space)
             found[block.members] += certain
             waiting.append(doubts)
             size += len(doubts.lane)
             if size > MOST_DOUBTS:
-                self._settle(lanes.start, _joined(waiting), found)
+                self._resolve_doubts(lanes.start, _join_doubts(waiting), found)
                 waiting, size = [], 0
         if size:
-            self._settle(lanes.start, _joined(waiting), found)
+            self._resolve_doubts(lanes.start, _join_doubts(waiting), found)
 
     def _count_natively(self, lanes: slice, found: IntArray) -> bool:
         """The same in C, unless there are too many sources for it; whether it did."""
-        sums = self.scorer.sums(lanes)
+        sums = self.scorer.rough_terms(lanes)
         if len(sums.tables) > native.MOST_TABLES:
             return False
-        pairs = self.layout.by_member
-        certain, lane, pair = native.count(sums, pairs)
+        pairs = self.layout.member_pairs
+        certain, lane, pair = native.count_pairs(sums, pairs)
         found[pairs.members] += certain
         member = pairs.members[np.searchsorted(pairs.starts, pair, side="right") - 1]
-        doubts = Doubts(lane, member, pairs.rows[pair], pairs.earlier[pair])
-        self._settle(lanes.start, doubts, found)
+        doubts = DoubtfulPairs(lane, member, pairs.rows[pair], pairs.earlier[pair])
+        self._resolve_doubts(lanes.start, doubts, found)
         return True
 
-    def _sort(self, pool: pools.Pool, lanes: slice, found: IntArray) -> None:
+    def _sort_pool(self, pool: QueryPool, lanes: slice, found: IntArray) -> None:
         """Write the places in a pool into ``found``, (R, L)."""
         for lane, trial in enumerate(range(lanes.start, lanes.stop)):
-            keys = partial(self.scorer.keys, trial)
-            scores = self.scorer.fine(trial, pool)
-            for member, place in pools.places(pool, scores, self.limit, keys):
+            keys = partial(self.scorer.exact_keys, trial)
+            scores = self.scorer.precise_scores(trial, pool)
+            for member, place in sort_pool(pool, scores, self.limit, keys):
                 found[member, lane] = place
 
-    def _settle(self, start: int, doubts: Doubts, found: IntArray) -> None:
+    def _resolve_doubts(self, start: int, doubts: DoubtfulPairs, found: IntArray) -> None:
         """Add to ``found``, (R, L), what exact keys and the tie rule say of doubtful pairs."""
         for lane in range(found.shape[1]):
             chosen = doubts.lane == lane
             if chosen.any():
                 member, other, earlier = (column[chosen] for column in doubts[1:])
-                mine, theirs = self._exact(start + lane, self.layout.own[member], other)
+                mine, theirs = self._exact_keys(start + lane, self.layout.own_rows[member], other)
                 above = (theirs > mine) | ((theirs == mine) & earlier)
                 found[:, lane] += np.bincount(member[above], minlength=len(found))
 
-    def _exact(self, trial: int, *rows: IntArray) -> Iterator[FloatArray]:
+    def _exact_keys(self, trial: int, *rows: IntArray) -> Iterator[FloatArray]:
         """(d,) each: the exact keys of these rows, each row's computed once."""
         for some in rows:
             self.asked[some] = True
         distinct = np.flatnonzero(self.asked)
         self.asked[distinct] = False
-        self.keys[distinct] = self.scorer.keys(trial, distinct)
+        self.keys[distinct] = self.scorer.exact_keys(trial, distinct)
         return (self.keys[some] for some in rows)
 
 
-class _Space:
+class _Buffers:
     """Memory that every block uses again."""
 
     def __init__(self, size: int, lanes: int, dtype: np.dtype[Any]) -> None:
@@ -136,7 +136,7 @@ class _Space:
         self.over = np.empty(size * lanes, dtype=bool)
         self.least = np.empty(size * lanes, dtype=bool)
 
-    def shaped(
+    def views(
         self, shape: tuple[int, ...]
     ) -> tuple[RoughArray, NDArray[np.bool_], NDArray[np.bool_]]:
         """Its three arrays, (w, n, L) each."""
@@ -149,14 +149,16 @@ class _Space:
         )
 
 
-def _counted(block: Block, rough: Rough, space: _Space) -> tuple[IntArray, Doubts]:
-    gathered, over, least = space.shaped(block.others.shape)
+def _count_block(
+    block: PairBlock, rough: RoughScores, space: _Buffers
+) -> tuple[IntArray, DoubtfulPairs]:
+    gathered, over, least = space.views(block.others.shape)
     np.take(rough.scores, block.others, axis=0, out=gathered, mode="clip")
     np.greater(gathered, rough.upper[block.members], out=over)
     np.greater_equal(gathered, rough.lower[block.members], out=least)
     np.not_equal(over, least, out=least)
     pair, lane = np.divmod(np.flatnonzero(least), space.lanes)
-    doubts = Doubts(
+    doubts = DoubtfulPairs(
         lane,
         block.members[pair % len(block.members)],
         block.others.ravel()[pair],
@@ -174,5 +176,5 @@ def _true_by_column(table: NDArray[np.bool_]) -> IntArray:
     return total
 
 
-def _joined(parts: list[Doubts]) -> Doubts:
-    return Doubts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _join_doubts(parts: list[DoubtfulPairs]) -> DoubtfulPairs:
+    return DoubtfulPairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))

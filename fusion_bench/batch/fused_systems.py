@@ -7,8 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from fusion_bench.batch.blended_systems import BatchResult, evaluate_blends
-from fusion_bench.batch.counting import Counter
-from fusion_bench.batch.relevant_ranks import Unsupported, deepest, unsupported_reason, values
+from fusion_bench.batch.counting import RankCounter
+from fusion_bench.batch.relevant_ranks import (
+    Unsupported,
+    deepest_rank,
+    measure_values,
+    unsupported_reason,
+)
 from fusion_bench.batch.scoring import RankScorer
 from fusion_bench.batch.system_plans import SystemSpec
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -54,13 +59,13 @@ def evaluate_batch(
             found[trial] = Unsupported(reason)
         else:
             sums.append((trial, form))
-    found |= _sums(sums, asked, runs, measures)
+    found |= _evaluate_rank_sums(sums, asked, runs, measures)
     listed = evaluate_blends([asked[trial] for trial in others], runs, measures, spaces or {})
     found |= dict(zip(others, listed, strict=True))
     return tuple(found[trial] for trial in range(len(asked)))
 
 
-def _sums(
+def _evaluate_rank_sums(
     trials: Sequence[tuple[int, RankSum]],
     asked: Sequence[SystemSpec],
     runs: AlignedRuns,
@@ -69,26 +74,26 @@ def _sums(
     """Values of sums of terms by rank, by trial."""
     groups: dict[tuple[object, ...], list[tuple[int, RankSum]]] = {}
     for trial, form in trials:
-        groups.setdefault(RankScorer.group(form), []).append((trial, form))
+        groups.setdefault(RankScorer.group_key(form), []).append((trial, form))
     none_left = np.zeros(len(runs.queries), dtype=bool)
     found = {}
     for members in groups.values():
         scorer = RankScorer(runs, [form for _, form in members])
-        most = _most([deepest(measures, asked[trial].top_k) for trial, _ in members])
-        places = _all_places(scorer, len(members), most)
+        most = _deepest_limit([deepest_rank(measures, asked[trial].top_k) for trial, _ in members])
+        places = _count_all(scorer, len(members), most)
         for (trial, _), placed in zip(members, places, strict=True):
             found[trial] = BatchResult(
-                values(runs, placed, measures, asked[trial].top_k), none_left
+                measure_values(runs, placed, measures, asked[trial].top_k), none_left
             )
     return found
 
 
-def _most(limits: Sequence[int | None]) -> int | None:
+def _deepest_limit(limits: Sequence[int | None]) -> int | None:
     return None if None in limits else max(limit for limit in limits if limit is not None)
 
 
-def _all_places(scorer: RankScorer, trials: int, limit: int | None) -> Iterator[IntArray]:
+def _count_all(scorer: RankScorer, trials: int, limit: int | None) -> Iterator[IntArray]:
     """(R,) of each trial up to the limit, a few trials at a time."""
-    counter = Counter(scorer, limit)
-    for start in range(0, trials, scorer.lanes):
-        yield from counter.places(slice(start, min(start + scorer.lanes, trials)))
+    counter = RankCounter(scorer, limit)
+    for start in range(0, trials, scorer.batch_size):
+        yield from counter.count_ranks(slice(start, min(start + scorer.batch_size, trials)))

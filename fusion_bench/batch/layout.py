@@ -17,13 +17,13 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.sorted_queries import Pool, pool_of
+from fusion_bench.batch.sorted_queries import QueryPool, query_pool
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
-__all__ = ["Block", "Layout", "layout_of"]
+__all__ = ["PairBlock", "PairLayout", "pair_layout"]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
@@ -41,11 +41,11 @@ CHUNK_PAIRS: Final = 500_000
 MOST_CODES: Final = 2**62
 
 
-class Pairs(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Pairs that no dominance decides, sorted by relevant document.
 
     Attributes:
-        relevant: (P,): index into ``Layout.relevant``.
+        relevant: (P,): index into ``PairLayout.relevant``.
         other: (P,): candidate.
     """
 
@@ -54,11 +54,11 @@ class Pairs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PairBlock:
     """Some relevant documents of about equally many undecided others.
 
     Attributes:
-        members: (n,): indices into ``Layout.relevant``.
+        members: (n,): indices into ``PairLayout.relevant``.
         others: (w, n): row of each other document; padded with the row that scores −∞.
         earlier: (w, n): whether it is stored before the relevant one, hence wins a tie.
     """
@@ -68,11 +68,11 @@ class Block:
     earlier: BoolArray
 
 
-class ByMember(NamedTuple):
+class MemberPairs(NamedTuple):
     """Pairs, one relevant document after the other.
 
     Attributes:
-        members: (n,): indices into ``Layout.relevant``.
+        members: (n,): indices into ``PairLayout.relevant``.
         starts: (n+1,): the pairs of member m are ``starts[m]:starts[m+1]``.
         rows: (P,): row of each other document.
         earlier: (P,): whether it is stored before the relevant one, hence wins a tie.
@@ -85,7 +85,7 @@ class ByMember(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class PairLayout:
     """The relevant candidates of a view and what they are compared with.
 
     Attributes:
@@ -108,29 +108,29 @@ class Layout:
     above: IntArray
     rows: IntArray
     counted: int
-    own: IntArray
-    blocks: tuple[Block, ...]
-    pools: tuple[Pool, ...]
+    own_rows: IntArray
+    blocks: tuple[PairBlock, ...]
+    pools: tuple[QueryPool, ...]
     shared: IntArray
 
     @cached_property
-    def by_member(self) -> ByMember:
+    def member_pairs(self) -> MemberPairs:
         """The pairs of all blocks, in order of size, without padding."""
         inside = [len(self.rows) > block.others.T for block in self.blocks]
-        return ByMember(
+        return MemberPairs(
             members=np.concatenate([block.members for block in self.blocks]),
             starts=to_offsets(np.concatenate([keep.sum(axis=1) for keep in inside])),
-            rows=_kept(inside, [block.others.T for block in self.blocks]),
-            earlier=_kept(inside, [block.earlier.T for block in self.blocks]),
+            rows=_masked_parts(inside, [block.others.T for block in self.blocks]),
+            earlier=_masked_parts(inside, [block.earlier.T for block in self.blocks]),
         )
 
 
-def _kept(inside: Sequence[BoolArray], parts: Sequence[NDArray[T]]) -> NDArray[T]:
+def _masked_parts(inside: Sequence[BoolArray], parts: Sequence[NDArray[T]]) -> NDArray[T]:
     return np.concatenate([part[keep] for keep, part in zip(inside, parts, strict=True)])
 
 
 @cached_by_view()
-def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
+def pair_layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> PairLayout:
     """The layout of a view, made once.
 
     Args:
@@ -142,15 +142,15 @@ def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
     query = runs.query_index[relevant]
     found = np.bincount(query, minlength=len(runs.queries))
     counted = np.flatnonzero(found[query] <= MOST_COUNTED)
-    pairs, above = _pairs(runs, relevant, counted, pruned=pruned)
+    pairs, above = _undecided_pairs(runs, relevant, counted, pruned=pruned)
     sorted_queries = np.flatnonzero(found > MOST_COUNTED)
     is_sorted = found[query] > MOST_COUNTED
     above[is_sorted] = np.diff(runs.offsets)[query[is_sorted]] - 1
-    order, members = _blocks(pairs, counted, len(relevant))
+    order, members = _pair_blocks(pairs, counted, len(relevant))
     used = [relevant[counted], pairs.other[order], rows_of(runs.offsets, sorted_queries)]
-    rows, row_of = _rows(runs, np.concatenate(used).astype(np.int64), merged=merged)
+    rows, row_of = _distinct_rows(runs, np.concatenate(used).astype(np.int64), merged=merged)
     first = np.concatenate(used[:2]).astype(np.int64)
-    return Layout(
+    return PairLayout(
         relevant,
         query,
         runs.grades[relevant],
@@ -158,21 +158,23 @@ def layout_of(runs: AlignedRuns, *, merged: bool, pruned: bool) -> Layout:
         rows,
         int(row_of[first].max(initial=-1)) + 1,
         np.where(is_sorted, 0, row_of[relevant]),
-        _filled(pairs, members, relevant, row_of, padding=len(rows)),
-        _pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
+        _fill_blocks(pairs, members, relevant, row_of, padding=len(rows)),
+        _query_pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
         np.flatnonzero(found[query] > 1),
     )
 
 
-def _pools(
+def _query_pools(
     runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
-) -> tuple[Pool, ...]:
+) -> tuple[QueryPool, ...]:
     """Queries of about equally many candidates together, so that little is padded."""
     sizes = np.diff(runs.offsets)
     member_of = np.full(len(runs.documents), -1, dtype=np.int64)
     member_of[relevant] = np.arange(len(relevant))
     pools = []
-    for some in _batches(queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE):
+    for some in _width_batches(
+        queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE
+    ):
         place = np.arange(int(sizes[some[-1]]))
         inside = place < sizes[some][:, None]
         at = np.where(inside, runs.offsets[some][:, None] + place, 0)
@@ -180,11 +182,11 @@ def _pools(
             np.where(inside, table[at], outside)
             for table, outside in ((row_of, padding), (member_of, -1))
         )
-        pools.append(pool_of(sizes[some], rows, member))
+        pools.append(query_pool(sizes[some], rows, member))
     return tuple(pools)
 
 
-def _batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
+def _width_batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
     """Items, of rising width, in tables of so many entries at most; one item at least."""
     start = 0
     while start < len(items):
@@ -196,16 +198,16 @@ def _batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
         start += take
 
 
-def _pairs(
+def _undecided_pairs(
     runs: AlignedRuns, relevant: IntArray, counted: IntArray, *, pruned: bool
-) -> tuple[Pairs, IntArray]:
+) -> tuple[CandidatePairs, IntArray]:
     """The undecided pairs, and for every relevant document how many always stand above it."""
     above = np.zeros(len(relevant), dtype=np.int64)
     nowhere = np.iinfo(np.int32).max
     ranks = np.where(runs.ranks > 0, runs.ranks, nowhere).astype(np.int32) if pruned else None
     sizes = np.diff(runs.offsets)[runs.query_index[relevant[counted]]]
     bounds = np.searchsorted(np.cumsum(sizes), np.arange(0, sizes.sum(), CHUNK_PAIRS))
-    parts = [Pairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+    parts = [CandidatePairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
     for chunk in np.split(counted, np.unique(bounds)):
         document = relevant[chunk]
         query = runs.query_index[document]
@@ -214,14 +216,14 @@ def _pairs(
         other = counting(offsets) - 1 + runs.offsets[query][mine]
         keep = other != document[mine]
         if ranks is not None:
-            never, always = _dominance(ranks, document[mine], other)
+            never, always = _dominance_masks(ranks, document[mine], other)
             above += np.bincount(chunk[mine[always & keep]], minlength=len(above))
             keep &= ~(never | always)
-        parts.append(Pairs(chunk[mine[keep]], other[keep]))
-    return Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), above
+        parts.append(CandidatePairs(chunk[mine[keep]], other[keep]))
+    return CandidatePairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), above
 
 
-def _dominance(
+def _dominance_masks(
     ranks: NDArray[np.int32], document: IntArray, other: IntArray
 ) -> tuple[BoolArray, BoolArray]:
     """Whether the other is before the document in no source, and whether it is behind in none."""
@@ -234,7 +236,9 @@ def _dominance(
     return never, always
 
 
-def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[IntArray]]:
+def _pair_blocks(
+    pairs: CandidatePairs, counted: IntArray, size: int
+) -> tuple[IntArray, list[IntArray]]:
     """An order of the pairs that keeps blocks together, and the members of each block.
 
     Relevant documents of about equally many pairs go together, so that little is padded.
@@ -242,7 +246,7 @@ def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[
     width = np.bincount(pairs.relevant, minlength=size)
     members = counted[width[counted] > 0]
     members = members[np.argsort(width[members], kind="stable")]
-    blocks = list(_batches(members, width, BLOCK_PAIRS))
+    blocks = list(_width_batches(members, width, BLOCK_PAIRS))
     block = np.zeros(size, dtype=np.int64)
     for b, chosen in enumerate(blocks):
         block[chosen] = b
@@ -251,7 +255,7 @@ def _blocks(pairs: Pairs, counted: IntArray, size: int) -> tuple[IntArray, list[
     return np.argsort(block[pairs.relevant], kind="stable"), blocks
 
 
-def _rows(runs: AlignedRuns, used: IntArray, *, merged: bool) -> tuple[IntArray, IntArray]:
+def _distinct_rows(runs: AlignedRuns, used: IntArray, *, merged: bool) -> tuple[IntArray, IntArray]:
     """A candidate for each distinct row, by first use, and (N,) the row of each candidate used.
 
     By first use: what is read together then lies together.
@@ -285,9 +289,14 @@ def _first_of_equals(values: IntArray) -> IntArray:
     return first
 
 
-def _filled(
-    pairs: Pairs, blocks: list[IntArray], relevant: IntArray, row_of: IntArray, *, padding: int
-) -> tuple[Block, ...]:
+def _fill_blocks(
+    pairs: CandidatePairs,
+    blocks: list[IntArray],
+    relevant: IntArray,
+    row_of: IntArray,
+    *,
+    padding: int,
+) -> tuple[PairBlock, ...]:
     """The blocks with their pairs in place."""
     width = np.bincount(pairs.relevant, minlength=len(relevant))
     starts = np.cumsum(width) - width
@@ -297,7 +306,7 @@ def _filled(
         inside = depth < width[members]
         other = pairs.other[np.where(inside, starts[members] + depth, 0)]
         filled.append(
-            Block(
+            PairBlock(
                 members,
                 np.where(inside, row_of[other], padding),
                 inside & (other < relevant[members]),

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.layout import ByMember
-from fusion_bench.batch.scoring import RoughArray, Sums
+from fusion_bench.batch.layout import MemberPairs
+from fusion_bench.batch.scoring import RoughArray, RoughTerms
 from fusion_bench.data.ordering import IntArray
 
 try:
@@ -20,22 +20,22 @@ try:
 except ImportError:
     counted = None  # type: ignore[assignment] # it was not compiled
 
-__all__ = ["MOST_TABLES", "count", "usable"]
+__all__ = ["MOST_TABLES", "count_pairs", "is_usable"]
 
 #: Terms of a sum that the loop has room for.
 MOST_TABLES: Final = 16
 #: It counts for one trial, or for so many side by side.
 LANES: Final = 8
 #: Room for pairs in doubt; where there are more, it is made and the loop runs again.
-ROOM: Final = 4_096
+DOUBT_CAPACITY: Final = 4_096
 
 
-def usable() -> bool:
+def is_usable() -> bool:
     """Whether the loop was compiled and is not switched off."""
     return counted is not None and os.environ.get("FUSION_BENCH_NATIVE") != "0"
 
 
-def count(sums: Sums, pairs: ByMember) -> tuple[IntArray, IntArray, IntArray]:
+def count_pairs(sums: RoughTerms, pairs: MemberPairs) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each member, the other documents that stand above it for certain.
 
     Args:
@@ -47,12 +47,12 @@ def count(sums: Sums, pairs: ByMember) -> tuple[IntArray, IntArray, IntArray]:
     """
     lanes = sums.lower.shape[1]
     width = 1 if lanes == 1 else LANES
-    tables = tuple(_filled(table, width, 0.0) for table in sums.tables)
+    tables = tuple(_pad_lanes(table, width, 0.0) for table in sums.tables)
     # Nothing is above or in doubt in a lane that is only there to fill up.
-    lower = _filled(sums.lower[pairs.members], width, np.inf)
-    upper = _filled(sums.upper[pairs.members], width, np.inf)
+    lower = _pad_lanes(sums.lower[pairs.members], width, np.inf)
+    upper = _pad_lanes(sums.upper[pairs.members], width, np.inf)
     above = np.empty((len(pairs.members), width), dtype=np.int64)
-    room, doubts = 0, ROOM
+    room, doubts = 0, DOUBT_CAPACITY
     while doubts > room:
         room = doubts
         pair, between = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.uint8)
@@ -63,7 +63,7 @@ def count(sums: Sums, pairs: ByMember) -> tuple[IntArray, IntArray, IntArray]:
     return above[:, :lanes], lane, pair[:doubts][which]
 
 
-def _filled(table: RoughArray, width: int, value: float) -> NDArray[np.float32]:
+def _pad_lanes(table: RoughArray, width: int, value: float) -> NDArray[np.float32]:
     """(n, width) and contiguous: the given columns, and ``value`` in those that are missing."""
     missing = width - table.shape[1]
     if missing:

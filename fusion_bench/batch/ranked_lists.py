@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.batch.blend_terms import BlendFormula, Heads
+from fusion_bench.batch.blend_terms import BlendFormula, RerankWindow
 from fusion_bench.batch.relevant_ranks import Unsupported
-from fusion_bench.batch.sorting import Block, Coarse, coarse
+from fusion_bench.batch.sorting import ListBlock, QuantizedScores, quantized_scores
 from fusion_bench.batch.system_plans import SystemSpec, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
@@ -71,14 +71,16 @@ class _FusedLists:
         """(N,): which group of ties each candidate is in."""
         return np.cumsum(self.is_new)
 
-    def window(self, queries: IntArray, depth: int) -> Heads:
+    def window(self, queries: IntArray, depth: int) -> RerankWindow:
         """The first ``depth`` documents of these lists, with exact scores."""
         sizes = np.diff(self.runs.offsets)[queries, None]
         place = np.minimum(np.arange(depth), sizes - 1)
         slots = self.runs.offsets[queries, None] + place
         valid = np.arange(depth) < sizes
         exact = np.zeros((len(queries), 1))
-        return Heads(queries, queries, self.candidates[slots], valid, self.scores[slots], exact)
+        return RerankWindow(
+            queries, queries, self.candidates[slots], valid, self.scores[slots], exact
+        )
 
 
 def rank_system(
@@ -98,7 +100,7 @@ def rank_system(
         return Unsupported("min_relevance drops documents by their exact scores")
     fused = _fused_lists(runs, spec.fusion, plan.fusion)
     if plan.formula is None:
-        return _positions(runs, fused.candidates, fused.is_new)
+        return _list_positions(runs, fused.candidates, fused.is_new)
     return _blended_lists(plan.formula, fused, plan.depth)
 
 
@@ -108,23 +110,25 @@ def _fused_lists(
     fusion: Fusion,  # noqa: ARG001 - the key
     form: EngineForm,
 ) -> _FusedLists:
-    maker = coarse(runs, "all", form)
+    maker = quantized_scores(runs, "all", form)
     candidates = np.empty(len(runs.documents), dtype=np.int64)
     is_new = np.ones(len(candidates), dtype=bool)
     for number, block in enumerate(maker.lists.blocks):
         slots, documents, apart = _sorted_block(maker, number, block)
-        _settle(runs, form, documents, apart)
+        _resolve_doubts(runs, form, documents, apart)
         candidates[slots], is_new[slots] = documents, apart
     return _FusedLists(runs, form, candidates, is_new)
 
 
-def _sorted_block(maker: Coarse, number: int, block: Block) -> tuple[IntArray, IntArray, BoolArray]:
+def _sorted_block(
+    maker: QuantizedScores, number: int, block: ListBlock
+) -> tuple[IntArray, IntArray, BoolArray]:
     """Of each document its slot among all lists, itself, and whether it is behind the one before.
 
     That is open where two quantized scores are near each other: then it is False.
     """
     lists = maker.lists
-    given = maker.of(number)
+    given = maker.block_keys(number)
     given.keys.sort(axis=1)
     scores = given.keys >> given.bits
     column = np.arange(block.width)
@@ -136,7 +140,9 @@ def _sorted_block(maker: Coarse, number: int, block: Block) -> tuple[IntArray, I
     return (starts + column)[inside], documents[inside], apart[inside]
 
 
-def _settle(runs: AlignedRuns, fusion: EngineForm, documents: IntArray, is_new: BoolArray) -> None:
+def _resolve_doubts(
+    runs: AlignedRuns, fusion: EngineForm, documents: IntArray, is_new: BoolArray
+) -> None:
     """Put neighbors that are not apart in the order of their exact keys; mark what ties."""
     crowded = ~is_new
     crowded[:-1] |= crowded[1:]
@@ -170,30 +176,30 @@ def _blended_lists(
     for start in range(0, len(queries), step):
         some = queries[start : start + step]
         scores = formula.final_scores(fused.window(some, depth))
-        heads = scores.heads
-        if formula.blend.missing == "error" and (heads.valid & ~scores.scored).any():
+        heads = scores.window
+        if formula.blend.missing == "error" and (heads.is_candidate & ~scores.has_score).any():
             return Unsupported("documents without a rerank score")
-        keys = score_keys(scores.final)
-        keys[~scores.kept] = np.nan  # behind all others
+        keys = score_keys(scores.scores)
+        keys[~scores.is_kept] = np.nan  # behind all others
         order = _window_order(runs, keys, heads.candidates)
         keys = np.take_along_axis(keys, order, axis=1)
         slots = runs.offsets[some, None] + np.arange(depth)
-        group = fused.group[np.where(heads.valid, slots, 0)]
+        group = fused.group[np.where(heads.is_candidate, slots, 0)]
         group = np.take_along_axis(group, order, axis=1)
         new = np.ones(keys.shape, dtype=bool)
         new[:, 1:] = (keys[:, 1:] != keys[:, :-1]) | (
             np.isinf(keys[:, 1:]) & (group[:, 1:] != group[:, :-1])
         )
-        inside = slots[heads.valid]
-        candidates[inside] = np.take_along_axis(heads.candidates, order, axis=1)[heads.valid]
-        is_new[inside], kept[inside] = new[heads.valid], ~np.isnan(keys)[heads.valid]
+        inside = slots[heads.is_candidate]
+        candidates[inside] = np.take_along_axis(heads.candidates, order, axis=1)[heads.is_candidate]
+        is_new[inside], kept[inside] = new[heads.is_candidate], ~np.isnan(keys)[heads.is_candidate]
     longer = queries[sizes[queries] > depth]
     is_new[runs.offsets[longer] + depth] = True
     if formula.blend.tail == "drop":
         beyond = np.zeros(len(runs.queries), dtype=bool)
         beyond[longer] = True
         kept &= ~beyond[runs.query_index] | (counting(runs.offsets) <= depth)
-    return _positions(runs, candidates, is_new, kept)
+    return _list_positions(runs, candidates, is_new, kept)
 
 
 def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> IntArray:
@@ -213,7 +219,7 @@ def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> 
     return order
 
 
-def _positions(
+def _list_positions(
     runs: AlignedRuns, candidates: IntArray, is_new: BoolArray, kept: BoolArray | None = None
 ) -> RankedLists:
     """Of lists one after the other, without those who are not kept."""

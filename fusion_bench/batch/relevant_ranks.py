@@ -14,7 +14,7 @@ from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
-__all__ = ["Placed", "Unsupported", "deepest", "unsupported_reason", "values"]
+__all__ = ["RelevantRanking", "Unsupported", "deepest_rank", "measure_values", "unsupported_reason"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def unsupported_reason(measures: Sequence[Measure]) -> str | None:
     return None
 
 
-def values(
+def measure_values(
     runs: AlignedRuns, placed: IntArray, measures: Sequence[Measure], top_k: int | None
 ) -> FloatArray:
     """(M, Q): what ``compute_measures`` gives, to the last bit.
@@ -47,21 +47,21 @@ def values(
         measures: (M,).
         top_k: Where the final list is cut; None = nowhere.
     """
-    ranking = Placed(runs, placed, deepest(measures, top_k))
+    ranking = RelevantRanking(runs, placed, deepest_rank(measures, top_k))
     found: FloatArray = np.zeros((len(measures), len(runs.queries)))
     for m, measure in enumerate(measures):
         found[m] = measure.compute_values(ranking)
     return found
 
 
-def deepest(measures: Sequence[Measure], top_k: int | None) -> int | None:
+def deepest_rank(measures: Sequence[Measure], top_k: int | None) -> int | None:
     """The last place that matters; None = all do."""
     limits = [cut for cut in (measure.cutoff for measure in measures) if cut is not None]
     cuts = [top_k, max(limits, default=0) if len(limits) == len(measures) else None]
     return min((cut for cut in cuts if cut is not None), default=None)
 
 
-class _Relevant(NamedTuple):
+class _RelevantCandidates(NamedTuple):
     """The relevant candidates of a view, as stored.
 
     Attributes:
@@ -74,13 +74,13 @@ class _Relevant(NamedTuple):
 
 
 @cached_by_view()
-def _relevant(runs: AlignedRuns) -> _Relevant:
+def _relevant_candidates(runs: AlignedRuns) -> _RelevantCandidates:
     index = np.flatnonzero(runs.grades > 0)
-    return _Relevant(runs.query_index[index], runs.grades[index])
+    return _RelevantCandidates(runs.query_index[index], runs.grades[index])
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows(Rows):
+class _CachedRows(Rows):
     """Rows that remember their tops: most measures of a system share a cutoff."""
 
     tops: dict[int, Rows] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Rows(Rows):
     def where(self, keep: BoolArray) -> Rows:
         """Only the rows where ``keep``, shape (m,), is true."""
         index = np.flatnonzero(keep)
-        return _Rows(self.query[index], self.position[index], self.grade[index])
+        return _CachedRows(self.query[index], self.position[index], self.grade[index])
 
     def top(self, cutoff: int | None) -> Rows:
         """Only the rows at the first ``cutoff`` positions; None = all."""
@@ -99,7 +99,7 @@ class _Rows(Rows):
         return self.tops[cutoff]
 
 
-class Placed(Ranking):
+class RelevantRanking(Ranking):
     """A ranking of which only the relevant documents are placed.
 
     Args:
@@ -110,7 +110,7 @@ class Placed(Ranking):
 
     def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
         super().__init__(runs, placed, judged_only=False)
-        given = _relevant(runs)
+        given = _relevant_candidates(runs)
         kept = placed > 0
         if limit is not None:
             kept &= placed <= limit
@@ -118,7 +118,7 @@ class Placed(Ranking):
         query, placed = given.query[index], placed[index]
         # A place never exceeds the number of candidates, so these numbers are distinct.
         order = np.argsort(runs.offsets[query] + placed)
-        self._all = _Rows(query, placed[order], given.grade[index][order])
+        self._all = _CachedRows(query, placed[order], given.grade[index][order])
 
     def relevant(self, rel: int) -> Rows:
         """The returned documents of grade ``rel`` or better."""

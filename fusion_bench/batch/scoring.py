@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.layout import Layout, layout_of
-from fusion_bench.batch.sorted_queries import Pool
+from fusion_bench.batch.layout import PairLayout, pair_layout
+from fusion_bench.batch.sorted_queries import QueryPool
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys, sum_terms
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import RankSum, best_ranks
 
-__all__ = ["RankScorer", "Rough", "RoughArray", "Sums", "merged_columns"]
+__all__ = ["RankScorer", "RoughArray", "RoughScores", "RoughTerms", "merged_columns"]
 
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
 #: For each of some columns the sources that it looks at.
@@ -45,7 +45,7 @@ MOST_BYTES: Final = 1 << 24
 MOST_LANES: Final = 8
 
 
-class Rough(NamedTuple):
+class RoughScores(NamedTuple):
     """Scores of L trials with their bounds.
 
     Attributes:
@@ -59,13 +59,13 @@ class Rough(NamedTuple):
     upper: RoughArray
 
 
-class Sums(NamedTuple):
+class RoughTerms(NamedTuple):
     """Rough scores of the counted pairs for L trials, not yet added up.
 
     Attributes:
         tables: (K,) arrays of (D', L): the terms.
         codes: (K,) arrays of (P,): where each pair's other document stands in them, P as in
-            ``Layout.by_member``.
+            ``PairLayout.member_pairs``.
         lower: (R, L): as in :class:`Rough`.
         upper: (R, L): as in :class:`Rough`.
     """
@@ -89,8 +89,8 @@ class RankScorer:
         self.trials = trials
         self.columns, tables = zip(*(merged_columns(trial) for trial in trials), strict=True)
         self.tables = np.array(tables)  # (T, C', D+1)
-        self.pruned = all(map(_strict, self.columns, self.tables))
-        self.layout = layout_of(runs, merged=True, pruned=self.pruned)
+        self.pruned = all(map(_is_strict, self.columns, self.tables))
+        self.layout = pair_layout(runs, merged=True, pruned=self.pruned)
         self.space = np.empty((2, 0, 0), dtype=np.float32)
         self.runs = runs
 
@@ -106,22 +106,22 @@ class RankScorer:
         return None
 
     @staticmethod
-    def group(trial: RankSum) -> tuple[object, ...]:
+    def group_key(trial: RankSum) -> tuple[object, ...]:
         """Trials that look at the same columns, and are pruned alike."""
         columns, tables = merged_columns(trial)
-        return (RankSum, trial.columns, _strict(columns, tables))
+        return (RankSum, trial.columns, _is_strict(columns, tables))
 
     @property
-    def lanes(self) -> int:
+    def batch_size(self) -> int:
         """How many trials to score at once."""
         return max(1, min(MOST_LANES, MOST_BYTES // (4 * (len(self.layout.rows) + 1))))
 
-    def rough(self, lanes: slice) -> Rough:
+    def rough_scores(self, lanes: slice) -> RoughScores:
         """Rough scores of some trials, gathered from the tables and added up.
 
         The next call may write over them.
         """
-        small = self._small(lanes)
+        small = self._scaled_tables(lanes)
         shape = (2, len(self.layout.rows) + 1, small.shape[2])
         if self.space.shape != shape:
             self.space = np.empty(shape, dtype=np.float32)
@@ -129,33 +129,33 @@ class RankScorer:
         scores = self.space[0]
         scores[-1] = -np.inf
         total, part = self.space[:, :counted]
-        for i, (table, columns) in enumerate(self._joined(small)):
+        for i, (table, columns) in enumerate(self._join_columns(small)):
             codes = _row_codes(self.runs, self.layout, columns)
             np.take(table, codes[:counted], axis=0, out=part if i else total, mode="clip")
             if i:
                 total += part
-        return Rough(scores, *_bounds(scores[self.layout.own], len(small)))
+        return RoughScores(scores, *_score_bounds(scores[self.layout.own_rows], len(small)))
 
-    def sums(self, lanes: slice) -> Sums:
+    def rough_terms(self, lanes: slice) -> RoughTerms:
         """The same scores before they are added up, and their bounds."""
-        small = self._small(lanes)
-        tables, columns = zip(*self._joined(small), strict=True)
+        small = self._scaled_tables(lanes)
+        tables, columns = zip(*self._join_columns(small), strict=True)
         mine = [
-            np.take(table, _row_codes(self.runs, self.layout, some)[self.layout.own], axis=0)
+            np.take(table, _row_codes(self.runs, self.layout, some)[self.layout.own_rows], axis=0)
             for table, some in zip(tables, columns, strict=True)
         ]
-        bounds = _bounds(reduce(np.add, mine), len(small))
-        return Sums(
+        bounds = _score_bounds(reduce(np.add, mine), len(small))
+        return RoughTerms(
             tables, tuple(_pair_codes(self.runs, self.layout, some) for some in columns), *bounds
         )
 
-    def _small(self, lanes: slice) -> RoughArray:
+    def _scaled_tables(self, lanes: slice) -> RoughArray:
         """(C', D+1, L): the tables, scaled so that no score exceeds 1."""
         tables = self.tables[lanes]
         scale = tables.max(axis=2).sum(axis=1)[:, None, None]
         return np.ascontiguousarray((tables / scale).transpose(1, 2, 0), dtype=np.float32)
 
-    def fine(self, trial: int, pool: Pool) -> FloatArray:
+    def precise_scores(self, trial: int, pool: QueryPool) -> FloatArray:
         """Sums in float64, whose errors :data:`fusion_bench.batch.sorted_queries.STEP` covers."""
         tables = self.tables[trial]
         # What the smallest scores gain here is lost on all others, and none is 0.
@@ -170,7 +170,7 @@ class RankScorer:
                 total += part
         return total
 
-    def _joined(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
+    def _join_columns(self, tables: RoughArray) -> Iterator[tuple[RoughArray, Columns]]:
         """Tables of (D', L) and what they are of: two columns at once where they fit.
 
         A table of two columns is small, and saves every row a look-up.
@@ -184,7 +184,7 @@ class RankScorer:
                 both = tables[c][:, None] + tables[c + 1]
                 yield both.reshape(-1, lanes), columns[c : c + 2]
 
-    def keys(self, trial: int, rows: IntArray) -> FloatArray:
+    def exact_keys(self, trial: int, rows: IntArray) -> FloatArray:
         """(n,): as :meth:`Fusion.fuse` computes the scores, then their keys."""
         given = self.trials[trial]
         terms = [
@@ -195,13 +195,13 @@ class RankScorer:
 
 
 @cached_by_view()
-def _row_ranks(runs: AlignedRuns, layout: Layout, column: tuple[int, ...]) -> IntArray:
+def _row_ranks(runs: AlignedRuns, layout: PairLayout, column: tuple[int, ...]) -> IntArray:
     """(U,): each row's best rank among these sources."""
     return best_ranks(runs.ranks[np.array(column, dtype=int)][:, layout.rows])
 
 
 @cached_by_view()
-def _row_codes(runs: AlignedRuns, layout: Layout, columns: Columns) -> IntArray:
+def _row_codes(runs: AlignedRuns, layout: PairLayout, columns: Columns) -> IntArray:
     """(U,): each row's ranks in one or two columns, packed."""
     radix = runs.deepest + 1
     ranks = (_row_ranks(runs, layout, column) for column in columns)
@@ -209,14 +209,14 @@ def _row_codes(runs: AlignedRuns, layout: Layout, columns: Columns) -> IntArray:
 
 
 @cached_by_view()
-def _pair_codes(runs: AlignedRuns, layout: Layout, columns: Columns) -> NDArray[np.int32]:
+def _pair_codes(runs: AlignedRuns, layout: PairLayout, columns: Columns) -> NDArray[np.int32]:
     """(P,): those of the other document of each counted pair."""
-    return _row_codes(runs, layout, columns)[layout.by_member.rows].astype(np.int32)
+    return _row_codes(runs, layout, columns)[layout.member_pairs.rows].astype(np.int32)
 
 
 @cached_by_view()
 def _pool_ranks(
-    runs: AlignedRuns, layout: Layout, columns: Columns, pool: Pool, padding: int
+    runs: AlignedRuns, layout: PairLayout, columns: Columns, pool: QueryPool, padding: int
 ) -> list[IntArray]:
     """(P, C) for each column: the best rank of each candidate; ``padding`` where there is none."""
     ranks = (np.append(_row_ranks(runs, layout, column), padding) for column in columns)
@@ -232,14 +232,14 @@ def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatAr
     return columns, tables
 
 
-def _bounds(scores: RoughArray, columns: int) -> tuple[RoughArray, RoughArray]:
+def _score_bounds(scores: RoughArray, columns: int) -> tuple[RoughArray, RoughArray]:
     """Below and above each sum of so many columns; the class says why so wide."""
     mine = scores.astype(np.float64)
     margin = np.abs(mine) * (4 * (columns + 1) * 2.0**-24) + 1e-35
     return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
 
 
-def _strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
+def _is_strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:
     """Whether a better rank in any one source always makes a strictly greater key.
 
     Of two documents of which one is nowhere behind, it is before the other in some source, by at

@@ -17,7 +17,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["Pool", "places", "pool_of"]
+__all__ = ["QueryPool", "query_pool", "sort_pool"]
 
 #: Beyond the places asked for: neighbours of the last ones must be seen too.
 MARGIN: Final = 28
@@ -35,13 +35,13 @@ Keys = Callable[[IntArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class QueryPool:
     """Some queries of about equally many candidates, side by side.
 
     Attributes:
         counts: (P,): candidates of each query.
         rows: (P, C): row of each candidate, as stored; padded with the row past the last.
-        member: (P, C): index into ``Layout.relevant``; -1 for what is not relevant.
+        member: (P, C): index into ``PairLayout.relevant``; -1 for what is not relevant.
         low: (P, C): what is subtracted from, see :func:`_packed`.
         bits: How many bits hold the place and the relevance.
     """
@@ -53,18 +53,18 @@ class Pool:
     bits: int
 
 
-def pool_of(counts: IntArray, rows: IntArray, member: IntArray) -> Pool:
+def query_pool(counts: IntArray, rows: IntArray, member: IntArray) -> QueryPool:
     """A pool from what its queries hold; see :class:`Pool`."""
     width = rows.shape[1]
     bits = max(width - 1, 1).bit_length() + 1
     mask = (1 << bits) - 1
     place = np.arange(width)[None, :] * 2 + (member >= 0)
     # Something from the middle of the range, so that nothing that is taken from it runs over.
-    return Pool(counts, rows, member, place + (((1 << 62) >> bits << bits) + mask), bits)
+    return QueryPool(counts, rows, member, place + (((1 << 62) >> bits << bits) + mask), bits)
 
 
-def places(
-    pool: Pool, scores: FloatArray, limit: int | None, keys: Keys
+def sort_pool(
+    pool: QueryPool, scores: FloatArray, limit: int | None, keys: Keys
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Relevant documents with their places, in one or two parts.
 
@@ -76,58 +76,60 @@ def places(
         keys: Makes exact keys of rows.
 
     Yields:
-        (m,): indices into ``Layout.relevant``, and (m,) places. Whoever is beyond the limit is
+        (m,): indices into ``PairLayout.relevant``, and (m,) places. Whoever is beyond the limit is
         left out.
     """
-    packed = _packed(pool, scores)
+    packed = _pack_scores(pool, scores)
     width = packed.shape[1]
     queries = np.arange(len(packed))
     if limit is None or width <= WORTH_PARTING * (limit + MARGIN):
         packed.sort(axis=1)
-        yield _found(pool, packed, queries, limit or width, keys)
+        yield _relevant_ranks(pool, packed, queries, limit or width, keys)
         return
     size = limit + MARGIN
     first = np.partition(packed, size - 1, axis=1)[:, :size]
     first.sort(axis=1)
     # Whom the last one seen is near to, the first one not seen may be near to as well.
-    apart = np.diff(first, axis=1) > _doubtful(pool)
+    apart = np.diff(first, axis=1) > _doubtful_gap(pool)
     unsure = ~apart[:, limit - 1 :].any(axis=1) & (pool.counts > size)
-    yield _found(pool, first[~unsure], queries[~unsure], limit, keys)
+    yield _relevant_ranks(pool, first[~unsure], queries[~unsure], limit, keys)
     if unsure.any():
         rest = np.sort(packed[unsure], axis=1)
-        yield _found(pool, rest, queries[unsure], limit, keys)
+        yield _relevant_ranks(pool, rest, queries[unsure], limit, keys)
 
 
-def _packed(pool: Pool, scores: FloatArray) -> IntArray:
+def _pack_scores(pool: QueryPool, scores: FloatArray) -> IntArray:
     """(P, C): integers that rise as scores fall, and equal scores as stored; padding is last."""
     packed = scores.view(np.int64)
     packed |= (1 << pool.bits) - 1
     return np.subtract(pool.low, packed, out=packed)
 
 
-def _doubtful(pool: Pool) -> int:
+def _doubtful_gap(pool: QueryPool) -> int:
     """Packed scores that are not further apart than this need exact keys."""
     return BITS_APART + (2 << pool.bits)  # and the bits that were given away
 
 
-def _found(
-    pool: Pool, packed: IntArray, queries: IntArray, limit: int, keys: Keys
+def _relevant_ranks(
+    pool: QueryPool, packed: IntArray, queries: IntArray, limit: int, keys: Keys
 ) -> tuple[IntArray, IntArray]:
     """The relevant ones among the first places of these queries."""
     width = packed.shape[1]
     mask = (1 << pool.bits) - 1
     flat = packed.reshape(-1)
-    _settle(pool, packed, queries, limit, keys)
+    _resolve_doubts(pool, packed, queries, limit, keys)
     at = np.flatnonzero((packed[:, :limit] & 1).astype(bool))
     query, place = np.divmod(at, min(limit, width))
     origin = (flat[query * width + place] & mask) >> 1
     return pool.member[queries[query], origin], place + 1
 
 
-def _settle(pool: Pool, packed: IntArray, queries: IntArray, limit: int, keys: Keys) -> None:
+def _resolve_doubts(
+    pool: QueryPool, packed: IntArray, queries: IntArray, limit: int, keys: Keys
+) -> None:
     """Put those who are too near each other into the order of their exact keys, in place."""
     width, mask = packed.shape[1], (1 << pool.bits) - 1
-    items, group = _crowds(pool, packed, queries, limit)
+    items, group = _doubtful_chains(pool, packed, queries, limit)
     if len(items) == 0:
         return
     flat = packed.reshape(-1)
@@ -137,29 +139,29 @@ def _settle(pool: Pool, packed: IntArray, queries: IntArray, limit: int, keys: K
     flat[items] = values[np.lexsort((place, -exact, group))]
 
 
-def _crowds(
-    pool: Pool, packed: IntArray, queries: IntArray, limit: int
+def _doubtful_chains(
+    pool: QueryPool, packed: IntArray, queries: IntArray, limit: int
 ) -> tuple[IntArray, IntArray]:
     """Who stands in a chain of neighbours too near each other, and which chain that is.
 
     Chains without a relevant document are left as they are, as are those beyond the limit.
     """
     width = packed.shape[1]
-    near = np.flatnonzero(np.diff(packed, axis=1) <= _doubtful(pool))
+    near = np.flatnonzero(np.diff(packed, axis=1) <= _doubtful_gap(pool))
     query, column = np.divmod(near, max(width - 1, 1))
     link = (query * width + column)[column + 1 < pool.counts[queries[query]]]
     head = np.flatnonzero(np.diff(link, prepend=-2) > 1)
     start, size = link[head], np.diff(head, append=len(link)) + 1
     kept = start % width < limit
-    items, before = _spans(start[kept], size[kept])
+    items, before = _stretch_indices(start[kept], size[kept])
     if len(items) == 0:
         return items, items
     kept[kept] = np.bitwise_or.reduceat(packed.reshape(-1)[items] & 1, before) > 0
-    items, before = _spans(start[kept], size[kept])
+    items, before = _stretch_indices(start[kept], size[kept])
     return items, np.repeat(np.arange(len(before)), size[kept])
 
 
-def _spans(start: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
+def _stretch_indices(start: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
     """The whole numbers of some stretches, one after another, and where each stretch begins."""
     before = np.cumsum(size) - size
     return np.repeat(start - before, size) + np.arange(int(size.sum())), before

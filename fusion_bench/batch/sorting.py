@@ -22,7 +22,16 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
 
-__all__ = ["Block", "Coarse", "Keys", "Lists", "Which", "coarse", "lists_of", "unsupported_reason"]
+__all__ = [
+    "BlockKeys",
+    "CandidateLists",
+    "ListBlock",
+    "QuantizedScores",
+    "Which",
+    "candidate_lists",
+    "quantized_scores",
+    "unsupported_reason",
+]
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]
@@ -43,12 +52,12 @@ LEAST_SHARE: Final = 1e-18
 LEAST_SPREAD: Final = 1e-3
 
 
-class Block(NamedTuple):
+class ListBlock(NamedTuple):
     """Lists of about equal length.
 
     Attributes:
-        rows: Which of ``Lists.queries``.
-        members: Which of ``Lists.member``.
+        rows: Which of ``CandidateLists.queries``.
+        members: Which of ``CandidateLists.member``.
         width: The greatest length.
         beyond: (n, w'): which of the last w' columns are padding.
     """
@@ -60,7 +69,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class CandidateLists:
     """The candidates of some queries, shortest lists first.
 
     Attributes:
@@ -80,15 +89,15 @@ class Lists:
     which: IntArray
     member: IntArray
     owner: IntArray
-    own: IntArray
-    blocks: tuple[Block, ...]
+    storage_places: IntArray
+    blocks: tuple[ListBlock, ...]
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Holds the keys of every block."""
         return _key_type(self.blocks[-1].width if self.blocks else 0)
 
-    def grid(self, block: Block) -> IntArray:
+    def candidate_grid(self, block: ListBlock) -> IntArray:
         """(n, w): every candidate; padding repeats the last of the list."""
         place = np.minimum(np.arange(block.width), self.sizes[block.rows, None] - 1)
         return self.starts[block.rows, None] + place
@@ -99,7 +108,7 @@ def _key_type(width: int) -> np.dtype[Any]:
 
 
 @cached_by_view()
-def lists_of(runs: AlignedRuns, which: Which) -> Lists:
+def candidate_lists(runs: AlignedRuns, which: Which) -> CandidateLists:
     """The lists of a view, laid out once.
 
     Args:
@@ -120,7 +129,7 @@ def lists_of(runs: AlignedRuns, which: Which) -> Lists:
     member = relevant[by_row]
     owner = row[owner[by_row]]
     starts = runs.offsets[queries]
-    return Lists(
+    return CandidateLists(
         queries,
         starts,
         sizes[queries],
@@ -128,33 +137,33 @@ def lists_of(runs: AlignedRuns, which: Which) -> Lists:
         member,
         owner,
         member - starts[owner],
-        tuple(_cut(sizes[queries], owner)),
+        tuple(_cut_blocks(sizes[queries], owner)),
     )
 
 
-def _cut(sizes: IntArray, owner: IntArray) -> list[Block]:
+def _cut_blocks(sizes: IntArray, owner: IntArray) -> list[ListBlock]:
     """Blocks of rising lengths."""
     blocks, start = [], 0
     while start < len(sizes):
         ahead = sizes[start : start + BLOCK_CANDIDATES]
         # Lengths rise, so a block is as wide as its last list; keep those of one key width.
         fits = ahead * np.arange(1, len(ahead) + 1) <= BLOCK_CANDIDATES
-        fits &= _bits(ahead) == _bits(ahead[:1])
+        fits &= _place_bits(ahead) == _place_bits(ahead[:1])
         stop = start + max(int(fits.sum()), 1)
         width, least = int(sizes[stop - 1]), int(sizes[start])
         first, last = np.searchsorted(owner, [start, stop])
         beyond = np.arange(least, width) >= sizes[start:stop, None]
-        blocks.append(Block(slice(start, stop), slice(int(first), int(last)), width, beyond))
+        blocks.append(ListBlock(slice(start, stop), slice(int(first), int(last)), width, beyond))
         start = stop
     return blocks
 
 
-def _bits(width: IntArray) -> IntArray:
+def _place_bits(width: IntArray) -> IntArray:
     """Bits that a place in a list of this length takes."""
     return np.ceil(np.log2(np.maximum(width, 2))).astype(np.int64)
 
 
-class Keys(NamedTuple):
+class BlockKeys(NamedTuple):
     """What one block's lists are sorted by.
 
     Attributes:
@@ -170,7 +179,7 @@ class Keys(NamedTuple):
     base: FloatArray
 
 
-class Coarse(ABC):
+class QuantizedScores(ABC):
     """Quantised scores of one fusion.
 
     Attributes:
@@ -179,7 +188,7 @@ class Coarse(ABC):
 
     error: float
 
-    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which) -> None:
+    def __init__(self, runs: AlignedRuns, lists: CandidateLists, which: Which) -> None:
         self.runs, self.lists, self.which = runs, lists, which
 
     @property
@@ -187,28 +196,28 @@ class Coarse(ABC):
         """Scores that are more units apart have keys in the same order (see below)."""
         return int(np.ceil(2 * self.error)) + 1
 
-    def of(self, number: int) -> Keys:
+    def block_keys(self, number: int) -> BlockKeys:
         """The keys of one block."""
         block = self.lists.blocks[number]
-        bits = int(_bits(np.array([block.width]))[0])
+        bits = int(_place_bits(np.array([block.width]))[0])
         dtype = _key_type(block.width)
-        keys, unit, base = self._quantised(number, bits, dtype)
+        keys, unit, base = self._quantize_block(number, bits, dtype)
         keys += np.arange(block.width, dtype=dtype)
         least = block.width - block.beyond.shape[1]
         keys[:, least:][block.beyond] = np.iinfo(dtype).max
-        return Keys(keys, bits, unit, base)
+        return BlockKeys(keys, bits, unit, base)
 
     @abstractmethod
-    def _quantised(
+    def _quantize_block(
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
         """(n, w) negative quantised scores, shifted by ``bits``; unit and base, (n, 1)."""
 
 
-def coarse(runs: AlignedRuns, which: Which, trial: EngineForm) -> Coarse:
+def quantized_scores(runs: AlignedRuns, which: Which, trial: EngineForm) -> QuantizedScores:
     """Quantised scores of a fusion of this form."""
-    kind = RankCoarse if isinstance(trial, RankSum) else MeanCoarse
-    return kind(runs, lists_of(runs, which), which, trial)  # type: ignore[arg-type]
+    kind = QuantizedRankSum if isinstance(trial, RankSum) else QuantizedMean
+    return kind(runs, candidate_lists(runs, which), which, trial)  # type: ignore[arg-type]
 
 
 def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
@@ -218,21 +227,23 @@ def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
     least, most = float(trial.weights.min()), float(trial.weights.max())
     if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
         return "weights beyond the range of the engine"
-    greatest = _greatest(runs, trial)
+    greatest = _greatest_feature(runs, trial)
     if greatest and not TINY < greatest < HUGE:
         return "scores beyond the range of the engine"
     return None
 
 
 @cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
-def _greatest(runs: AlignedRuns, trial: WeightedMean) -> float:
+def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
     return float(np.nanmax(np.abs(trial.all_features(runs)), initial=0))
 
 
-class RankCoarse(Coarse):
+class QuantizedRankSum(QuantizedScores):
     """Sums of quantised terms: integers, so that only the C' roundings of its tables err."""
 
-    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which, trial: RankSum) -> None:
+    def __init__(
+        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: RankSum
+    ) -> None:
         super().__init__(runs, lists, which)
         self.trial = trial
         self.columns, self.tables = merged_columns(trial)
@@ -241,17 +252,19 @@ class RankCoarse(Coarse):
         self.error = len(self.columns) / 2 + 0.01
         self.shifted: dict[tuple[int, np.dtype[Any]], list[KeyArray]] = {}
 
-    def _quantised(
+    def _quantize_block(
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
         room = 31 - bits if dtype == np.int32 else WIDE_BITS
         scale = (2.0**room - 2 * self.slack) / self.greatest  # what is compared must fit too
         if (bits, dtype) not in self.shifted:
             self.shifted[bits, dtype] = [
-                -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined()
+                -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined_tables()
             ]
         tables = self.shifted[bits, dtype]
-        codes = [_block_codes(self.runs, self.lists, columns)[number] for columns in self._pairs()]
+        codes = [
+            _block_codes(self.runs, self.lists, columns)[number] for columns in self._column_pairs()
+        ]
         keys = np.take(tables[0], codes[0], mode="clip")
         part = np.empty_like(keys)
         for table, code in zip(tables[1:], codes[1:], strict=True):
@@ -260,11 +273,11 @@ class RankCoarse(Coarse):
         unit = np.full((len(keys), 1), 1 / scale / self.trial.divisor)
         return keys, unit, np.zeros((len(keys), 1))
 
-    def _pairs(self) -> list[tuple[tuple[int, ...], ...]]:
+    def _column_pairs(self) -> list[tuple[tuple[int, ...], ...]]:
         step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
         return [self.columns[c : c + step] for c in range(0, len(self.columns), step)]
 
-    def _joined(self) -> list[FloatArray]:
+    def _joined_tables(self) -> list[FloatArray]:
         step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
         parts = [self.tables[c : c + step] for c in range(0, len(self.tables), step)]
         return [p[0] if len(p) == 1 else (p[0][:, None] + p[1]).ravel() for p in parts]
@@ -272,16 +285,16 @@ class RankCoarse(Coarse):
 
 @cached_by_view()
 def _block_codes(
-    runs: AlignedRuns, lists: Lists, columns: tuple[tuple[int, ...], ...]
+    runs: AlignedRuns, lists: CandidateLists, columns: tuple[tuple[int, ...], ...]
 ) -> list[IntArray]:
     """Of each block (n, w): the ranks in one or two columns, packed."""
     radix = runs.deepest + 1
     ranks = (best_ranks(runs.ranks[np.array(column, dtype=int)]) for column in columns)
     packed = reduce(lambda high, low: high * radix + low, ranks)
-    return [packed[lists.grid(block)] for block in lists.blocks]
+    return [packed[lists.candidate_grid(block)] for block in lists.blocks]
 
 
-class _Scaled(NamedTuple):
+class _ScaledBlock(NamedTuple):
     """Features of one block on [0, 1].
 
     Attributes:
@@ -299,26 +312,28 @@ class _Scaled(NamedTuple):
     wide: NDArray[np.bool_]
 
 
-class MeanCoarse(Coarse):
+class QuantizedMean(QuantizedScores):
     """Weighted means of features that are first put on [0, 1], query by query.
 
     That changes a mean as it changes its features. Each of S features and weights, products and
     sums is off by 2^-24 of at most 1, and so is the quotient: (2S + 4)·2^-24 in all.
     """
 
-    def __init__(self, runs: AlignedRuns, lists: Lists, which: Which, trial: WeightedMean) -> None:
+    def __init__(
+        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: WeightedMean
+    ) -> None:
         super().__init__(runs, lists, which)
         self.trial = trial
-        self.patterns, self.blocks = _scaled(runs, lists, trial)
+        self.patterns, self.blocks = _scaled_features(runs, lists, trial)
         self.weights = trial.weights / trial.weights.sum()
         self.inverse = 1 / (self.patterns @ self.weights)
         self.error = 0.51 + (2 * len(self.weights) + 4) * 2.0**-24 * 2**MEAN_BITS
         self.scale = 2.0**MEAN_BITS - 2 * self.slack
 
-    def _quantised(
+    def _quantize_block(
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
-        given: _Scaled = self.blocks[number]
+        given: _ScaledBlock = self.blocks[number]
         total = given.values[0] * np.float32(self.weights[0])
         part = np.empty_like(total)
         for values, weight in zip(given.values[1:], self.weights[1:], strict=True):
@@ -336,9 +351,9 @@ class MeanCoarse(Coarse):
 
 
 @cached_by_view(keep=FEATURES_KEPT, key=lambda lists, mean: (lists, mean.key))
-def _scaled(
-    runs: AlignedRuns, lists: Lists, trial: WeightedMean
-) -> tuple[FloatArray, list[_Scaled]]:
+def _scaled_features(
+    runs: AlignedRuns, lists: CandidateLists, trial: WeightedMean
+) -> tuple[FloatArray, list[_ScaledBlock]]:
     """The (K, S) patterns of sources that say something, and the features of each block."""
     features = trial.all_features(runs)
     said = ~np.isnan(features)
@@ -349,7 +364,7 @@ def _scaled(
     pattern = pattern.ravel()
     blocks = []
     for block in lists.blocks:
-        grid = lists.grid(block)
+        grid = lists.candidate_grid(block)
         mine = features[:, grid]
         low = np.nanmin(mine, axis=(0, 2))[:, None]
         high = np.nanmax(mine, axis=(0, 2))[:, None]
@@ -358,7 +373,7 @@ def _scaled(
         wide = spread > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))
         scaled = np.where(wide, mine - low, np.nan) / np.where(wide, spread, 1.0)
         blocks.append(
-            _Scaled(
+            _ScaledBlock(
                 np.nan_to_num(scaled).astype(np.float32),
                 None if len(patterns) == 1 else pattern[grid],
                 low,

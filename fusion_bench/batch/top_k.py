@@ -13,13 +13,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.sorting import Block, Coarse, Keys, Lists, Which, coarse
+from fusion_bench.batch.sorting import (
+    BlockKeys,
+    CandidateLists,
+    ListBlock,
+    QuantizedScores,
+    Which,
+    quantized_scores,
+)
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.fuse import EngineForm
 
-__all__ = ["Tops", "all_tops"]
+__all__ = ["TopDocuments", "top_documents"]
 
 #: Places kept beyond the depth, so that doubts across it can be settled.
 SPARE: Final = 12
@@ -30,7 +37,7 @@ MOST_COUNTED: Final = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Tops:
+class TopDocuments:
     """Fused lists of one fusion.
 
     Attributes:
@@ -45,26 +52,26 @@ class Tops:
         open: (n,): lists that could not be settled.
     """
 
-    lists: Lists
-    places: IntArray
+    lists: CandidateLists
+    relevant_ranks: IntArray
     best: NDArray[np.signedinteger[Any]]
     scores: NDArray[np.signedinteger[Any]]
     unit: FloatArray
     base: FloatArray
     error: float
-    open: NDArray[np.bool_]
+    is_unresolved: NDArray[np.bool_]
 
-    def rough(self, rows: IntArray, depth: int) -> tuple[FloatArray, FloatArray]:
+    def rough_scores(self, rows: IntArray, depth: int) -> tuple[FloatArray, FloatArray]:
         """(m, D) what the fusion decides on, roughly, and (m, 1) by how much it may be off."""
         unit, base = self.unit[rows], self.base[rows]
         # One more unit than the error covers the rounding of these very numbers.
         return base - self.scores[rows, :depth] * unit, unit * (self.error + 1)
 
 
-class _Found:
+class _ListState:
     """What the blocks of one trial leave behind."""
 
-    def __init__(self, lists: Lists, width: int) -> None:
+    def __init__(self, lists: CandidateLists, width: int) -> None:
         rows = len(lists.queries)
         self.places = np.zeros(len(lists.member), dtype=np.int64)
         self.best = np.zeros((rows, width), dtype=np.int32)
@@ -77,44 +84,52 @@ class _Found:
         self.others: list[IntArray] = []
 
 
-def all_tops(
+def top_documents(
     runs: AlignedRuns, which: Which, trials: Sequence[EngineForm], depth: int
-) -> Iterator[Tops]:
+) -> Iterator[TopDocuments]:
     """The tops of some fusions of one view, block by block: a block stays in the cache.
 
     Args:
         runs: The view.
-        which: See :func:`lists_of`.
+        which: See :func:`candidate_lists`.
         trials: The fusions.
         depth: How many documents to keep of each list; 0 = only place the relevant ones.
     """
-    makers = [coarse(runs, which, trial) for trial in trials]
+    makers = [quantized_scores(runs, which, trial) for trial in trials]
     if not makers:
         return
     lists = makers[0].lists
     longest = lists.blocks[-1].width if lists.blocks else 0
-    found = [_Found(lists, min(depth + SPARE, longest) if depth else 0) for _ in trials]
+    found = [_ListState(lists, min(depth + SPARE, longest) if depth else 0) for _ in trials]
     for number, block in enumerate(lists.blocks):
         for maker, mine in zip(makers, found, strict=True):
-            _look(lists, block, maker.of(number), maker, mine)
+            _sort_block(lists, block, maker.block_keys(number), maker, mine)
     for trial, maker, mine in zip(trials, makers, found, strict=True):
-        _settle_members(runs, lists, trial, mine)
-        _settle_tops(runs, lists, trial, mine)
+        _resolve_members(runs, lists, trial, mine)
+        _resolve_order(runs, lists, trial, mine)
         cut = slice(min(depth, longest))
         best, scores = mine.best[:, cut], mine.scores[:, cut]
-        yield Tops(lists, mine.places, best, scores, mine.unit, mine.base, maker.error, mine.open)
+        yield TopDocuments(
+            lists, mine.places, best, scores, mine.unit, mine.base, maker.error, mine.open
+        )
 
 
-def _look(lists: Lists, block: Block, given: Keys, maker: Coarse, found: _Found) -> None:
+def _sort_block(
+    lists: CandidateLists,
+    block: ListBlock,
+    given: BlockKeys,
+    maker: QuantizedScores,
+    found: _ListState,
+) -> None:
     """Sort one block, keep the first of each list and place its relevant documents."""
     owner = lists.owner[block.members] - block.rows.start
-    score = given.keys[owner, lists.own[block.members]] >> given.bits
+    score = given.keys[owner, lists.storage_places[block.members]] >> given.bits
     given.keys.sort(axis=1)
     if found.best.shape[1]:
-        _keep(lists, block, given, maker.slack, found)
+        _keep_first(lists, block, given, maker.slack, found)
     # Places among the sorted keys before which all are better, and from which on all are worse.
     limits = (score - maker.slack) << given.bits, (score + maker.slack + 1) << given.bits
-    first, last = _smaller(given.keys, owner, *limits)
+    first, last = _count_smaller(given.keys, owner, *limits)
     found.places[block.members] = first + 1
     doubtful = np.flatnonzero(last - first > 1)
     if len(doubtful):
@@ -129,7 +144,9 @@ def _look(lists: Lists, block: Block, given: Keys, maker: Coarse, found: _Found)
         found.others.append(other[keep])
 
 
-def _smaller(keys: NDArray[Any], owner: IntArray, *limits: NDArray[Any]) -> Iterator[IntArray]:
+def _count_smaller(
+    keys: NDArray[Any], owner: IntArray, *limits: NDArray[Any]
+) -> Iterator[IntArray]:
     """(m,) for each of the limits: how many keys of its list, sorted, are below it."""
     if len(owner) <= MOST_COUNTED * len(keys):
         theirs = keys[owner]
@@ -152,7 +169,9 @@ def _true_by_row(table: NDArray[np.bool_]) -> IntArray:
     return total
 
 
-def _keep(lists: Lists, block: Block, given: Keys, slack: int, found: _Found) -> None:
+def _keep_first(
+    lists: CandidateLists, block: ListBlock, given: BlockKeys, slack: int, found: _ListState
+) -> None:
     """The first of each list, and which neighbours are in doubt."""
     width = min(found.best.shape[1], block.width)
     first = given.keys[:, :width]
@@ -165,25 +184,29 @@ def _keep(lists: Lists, block: Block, given: Keys, slack: int, found: _Found) ->
     found.near[block.rows, : width - 1] = near
 
 
-def _keys_of(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> FloatArray:
+def _exact_keys(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> FloatArray:
     """(n,): exact keys, each candidate's computed once."""
     distinct, inverse = np.unique(candidates, return_inverse=True)
     return score_keys(trial.scores(runs, distinct))[inverse]
 
 
-def _settle_members(runs: AlignedRuns, lists: Lists, trial: EngineForm, found: _Found) -> None:
+def _resolve_members(
+    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, found: _ListState
+) -> None:
     """Add to the places what exact keys and the tie rule say of doubtful pairs."""
     if not found.members:
         return
     member, other = np.concatenate(found.members), np.concatenate(found.others)
     mine = lists.member[member]
-    keys = _keys_of(runs, trial, np.concatenate([mine, other]))
+    keys = _exact_keys(runs, trial, np.concatenate([mine, other]))
     ours, theirs = keys[: len(mine)], keys[len(mine) :]
     above = (theirs > ours) | ((theirs == ours) & (other < mine))
     found.places += np.bincount(member[above], minlength=len(found.places))
 
 
-def _settle_tops(runs: AlignedRuns, lists: Lists, trial: EngineForm, found: _Found) -> None:
+def _resolve_order(
+    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, found: _ListState
+) -> None:
     """Put doubtful neighbours in the order of their exact keys."""
     width = found.best.shape[1]
     pairs = np.flatnonzero(found.near)
@@ -198,7 +221,7 @@ def _settle_tops(runs: AlignedRuns, lists: Lists, trial: EngineForm, found: _Fou
     row = place // width
     best = found.best.ravel()
     candidate = lists.starts[row] + best[place]
-    keys = _keys_of(runs, trial, candidate)
+    keys = _exact_keys(runs, trial, candidate)
     at = np.searchsorted(place, pairs)
     upper, lower = keys[at], keys[at + 1]
     wrong = (upper < lower) | ((upper == lower) & (candidate[at] > candidate[at + 1]))

@@ -11,8 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench import batch as engine
 from fusion_bench import measures as measure
+from fusion_bench.batch import (
+    BatchResult,
+    RankedLists,
+    SystemSpec,
+    Unsupported,
+    evaluate_batch,
+    rank_system,
+)
 from fusion_bench.blend import Fused
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import type_of
@@ -128,7 +135,7 @@ def rank_candidates(
 
 def ranked_lists(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> tuple[AlignedRuns, engine.RankedLists]:
+) -> tuple[AlignedRuns, RankedLists]:
     """The view that a plain system ranks, and its lists.
 
     They are those of :func:`rank`, which is called only for what the batch engine cannot do.
@@ -136,12 +143,12 @@ def ranked_lists(
     with _named(system):
         view = system.active_runs(runs)
         try:
-            lists = engine.rank_system(system_spec(system), view, spaces)
+            lists = rank_system(system_spec(system), view, spaces)
         except (AlignmentError, ConfigError):
-            lists = engine.Unsupported("its sources raise an error")
-    if isinstance(lists, engine.Unsupported):
+            lists = Unsupported("its sources raise an error")
+    if isinstance(lists, Unsupported):
         ranking = rank_candidates(system, runs, spaces)
-        return view, engine.RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
+        return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
     return view, lists
 
 
@@ -286,8 +293,8 @@ def _values(
     ]
     counted = _counted(parts, measures, spaces)
     for p, part in enumerate(parts):
-        found = counted.get(p, engine.Unsupported("its sources raise an error"))
-        if isinstance(found, engine.Unsupported):
+        found = counted.get(p, Unsupported("its sources raise an error"))
+        if isinstance(found, Unsupported):
             mine = _ranked(part.system, part.runs, measures, spaces, qrels)
             path = f"ranked: {found.reason}"
         else:
@@ -324,7 +331,7 @@ class _Part:
     runs: AlignedRuns
 
 
-Found: TypeAlias = engine.BatchResult | engine.Unsupported
+Found: TypeAlias = BatchResult | Unsupported
 
 
 def _counted(
@@ -340,17 +347,17 @@ def _counted(
     for view, members in views.values():
         asked = [system_spec(parts[p].system) for p in members]
         try:
-            found = engine.evaluate_batch(asked, view, measures, spaces)
+            found = evaluate_batch(asked, view, measures, spaces)
         except (AlignmentError, ConfigError):
             continue  # ranking them meets the same error, and says which system it is about
         done |= dict(zip(members, found, strict=True))
     return done
 
 
-def system_spec(system: System) -> engine.SystemSpec:
+def system_spec(system: System) -> SystemSpec:
     """A plain system as the engine sees it."""
     blend = None if isinstance(system.blend, NoBlend) else system.blend
-    return engine.SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
+    return SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
 
 
 def resolved_config(system: System) -> dict[str, Any]:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import BatchResult, SystemSpec, Unsupported
+from fusion_bench.batch import BatchResult, SystemSpec, Unsupported, evaluate_batch
 from fusion_bench.batch import blend_counting as blending
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
@@ -136,10 +135,10 @@ def assert_same(
     trials: list[System], runs: AlignedRuns, spaces: dict[str, ScoreSpace]
 ) -> list[BatchResult | Unsupported]:
     """One at a time and all at once; returns the latter."""
-    found = engine.evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces)
+    found = evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces)
     for system, together in zip(trials, found, strict=True):
         expected = plain(system, runs, spaces)
-        (alone,) = engine.evaluate_batch([asked(system)], runs, MEASURES, spaces)
+        (alone,) = evaluate_batch([asked(system)], runs, MEASURES, spaces)
         for answer in (together, alone):
             if isinstance(answer, Unsupported):
                 assert expected is None or answer.reason.endswith(CAREFUL)
@@ -173,7 +172,7 @@ def test_any_limits_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
             (lists, "JOINED", (0, 1 << 14)),
             (tops, "SPARE", (1, 2, 12)),
             (tops, "MOST_COUNTED", (0, 24)),
-            (blending, "HEADS", (1, 8, 1 << 14)),
+            (blending, "WINDOW_DOCUMENTS", (1, 8, 1 << 14)),
             (blending, "MOST_PAIRS", (1, 8, 1 << 20)),
             (blends, "MOST_FUSIONS", (1, 8)),
         ):
@@ -241,7 +240,7 @@ def test_ties_that_reach_beyond_what_is_kept_are_left_and_ranked() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["a"], "fusion": flat, "blend": linear(depth=5)}
     )
-    (found,) = engine.evaluate_batch([asked(system)], runs, MEASURES, {"r": "unit"})
+    (found,) = evaluate_batch([asked(system)], runs, MEASURES, {"r": "unit"})
     assert isinstance(found, BatchResult)
     assert found.unresolved.tolist() == [True, False]
     (scores,) = evaluate_systems([system], runs, MEASURES, spaces={"r": "unit"})
@@ -278,7 +277,7 @@ def test_what_is_refused(
         rerankers=[Run.from_dict("r", {"q": {"x": 0.1, "y": 0.2}})],
     )
     system = System.model_validate({"name": "s", "runs": ["a"], **options})
-    (found,) = engine.evaluate_batch([asked(system)], runs, MEASURES, spaces)
+    (found,) = evaluate_batch([asked(system)], runs, MEASURES, spaces)
     assert found == Unsupported(reason)
 
 
@@ -288,7 +287,7 @@ def test_a_score_at_the_limit_of_relevance_is_ranked_where_ties_could_hide() -> 
     system = System.model_validate(
         {"name": "s", "runs": ["a", "b"], "fusion": "rrf", "min_relevance": limit}
     )
-    (found,) = engine.evaluate_batch([asked(system)], view, MEASURES)
+    (found,) = evaluate_batch([asked(system)], view, MEASURES)
     assert isinstance(found, BatchResult)
     assert found.unresolved.tolist() == [True, False]  # a02 is third in its list
     expected = plain(system, view, {})

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench import batch as engine
 from fusion_bench import measures as measure
-from fusion_bench.batch import SystemSpec, Unsupported, layout, native, scoring
+from fusion_bench.batch import SystemSpec, Unsupported, evaluate_batch, layout, native, scoring
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import counting as count
 from fusion_bench.batch import sorted_queries as pools
@@ -29,6 +28,7 @@ from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
+from fusion_bench.evaluation import scores as evaluation_scores
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -71,7 +71,7 @@ def counted(
     """What the engine says of fusions without a blend: it never leaves a query open."""
     asked = [SystemSpec(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
     found: list[FloatArray | Unsupported] = []
-    for answer in engine.evaluate_batch(asked, view, measures):
+    for answer in evaluate_batch(asked, view, measures):
         assert isinstance(answer, Unsupported) or not answer.unresolved.any()
         found.append(answer if isinstance(answer, Unsupported) else answer.values)
     return found
@@ -323,7 +323,7 @@ def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     def pruned(config: dict[str, Any]) -> bool:
         form = fusions.build(config).engine_form(view)
         assert isinstance(form, RankSum)
-        (_, _, answer) = scoring.RankScorer.group(form)
+        (_, _, answer) = scoring.RankScorer.group_key(form)
         return bool(answer)
 
     v2 = {"method": "rrf_v2"}
@@ -408,7 +408,9 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         for i, extra in enumerate(options)
     ]
     found = evaluate_systems(systems, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(engine, "evaluate", lambda asked, *_: [Unsupported("")] * len(asked))
+    monkeypatch.setattr(
+        evaluation_scores, "evaluate_batch", lambda specs, *_: [Unsupported("")] * len(specs)
+    )
     for one, other in zip(
         found, evaluate_systems(systems, view, MEASURES, spaces=SPACES), strict=True
     ):

@@ -11,30 +11,30 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fusion_bench.batch import native
-from fusion_bench.batch.layout import ByMember
-from fusion_bench.batch.scoring import Sums
+from fusion_bench.batch.layout import MemberPairs
+from fusion_bench.batch.scoring import RoughTerms
 
 compiled = pytest.importorskip("fusion_bench.batch._native", reason="it was not compiled here")
 
 
-def random_work(seed: int, lanes: int, tables: int) -> tuple[Sums, ByMember]:
+def random_work(seed: int, lanes: int, tables: int) -> tuple[RoughTerms, MemberPairs]:
     """Few distinct numbers, so that many scores stand on a bound or between two."""
     rng = np.random.default_rng(seed)
     members, depth = int(rng.integers(1, 6)), int(rng.integers(1, 9))
     starts = np.concatenate([[0], np.cumsum(rng.integers(0, 9, members))])
     pairs = int(starts[-1])
     lower = rng.integers(0, 4 * tables, (members, lanes)).astype(np.float32)
-    sums = Sums(
+    sums = RoughTerms(
         tuple(rng.integers(0, 5, (depth, lanes)).astype(np.float32) for _ in range(tables)),
         tuple(rng.integers(0, depth, pairs).astype(np.int32) for _ in range(tables)),
         lower,
         lower + rng.integers(0, 3, (members, lanes)).astype(np.float32),
     )
     rows = np.arange(pairs)
-    return sums, ByMember(np.arange(members), starts, rows, np.zeros(pairs, dtype=bool))
+    return sums, MemberPairs(np.arange(members), starts, rows, np.zeros(pairs, dtype=bool))
 
 
-def obvious(sums: Sums, pairs: ByMember) -> tuple[NDArray[np.int64], set[tuple[int, int]]]:
+def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], set[tuple[int, int]]]:
     """(n, L) counts and the doubtful (pair, lane), one by one."""
     above, doubts = np.zeros(sums.lower.shape, dtype=np.int64), set()
     for member, lane in np.ndindex(*above.shape):
@@ -55,8 +55,8 @@ def obvious(sums: Sums, pairs: ByMember) -> tuple[NDArray[np.int64], set[tuple[i
 def test_it_counts_as_the_obvious_loop(seed: int, lanes: int, tables: int, cramped: bool) -> None:
     sums, pairs = random_work(seed, lanes, tables)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "ROOM", 1 if cramped else native.ROOM)
-        above, lane, pair = native.count(sums, pairs)
+        patch.setattr(native, "DOUBT_CAPACITY", 1 if cramped else native.DOUBT_CAPACITY)
+        above, lane, pair = native.count_pairs(sums, pairs)
     expected, doubts = obvious(sums, pairs)
     np.testing.assert_array_equal(above, expected)
     assert sorted(zip(pair.tolist(), lane.tolist(), strict=True)) == sorted(doubts)
@@ -115,6 +115,6 @@ def test_a_buffer_that_does_not_fit_is_refused(
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSION_BENCH_NATIVE", "1")
-    assert native.usable()
+    assert native.is_usable()
     monkeypatch.setenv("FUSION_BENCH_NATIVE", "0")
-    assert not native.usable()
+    assert not native.is_usable()
