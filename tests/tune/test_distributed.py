@@ -278,7 +278,7 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
         return values
 
     monkeypatch.setattr(DistributedObjective, "evaluate_params", kill)
-    monkeypatch.setattr(distributed, "connect_cluster", lambda _: nullcontext(cluster))
+    monkeypatch.setattr("fusion_bench.tune.options.connect_cluster", lambda _: nullcontext(cluster))
     assert main(tune_command(root, tmp_path, "--cluster", "tcp://here")) == 0
     assert not victims
     assert read_report(tmp_path) == tuned
