@@ -2,8 +2,8 @@
 
 from fusion_bench.io.dataset import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, list_datasets
+from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
-from fusion_bench.io.texts import load_documents, load_queries
 
 __all__ = [
     "Dataset",

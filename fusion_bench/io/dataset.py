@@ -14,9 +14,9 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.cache import Cache, open_cache
 from fusion_bench.io.cached_loader import load_aligned, load_tables
 from fusion_bench.io.dataset_config import DatasetSpec, Inside, read_spec
+from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.stored_tables import FileRequest
-from fusion_bench.io.texts import load_documents, load_queries
 from fusion_bench.util.formatting import pluralize
 
 __all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]

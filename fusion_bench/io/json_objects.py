@@ -1,4 +1,4 @@
-"""Objects of JSON Lines files, and the texts in them."""
+"""JSON Lines, and the queries and documents in them; only rerankers and explanations need texts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,73 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.data.records import Document, Query
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["read_objects", "require_text"]
+__all__ = ["load_documents", "load_queries", "read_objects", "require_text"]
+
+
+def load_queries(path: Path) -> dict[str, Query]:
+    """Read what is known of the queries from JSON Lines; ``_id`` is read as ``id``.
+
+    Raises:
+        DataError: A line without an id, an id given twice, or a value of the wrong kind.
+    """
+    queries: dict[str, Query] = {}
+    for number, item in read_objects(path):
+        where = f"{path}:{number}"
+        query = _parse_query(item, where)
+        if query.id in queries:
+            raise DataError(f"{where}: query {query.id!r} stands twice: keep one")
+        queries[query.id] = query
+    if not queries:
+        raise DataError(f"{path}: the file is empty: at least one query is needed")
+    return queries
+
+
+def _parse_query(item: dict[str, Any], where: str) -> Query:
+    given = item.get("id", item.get("_id"))
+    if given is None or given == "":
+        raise DataError(f"{where}: a query needs an 'id' (found: {', '.join(item) or 'nothing'})")
+    texts = {
+        key: require_text(item[key], key, where)
+        for key in ("text", "type", "intent", "group", "split")
+        if item.get(key) is not None
+    }
+    confidence = item.get("confidence")
+    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if confidence is not None and not (number and 0 <= confidence <= 1):
+        raise DataError(f"{where}: confidence must be between 0 and 1, given {confidence!r}")
+    return Query(id=require_text(given, "id", where), confidence=confidence, **texts)
+
+
+def load_documents(path: Path) -> dict[str, Document]:
+    """Read documents from JSON Lines: ``id`` (or ``_id``), ``text`` and perhaps ``title``.
+
+    A title stands before the text with one blank between them, as BEIR's collections are read.
+
+    Raises:
+        DataError: A line without an id or a text, an id given twice, or a value that is no text.
+    """
+    documents: dict[str, Document] = {}
+    for number, item in read_objects(path):
+        where = f"{path}:{number}"
+        given, text = item.get("id", item.get("_id")), item.get("text")
+        if given in (None, "") or text is None:
+            raise DataError(
+                f"{where}: a document needs an 'id' and a 'text' "
+                f"(found: {', '.join(item) or 'nothing'})"
+            )
+        name = require_text(given, "id", where)
+        if name in documents:
+            raise DataError(f"{where}: document {name!r} stands twice: keep one")
+        parts = [require_text(part, "text", where) for part in (item.get("title"), text) if part]
+        documents[name] = Document(name, " ".join(parts))
+    if not documents:
+        raise DataError(f"{path}: the file is empty: at least one document is needed")
+    return documents
 
 
 def require_text(value: object, what: str, where: str) -> str:

@@ -26,7 +26,9 @@ GROUP = "fusion_bench.formats"
 def formats_by_suffix() -> dict[str, ModuleType]:
     """The module that reads each suffix, ``.gz`` apart."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    modules = [
+        importlib.import_module(f"{__name__}.{name}") for name in names if not name.startswith("_")
+    ]
     return {suffix: module for module in modules for suffix in module.SUFFIXES}
 
 

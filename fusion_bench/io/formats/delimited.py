@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.column_names import NAMES, find_columns
 from fusion_bench.io.file_bytes import format_suffix, read_text
+from fusion_bench.io.formats._column_names import NAMES, find_columns
 from fusion_bench.io.formats.trec import COLUMNS, read_lines
 from fusion_bench.io.raw_table import Kind, RawTable
 

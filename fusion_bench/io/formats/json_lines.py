@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.io.column_names import find_columns
+from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.raw_table import Kind, RawTable
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.column_names import find_columns
+from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.raw_table import Kind, RawTable
 
 __all__ = ["SUFFIXES", "read_table"]
