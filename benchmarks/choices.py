@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.collections import COLLECTIONS
 from benchmarks.page import put
 from benchmarks.tuning import asked, splits
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.stats.intervals import estimate_mean
@@ -86,7 +86,7 @@ def luck(gaps: FloatArray, errors: FloatArray, groups: IntArray) -> float:
 
 def gains(problem: TuningObjective, size: int, seed: int, trials: int) -> FloatArray:
     """What each rule's choice on a sample gains on the other queries, in the order of ``RULES``."""
-    groups = factorize(problem.runs.groups)[0]
+    groups = number_by_appearance(problem.runs.groups)[0]
     keep = drawn(groups, size, seed)
     study = run_search(
         problem, keep, TuneSettings(system="default", trials=trials).search_settings()

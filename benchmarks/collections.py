@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.records import Qrels, Query, Reading, Run, ScoreSpace
+from fusion_bench.data.records import Qrels, Query, ReadOptions, Run, ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_qrels, load_run
 from fusion_bench.measures import parse_measure
@@ -58,7 +58,7 @@ def _outside(
     types: Callable[[Path], Mapping[str, str]] = lambda _: {},
 ) -> Collection:
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / name
-    reading = Reading(on_duplicate="best_rank")
+    reading = ReadOptions(on_duplicate="best_rank")
     judged = load_qrels(folder / qrels)
     known = {query: Query(query, type=own) for query, own in types(folder).items()}
     lists = [

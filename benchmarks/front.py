@@ -28,7 +28,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Reading, Run
+from fusion_bench.data.records import ReadOptions, Run
 from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
 from fusion_bench.io import load_run
 from fusion_bench.report.tuning_records import ParetoPoint
@@ -157,7 +157,7 @@ def _two_rerankers() -> Collection:
 
 def _read(kind: str, name: str) -> Run:
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / "jqara" / kind
-    reading = Reading(on_duplicate="best_rank")
+    reading = ReadOptions(on_duplicate="best_rank")
     return load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
 
 

@@ -1,39 +1,47 @@
-"""Reading four runs: fusion_bench against pytrec_eval and ranx, side by side in one run.
+"""Reading and aligning four runs, against ``pytrec_eval.parse_run``, which only parses them.
 
-Ours goes from text to checked, aligned, read-only arrays; the others only read the same files into
-their own tables. Rounds are interleaved and the first is dropped; medians of CPU seconds (of all
-threads) and of wall-clock seconds are compared.
+Rounds are interleaved and the first is dropped; medians are compared. CPU seconds are those of all
+threads. Memory is the peak of a process that does nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from benchmarks.cases import SIZES, Size
+from benchmarks.timing import Row
 from fusion_bench.io import load_dataset
+from fusion_bench.io.cache import FOLDER, Cache
 
-__all__ = ["NAMES", "rows"]
+__all__ = ["NAMES", "TITLE", "rows"]
 
 TITLE = "Loading four runs of 698,000 lines"
 #: How a document is named by its number.
-NAMES: dict[str, Callable[[int], str]] = {
+NAMES: Final[dict[str, Callable[[int], str]]] = {
     "numbers": str,
     "long": lambda d: f"clueweb09-en{d // 60_000:04d}-{d // 600 % 100:02d}-{d % 60_000:05d}",
+    "URLs": lambda d: f"https://www.example{d % 977}.com/articles/{d // 100}/title-{d:08d}.html",
 }
-CORPUS = 8_841_823
-Times = tuple[float, float]
+CORPUS: Final = 8_841_823
+#: Seconds until a file that was just written is old enough for the cache to trust its times.
+SETTLE: Final = 3.5
 
 
 def write_files(folder: Path, name: Callable[[int], str], size: Size) -> Path:
-    """The runs, the judgements and the ``dataset.yaml`` of one synthetic collection."""
+    """The runs, the judgments and the ``dataset.yaml`` of one synthetic collection."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(size.queries, size.pool)).astype(np.float32)
     queries = rng.choice(1_200_000, size.queries, replace=False).tolist()
@@ -45,10 +53,10 @@ def write_files(folder: Path, name: Callable[[int], str], size: Size) -> Path:
         best = np.argsort(-noisy, axis=1)[:, : size.depth]
         with (folder / f"run{s}.trec").open("w") as file:
             for q, query in enumerate(queries):
-                found = zip(pools[q][best[q]].tolist(), noisy[q, best[q]].tolist(), strict=True)
+                ranked = zip(pools[q][best[q]].tolist(), noisy[q, best[q]].tolist(), strict=True)
                 file.writelines(
                     f"{query} Q0 {name(document)} {rank} {20 + 4 * score:.6f} run{s}\n"
-                    for rank, (document, score) in enumerate(found, start=1)
+                    for rank, (document, score) in enumerate(ranked, start=1)
                 )
     listed = "".join(f"  run{s}: {{path: run{s}.trec}}\n" for s in range(size.runs))
     path = folder / "dataset.yaml"
@@ -56,99 +64,89 @@ def write_files(folder: Path, name: Callable[[int], str], size: Size) -> Path:
     return path
 
 
-def ours(path: Path, *, cache: bool) -> Callable[[], object]:
-    """Read, check and align."""
-
-    def go() -> object:
-        dataset = load_dataset(path, cache=cache)
-        return dataset.aligned(list(dataset.runs))
-
-    return go
+def load_and_align(path: Path, *, cache: bool | Cache) -> object:
+    """What this package does: read, check and align."""
+    dataset = load_dataset(path, cache=cache)
+    return dataset.aligned(list(dataset.runs))
 
 
-def pytrec_eval(path: Path) -> Callable[[], object]:
-    """``pytrec_eval.parse_run`` of each run."""
+def parse_runs(path: Path) -> object:
+    """What ``pytrec_eval`` does: parse each run."""
     import pytrec_eval
 
-    def go() -> object:
-        tables = []
-        for run in sorted(path.parent.glob("*.trec")):
-            with run.open() as file:
-                tables.append(pytrec_eval.parse_run(file))
-        return tables
-
-    return go
+    tables = []
+    for run in sorted(path.parent.glob("*.trec")):
+        with run.open() as file:
+            tables.append(pytrec_eval.parse_run(file))
+    return tables
 
 
-def ranx(path: Path) -> Callable[[], object]:
-    """``ranx.Run.from_file`` of each run."""
-    from ranx import Run
-
-    return lambda: [
-        Run.from_file(str(run), kind="trec") for run in sorted(path.parent.glob("*.trec"))
-    ]
-
-
-def timed(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, Times]:
-    """Median CPU and wall-clock seconds of each, taken in turns."""
-    taken: dict[str, list[Times]] = {name: [] for name in contestants}
+def median_cpu_seconds(
+    contestants: Mapping[str, Callable[[], object]], rounds: int
+) -> dict[str, float]:
+    """Median CPU seconds of each, taken in turns; the first turn is dropped."""
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds + 1):
-        for name, go in contestants.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            made = go()
-            taken[name].append((time.process_time() - cpu, time.perf_counter() - wall))
-            del made
-    return {
-        name: (
-            statistics.median(cpu for cpu, _ in times[1:]),
-            statistics.median(wall for _, wall in times[1:]),
-        )
-        for name, times in taken.items()
-    }
+        for name, run in contestants.items():
+            started = time.process_time()
+            result = run()
+            taken[name].append(time.process_time() - started)
+            del result
+    return {name: statistics.median(times[1:]) for name, times in taken.items()}
 
 
-def rows(rounds: int = 5, size: Size = SIZES["many"]) -> Iterator[dict[str, float | str]]:
-    """One row a kind of ids: seconds of each, and how many times as fast ours is."""
+def peak_gigabytes(path: Path) -> float:
+    """GB at the peak of a process that reads and aligns once."""
+    command = [sys.executable, "-m", "benchmarks.loading", "--peak", str(path)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+
+
+def rows(rounds: int = 5, *, toy: bool = False) -> Iterator[Row]:
+    """One row a kind of ids."""
+    size = replace(SIZES["many"], queries=300) if toy else SIZES["many"]
     for kind, name in NAMES.items():
         with tempfile.TemporaryDirectory() as folder:
             path = write_files(Path(folder), name, size)
+            text = sum(file.stat().st_size for file in path.parent.iterdir())
             contestants = {
-                "ours": ours(path, cache=False),
-                "pytrec_eval": pytrec_eval(path),
-                "ranx": ranx(path),
+                "ours": partial(load_and_align, path, cache=False),
+                "pytrec_eval": partial(parse_runs, path),
             }
-            found = timed(contestants, rounds)
-            fill = ours(path, cache=True)
-            fill()
-            time.sleep(3.5)  # until then, nothing that was just written is trusted unread
-            fill()
-            found |= timed({"reopened": fill}, 4 * rounds)
-        row: dict[str, float | str] = {"ids": kind}
-        for other, (cpu, wall) in found.items():
-            row |= {f"{other} CPU s": cpu, f"{other} s": wall}
-        own, own_wall = found["ours"]
-        for other in ("pytrec_eval", "ranx"):
-            row |= {
-                f"{other} CPU ratio": found[other][0] / own,
-                f"{other} ratio": found[other][1] / own_wall,
-            }
-        row |= {
-            "reopening CPU share": found["reopened"][0] / own,
-            "reopening share": found["reopened"][1] / own_wall,
+            seconds = median_cpu_seconds(contestants, rounds)
+            peak = peak_gigabytes(path)
+            cache = Cache(path.parent / FOLDER, max_bytes=3 * text)
+            reopen = partial(load_and_align, path, cache=cache)
+            reopen()
+            time.sleep(0 if toy else SETTLE)
+            reopen()
+            reopened = median_cpu_seconds({"ours": reopen}, 4 * rounds)["ours"]
+            kept = sum(file.stat().st_size for file in path.parent.rglob("*.npy"))
+        yield {
+            "ids": kind,
+            "read and aligned CPU s": seconds["ours"],
+            "pytrec_eval parses CPU s": seconds["pytrec_eval"],
+            "CPU over pytrec_eval ratio": seconds["ours"] / seconds["pytrec_eval"],
+            "peak GB": peak,
+            "reopened CPU ms": 1000 * reopened,
+            "reopened over read ratio": reopened / seconds["ours"],
+            "cache over text ratio": kept / text,
         }
-        yield row
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peak", type=Path)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # numba's, about features that ranx uses
+    if options.peak is not None:
+        load_and_align(options.peak, cache=False)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
+        return
     for row in rows(options.rounds):
         print(f"ids: {row.pop('ids')}")
         for what, value in row.items():
-            print(f"  {what:22} {value:8.4f}")
+            print(f"  {what:26} {value:8.4f}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from benchmarks.collections import COLLECTIONS, Collection, problem
 from benchmarks.ranx_itself import forget, optimized, record, recorded, warm_up
 from benchmarks.rivals import RANX, RIVALS, Rival
 from benchmarks.tuning_table import DEFAULT, OURS, RANX_ITSELF, renew, table
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import ParameterRange, SelectionRule, TuneSettings
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
@@ -187,7 +187,7 @@ def difference(a: Tool, b: Tool, collection: Collection) -> MeanEstimate:
     """Mean of a − b with its interval, on the splits that both went through."""
     gaps = means(a.values - b.values)
     there = np.isfinite(gaps)
-    return estimate_mean(gaps[there], factorize(collection.runs.groups)[0][there])
+    return estimate_mean(gaps[there], number_by_appearance(collection.runs.groups)[0][there])
 
 
 def compared(name: str, trials: int) -> Iterator[dict[str, Any]]:

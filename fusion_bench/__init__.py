@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fusion_bench._version import __version__
     from fusion_bench.data.aligned_runs import AlignedRuns
     from fusion_bench.data.aligned_runs import align as align_runs
-    from fusion_bench.data.records import Qrels, Query, Reading, Run
+    from fusion_bench.data.records import Qrels, Query, ReadOptions, Run
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluation.report_records import Report, read_report
     from fusion_bench.evaluation.run_experiment import run_experiment as run_experiment
@@ -49,7 +49,7 @@ __all__ = [
     "Measure",
     "Qrels",
     "Query",
-    "Reading",
+    "ReadOptions",
     "Report",
     "Run",
     "Scores",
@@ -76,7 +76,7 @@ _HOME = {
     "Measure": "measures",
     "Qrels": "data.records",
     "Query": "data.records",
-    "Reading": "data.records",
+    "ReadOptions": "data.records",
     "Report": "evaluation.report_records",
     "Run": "data.records",
     "Scores": "evaluation.scores",

@@ -140,7 +140,7 @@ def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None
 
 
 @pytest.mark.filterwarnings("ignore")  # numba's, about features that ranx uses
-@pytest.mark.parametrize("name", sorted(find_benchmarks().keys() - {"loading"}))
+@pytest.mark.parametrize("name", sorted(find_benchmarks()))
 def test_every_benchmark_runs_at_toy_size(name: str) -> None:
     module = find_benchmarks()[name]
     rows = list(module.rows(1, toy=True))

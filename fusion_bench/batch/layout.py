@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.batch.sorted_queries import QueryPool, query_pool
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import counting, query_of_rows, rows_of, to_offsets
+from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
@@ -213,7 +213,7 @@ def _undecided_pairs(
         query = runs.query_index[document]
         offsets = to_offsets(np.diff(runs.offsets)[query])
         mine = query_of_rows(offsets)
-        other = counting(offsets) - 1 + runs.offsets[query][mine]
+        other = count_within_queries(offsets) - 1 + runs.offsets[query][mine]
         keep = other != document[mine]
         if ranks is not None:
             never, always = _dominance_masks(ranks, document[mine], other)
@@ -261,7 +261,7 @@ def _distinct_rows(runs: AlignedRuns, used: IntArray, *, merged: bool) -> tuple[
     By first use: what is read together then lies together.
     """
     code = np.arange(len(runs.documents))
-    radix = runs.deepest + 1
+    radix = runs.max_rank + 1
     if merged and radix ** len(runs.sources) < MOST_CODES:
         code = np.zeros(len(runs.documents), dtype=np.int64)
         for row in runs.ranks:

@@ -18,7 +18,7 @@ from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import ListBlock, QuantizedScores, quantized_scores
 from fusion_bench.batch.system_plans import SystemSpec, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import counting, to_offsets
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
@@ -227,7 +227,7 @@ def _list_positions(
     if kept is not None and not kept.all():
         offsets = to_offsets(np.bincount(runs.query_index[kept], minlength=len(runs.queries)))
         candidates, is_new = candidates[kept], is_new[kept]
-    place = counting(offsets)
+    place = count_within_queries(offsets)
     head = np.maximum.accumulate(np.where(is_new, np.arange(len(place)), 0))
     positions, tie_starts = np.zeros((2, len(runs.documents)), dtype=np.int64)
     positions[candidates], tie_starts[candidates] = place, place[head]

@@ -22,7 +22,7 @@ from fusion_bench.batch.sorting import (
     quantized_scores,
 )
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import counting, to_offsets
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.fuse import EngineForm
 
@@ -135,7 +135,7 @@ def _sort_block(
     if len(doubtful):
         near = (last - first)[doubtful]
         mine = np.repeat(doubtful, near)
-        column = counting(to_offsets(near)) - 1 + first[mine]
+        column = count_within_queries(to_offsets(near)) - 1 + first[mine]
         place = given.keys[owner[mine], column] & ((1 << given.bits) - 1)
         mine += block.members.start
         other = place + lists.starts[lists.owner[mine]]

@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.candidate_union import (
     codes_in,
-    find,
-    ideal,
-    judgements,
-    keyed,
-    placed,
-    spread,
+    find_candidates,
+    ideal_gains,
+    place_candidates,
+    scatter_grades,
+    scatter_runs,
+    sort_keys,
 )
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary, unite_vocabularies
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 
-__all__ = ["AlignedRuns", "Ties", "align", "described"]
+__all__ = ["AlignedRuns", "Ties", "align", "query_fields"]
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -90,13 +90,13 @@ class AlignedRuns:
     def __post_init__(self) -> None:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
-                freeze(value)
+                make_readonly(value)
 
     @cached_property
     def query_index(self) -> IntArray:
         """(N,): the query that owns each candidate."""
         owner = query_of_rows(self.offsets)
-        freeze(owner)
+        make_readonly(owner)
         return owner
 
     @cached_property
@@ -107,11 +107,11 @@ class AlignedRuns:
             for ranks in self.ranks
         ]
         lengths = np.array(counts, dtype=np.int64).reshape(len(self.sources), len(self.queries))
-        freeze(lengths)
+        make_readonly(lengths)
         return lengths
 
     @cached_property
-    def deepest(self) -> int:
+    def max_rank(self) -> int:
         """The greatest rank that any source gives; 0 where there are no candidates."""
         return int(self.ranks.max(initial=0))
 
@@ -265,24 +265,26 @@ def align(
     )
     bits = len(vocabulary).bit_length()
     # They are sorted by query, then by document from the greatest id down: the trec rule.
-    candidates, offsets, found = placed(qrels.queries, runs, codes, bits)
-    ranks, scores = spread(len(candidates), runs, found)
-    found = [
-        find(candidates, *keyed(run, codes_in(vocabulary, run.vocabulary), qrels.queries, bits))
+    candidates, offsets, placements = place_candidates(qrels.queries, runs, codes, bits)
+    ranks, scores = scatter_runs(len(candidates), runs, placements)
+    placements = [
+        find_candidates(
+            candidates, *sort_keys(run, codes_in(vocabulary, run.vocabulary), qrels.queries, bits)
+        )
         for run in rerankers
     ]
-    rerank_ranks, rerank = spread(len(candidates), rerankers, found)
-    judged, grades = judgements(
+    rerank_ranks, rerank = scatter_runs(len(candidates), rerankers, placements)
+    judged, grades = scatter_grades(
         qrels,
-        *find(candidates, *keyed(qrels, judged_codes, qrels.queries, bits)),
+        *find_candidates(candidates, *sort_keys(qrels, judged_codes, qrels.queries, bits)),
         len(candidates),
     )
-    ideal_offsets, ideal_grades = ideal(qrels)
+    ideal_offsets, ideal_grades = ideal_gains(qrels)
     aligned = AlignedRuns(
         sources=tuple(run.name for run in runs),
         roles=tuple(run.roles for run in runs),
         queries=qrels.queries,
-        **described(qrels, queries or {}),
+        **query_fields(qrels, queries or {}),
         offsets=offsets,
         vocabulary=vocabulary,
         documents=~candidates & ((1 << bits) - 1),
@@ -300,7 +302,7 @@ def align(
     return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
 
 
-def described(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
+def query_fields(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
     """The fields of aligned runs that say what is known of each judged query."""
     known = [queries.get(query) for query in qrels.queries]
     return {

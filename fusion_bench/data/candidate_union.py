@@ -19,12 +19,12 @@ from fusion_bench.data.records import Qrels, Run
 
 __all__ = [
     "codes_in",
-    "find",
-    "ideal",
-    "judgements",
-    "keyed",
-    "placed",
-    "spread",
+    "find_candidates",
+    "ideal_gains",
+    "place_candidates",
+    "scatter_grades",
+    "scatter_runs",
+    "sort_keys",
 ]
 
 #: Where rows stand among the candidates, and which rows these are.
@@ -41,18 +41,18 @@ def codes_in(vocabulary: IdVocabulary, names: IdVocabulary) -> IntArray:
     return lookup[wanted]
 
 
-def placed(
+def place_candidates(
     queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
 ) -> tuple[IntArray, IntArray, list[Found]]:
     """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
-    sources = [keyed(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
-    candidates, places = _candidates([keys for keys, _ in sources], bits, len(queries))
+    sources = [sort_keys(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
+    candidates, places = _unite_keys([keys for keys, _ in sources], bits, len(queries))
     offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
     found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
     return candidates, offsets, found
 
 
-def keyed(
+def sort_keys(
     table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
 ) -> tuple[IntArray, IntArray | slice]:
     """The rows of judged queries and known documents, by query.
@@ -83,7 +83,7 @@ def keyed(
     return keys, rows
 
 
-def _candidates(
+def _unite_keys(
     keys: Sequence[IntArray], bits: int, queries: int
 ) -> tuple[IntArray, list[IntArray]]:
     """The distinct keys, sorted, and the place of each table's keys among them.
@@ -137,7 +137,9 @@ def _number_keys(keys: IntArray, bits: int) -> tuple[IntArray, IntArray]:
     return packed[is_first], codes
 
 
-def spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntArray, FloatArray]:
+def scatter_runs(
+    size: int, runs: Sequence[Run], found: Sequence[Found]
+) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
     ranks = np.zeros((len(runs), size), dtype=np.int64)
     scores = np.full((len(runs), size), np.nan)
@@ -146,7 +148,7 @@ def spread(size: int, runs: Sequence[Run], found: Sequence[Found]) -> tuple[IntA
     return ranks, scores
 
 
-def find(
+def find_candidates(
     candidates: IntArray, keys: IntArray, rows: IntArray | slice
 ) -> tuple[IntArray, IntArray | slice]:
     """Places among the sorted candidates, and the rows that stand there."""
@@ -157,7 +159,7 @@ def find(
     return at[found], found if isinstance(rows, slice) else rows[found]
 
 
-def judgements(
+def scatter_grades(
     qrels: Qrels, at: IntArray, rows: IntArray | slice, size: int
 ) -> tuple[NDArray[np.bool_], IntArray]:
     """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
@@ -167,7 +169,7 @@ def judgements(
     return judged, grades
 
 
-def ideal(qrels: Qrels) -> tuple[IntArray, IntArray]:
+def ideal_gains(qrels: Qrels) -> tuple[IntArray, IntArray]:
     """Positive grades of every query, greatest first, with their offsets."""
     query = query_of_rows(qrels.offsets)
     positive = np.flatnonzero(qrels.grades > 0)

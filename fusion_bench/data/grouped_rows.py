@@ -14,17 +14,17 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
 
 __all__ = [
-    "Grouped",
-    "counting",
-    "digest",
-    "factorize",
-    "group",
+    "GroupedRows",
+    "count_within_queries",
+    "find_repeats",
+    "group_rows",
+    "hash_table",
+    "number_by_appearance",
     "query_of_rows",
+    "query_slices",
     "refuse_duplicates",
     "refuse_ragged",
-    "repeats",
     "rows_of",
-    "slices",
     "to_offsets",
 ]
 
@@ -34,7 +34,7 @@ T = TypeVar("T", bound=np.generic)
 BLOCK: Final = 1 << 15
 
 
-class Grouped(NamedTuple):
+class GroupedRows(NamedTuple):
     """Rows grouped by query, in order of first appearance."""
 
     queries: tuple[str, ...]
@@ -43,18 +43,18 @@ class Grouped(NamedTuple):
     documents: IntArray
     rows: IntArray | None  # original row of each grouped row; None = they came grouped
 
-    def taken(self, column: NDArray[T]) -> NDArray[T]:
+    def take_column(self, column: NDArray[T]) -> NDArray[T]:
         """A column of the original rows, grouped."""
         return column if self.rows is None else column[self.rows]
 
-    def row(self, at: int) -> int:
+    def original_row(self, at: int) -> int:
         """The original row of a grouped one."""
         return at if self.rows is None else int(self.rows[at])
 
 
-def group(
+def group_rows(
     queries: Sequence[str] | CategoricalIds, documents: Sequence[str] | CategoricalIds, kind: str
-) -> Grouped:
+) -> GroupedRows:
     """Group rows by query, keeping file order inside a query, and encode the document ids."""
     if len(queries) == 0:
         raise DataError(f"no {kind} in it: at least one row is needed")
@@ -65,9 +65,9 @@ def group(
     codes, names = _number_by_appearance(query)
     offsets = to_offsets(np.bincount(codes, minlength=len(names)))
     if (codes[1:] >= codes[:-1]).all():
-        return Grouped(names, offsets, document.vocabulary, document.codes, None)
+        return GroupedRows(names, offsets, document.vocabulary, document.codes, None)
     rows = np.argsort(codes, kind="stable")
-    return Grouped(names, offsets, document.vocabulary, document.codes[rows], rows)
+    return GroupedRows(names, offsets, document.vocabulary, document.codes[rows], rows)
 
 
 def _number_by_appearance(column: CategoricalIds) -> tuple[IntArray, tuple[str, ...]]:
@@ -91,14 +91,14 @@ def refuse_ragged(**columns: Sized | None) -> None:
         raise DataError(f"the columns must be equally long, given {given}")
 
 
-def factorize(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
+def number_by_appearance(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance, and what they stand for."""
     table: dict[str, int] = {}
     listed = [table.setdefault(value, len(table)) for value in values]
     return np.array(listed, dtype=np.int64), tuple(table)
 
 
-def repeats(grouped: Grouped, order: IntArray | slice) -> NDArray[np.bool_]:
+def find_repeats(grouped: GroupedRows, order: IntArray | slice) -> NDArray[np.bool_]:
     """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
     pair = (query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents)[order]
     first = np.full(len(pair), not _any_repeated(grouped))
@@ -107,7 +107,7 @@ def repeats(grouped: Grouped, order: IntArray | slice) -> NDArray[np.bool_]:
     return ~first
 
 
-def _any_repeated(grouped: Grouped) -> bool:
+def _any_repeated(grouped: GroupedRows) -> bool:
     """Whether some query names a document twice; some queries at a time, in a core's cache."""
     step = max(BLOCK * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
     size = len(grouped.vocabulary)
@@ -123,17 +123,17 @@ def _any_repeated(grouped: Grouped) -> bool:
     return False
 
 
-def refuse_duplicates(grouped: Grouped) -> None:
+def refuse_duplicates(grouped: GroupedRows) -> None:
     """Raise for the first row that repeats a (query, document) pair."""
     if not _any_repeated(grouped):
         return
-    again = repeats(grouped, slice(None))
+    again = find_repeats(grouped, slice(None))
     at = int(np.flatnonzero(again)[0])
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(
         f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
         f"{grouped.queries[query]!r}",
-        row=grouped.row(at),
+        row=grouped.original_row(at),
     )
 
 
@@ -155,18 +155,18 @@ def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
     return rows
 
 
-def counting(offsets: IntArray) -> IntArray:
+def count_within_queries(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
-def slices(queries: tuple[str, ...], offsets: IntArray) -> Iterator[tuple[str, slice]]:
+def query_slices(queries: tuple[str, ...], offsets: IntArray) -> Iterator[tuple[str, slice]]:
     """Each query with the slice of its rows."""
     for q, query in enumerate(queries):
         yield query, slice(int(offsets[q]), int(offsets[q + 1]))
 
 
-def digest(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
+def hash_table(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> str:
     """SHA-256 over a table, the same for every order of its queries.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import IntArray, freeze
+from fusion_bench.data.ordering import IntArray, make_readonly
 
 __all__ = [
     "CategoricalIds",
@@ -83,7 +83,7 @@ class IdVocabulary(Sequence[str]):
     def __init__(self, table: IdBytes, places: IntArray | None = None) -> None:
         for array in (*table, places):
             if array is not None:
-                freeze(array)
+                make_readonly(array)
         self.table, self.places = table, places
 
     def __len__(self) -> int:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 __all__ = [
     "FloatArray",
     "IntArray",
-    "freeze",
+    "already_sorted",
+    "make_readonly",
     "positions",
     "score_keys",
-    "settled",
     "sum_terms",
-    "tie_firsts",
+    "tie_group_starts",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -43,7 +43,7 @@ ROUNDING_DOUBT = 1e-3
 KEY_SPACING = 1.1e-11
 
 
-def freeze(array: NDArray[np.generic]) -> None:
+def make_readonly(array: NDArray[np.generic]) -> None:
     """Make ``array`` read-only, in place: what is shared between systems must not change."""
     array.setflags(write=False)
 
@@ -112,21 +112,23 @@ def score_keys(scores: FloatArray) -> FloatArray:
     in_range = np.abs(power) < MAX_EXACT_POWER  # one to spare for the correction below
     doubtful = ~in_range
     near, power = live[in_range], power[in_range]
-    digits, doubt = _scaled(np.abs(flat[near]), power)
+    digits, doubt = _scale_to_digits(np.abs(flat[near]), power)
     # log10 may err by one step next to a power of ten, and rounding may carry into a new digit.
     step = (digits < 10.0 ** (DIGITS - 1)).astype(np.int64) - (digits >= 10.0**DIGITS)
     if step.any():
         power = power + step
-        digits, _ = _scaled(np.abs(flat[near]), power)  # the first doubt stands: it made the carry
-        digits, power = _carried(digits, power)
-    keys[near] = np.copysign(_unscaled(digits, power), flat[near])
+        digits, _ = _scale_to_digits(
+            np.abs(flat[near]), power
+        )  # the first doubt stands: it made the carry
+        digits, power = _carry_digits(digits, power)
+    keys[near] = np.copysign(_unscale_digits(digits, power), flat[near])
     for index in np.concatenate([live[doubtful], near[doubt]]):
         keys[index] = _exact_key(float(flat[index]))
     keys[np.isposinf(flat)], keys[np.isneginf(flat)] = np.inf, -np.inf
     return keys.reshape(np.shape(scores))
 
 
-def _scaled(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Size times 10^power, rounded to an integer, and whether that rounding is in doubt."""
     scale = POWERS[np.abs(power)]
     scaled = np.where(power >= 0, size * scale, size / scale)
@@ -134,13 +136,13 @@ def _scaled(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.b
     return digits, np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < ROUNDING_DOUBT
 
 
-def _carried(digits: FloatArray, power: IntArray) -> tuple[FloatArray, IntArray]:
+def _carry_digits(digits: FloatArray, power: IntArray) -> tuple[FloatArray, IntArray]:
     """The same number with exactly 12 digits where rounding made it 10^12."""
     carry = digits >= 10.0**DIGITS
     return np.where(carry, digits / 10, digits), power - carry
 
 
-def _unscaled(digits: FloatArray, power: IntArray) -> FloatArray:
+def _unscale_digits(digits: FloatArray, power: IntArray) -> FloatArray:
     """The number that 12 digits and a power of ten stand for; it is rounded once, hence right."""
     scale = POWERS[np.abs(power)]
     return np.asarray(np.where(power >= 0, digits / scale, digits * scale))
@@ -189,7 +191,7 @@ def positions(
     return placed
 
 
-def settled(
+def already_sorted(
     scores: FloatArray, offsets: IntArray, *, tie_order: IntArray | None = None
 ) -> NDArray[np.bool_]:
     """Which queries hold their candidates in order already, so that nothing needs sorting.
@@ -219,7 +221,7 @@ def settled(
     return good
 
 
-def tie_firsts(
+def tie_group_starts(
     placed: IntArray,
     scores: FloatArray,
     offsets: IntArray,

@@ -9,15 +9,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.grouped_rows import Grouped, counting, query_of_rows, rows_of, to_offsets
-from fusion_bench.data.ordering import FloatArray, IntArray, positions, settled
+from fusion_bench.data.grouped_rows import (
+    GroupedRows,
+    count_within_queries,
+    query_of_rows,
+    rows_of,
+    to_offsets,
+)
+from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
 from fusion_bench.errors import DataError
 
-__all__ = ["Reading", "best_first", "ordered", "places"]
+__all__ = ["ReadOptions", "assign_ranks", "order_by_rank", "order_by_value"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How a run's rows become ranks: the options that can change a ranking before any fusion.
 
     Attributes:
@@ -34,8 +40,11 @@ class Reading:
     drop_zero_scores: bool = False
 
 
-def places(
-    grouped: Grouped, scores: FloatArray, ranks: Sequence[int] | IntArray | None, reading: Reading
+def assign_ranks(
+    grouped: GroupedRows,
+    scores: FloatArray,
+    ranks: Sequence[int] | IntArray | None,
+    reading: ReadOptions,
 ) -> IntArray | None:
     """The place of every grouped row inside its query, by score or by the file's rank column.
 
@@ -43,41 +52,45 @@ def places(
     """
     if reading.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    loose = np.flatnonzero(~_settled(grouped, scores, reading))
+    loose = np.flatnonzero(~_already_sorted(grouped, scores, reading))
     if len(loose) == 0:  # most files are written best first, and only some queries need sorting
         return None
     ties = _tie_order(grouped, reading)
-    places = counting(grouped.offsets)
+    places = count_within_queries(grouped.offsets)
     rows = rows_of(grouped.offsets, loose)
     lengths = to_offsets(np.diff(grouped.offsets)[loose])
     places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
 
 
-def _tie_order(grouped: Grouped, reading: Reading) -> IntArray | None:
+def _tie_order(grouped: GroupedRows, reading: ReadOptions) -> IntArray | None:
     """Greater document id first; the row breaks the tie of a duplicate, which comes later."""
     return None if reading.source_ties == "file" else ~grouped.documents
 
 
-def _settled(grouped: Grouped, scores: FloatArray, reading: Reading) -> NDArray[np.bool_]:
+def _already_sorted(
+    grouped: GroupedRows, scores: FloatArray, reading: ReadOptions
+) -> NDArray[np.bool_]:
     """Which queries hold their rows in order already."""
-    return settled(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
+    return already_sorted(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
 
 
-def best_first(place: IntArray | None, offsets: IntArray, reading: Reading) -> IntArray | slice:
+def order_by_rank(
+    place: IntArray | None, offsets: IntArray, reading: ReadOptions
+) -> IntArray | slice:
     """The rows of each query in the order of their places; all as they stand where they do."""
     if place is None:
         return slice(None)
     if reading.rank_from == "column":
-        return ordered(place, offsets)
-    here = counting(offsets)
+        return order_by_value(place, offsets)
+    here = count_within_queries(offsets)
     moved = np.flatnonzero(place != here)  # mostly few
     order = np.arange(len(place))
     order[moved + (place[moved] - here[moved])] = moved
     return order
 
 
-def ordered(values: IntArray, offsets: IntArray) -> IntArray:
+def order_by_value(values: IntArray, offsets: IntArray) -> IntArray:
     """The rows of each query by their values, a stable sort."""
     rises = np.ones(len(values) + 1, dtype=bool)
     np.less_equal(values[:-1], values[1:], out=rises[1:-1])
@@ -85,15 +98,16 @@ def ordered(values: IntArray, offsets: IntArray) -> IntArray:
     return np.arange(len(values)) if rises.all() else np.lexsort((values, query_of_rows(offsets)))
 
 
-def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> IntArray:
+def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) -> IntArray:
     """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
     if ranks is None:
         raise DataError("rank_from: column was asked for, but there is no rank column")
-    column = grouped.taken(np.asarray(ranks, dtype=np.int64))
+    column = grouped.take_column(np.asarray(ranks, dtype=np.int64))
     if (column < 0).any():
         first = int(np.flatnonzero(column < 0)[0])
         raise DataError(
-            f"rank {column[first]} is negative; ranks start at 0 or 1", row=grouped.row(first)
+            f"rank {column[first]} is negative; ranks start at 0 or 1",
+            row=grouped.original_row(first),
         )
     column = column + int(column.min() == 0)
     query = query_of_rows(grouped.offsets)
@@ -103,6 +117,6 @@ def _column_ranks(grouped: Grouped, ranks: Sequence[int] | IntArray | None) -> I
         again = order[np.flatnonzero(same)[0] + 1]
         raise DataError(
             f"rank {column[again]} is given twice for query {grouped.queries[query[again]]!r}",
-            row=grouped.row(int(again)),
+            row=grouped.original_row(int(again)),
         )
     return column

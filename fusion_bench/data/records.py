@@ -14,22 +14,22 @@ from typing import Literal, Self, TypeAlias, cast
 import numpy as np
 
 from fusion_bench.data.grouped_rows import (
-    counting,
-    digest,
-    group,
+    count_within_queries,
+    find_repeats,
+    group_rows,
+    hash_table,
     query_of_rows,
+    query_slices,
     refuse_duplicates,
     refuse_ragged,
-    repeats,
-    slices,
     to_offsets,
 )
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
-from fusion_bench.data.read_options import Reading, best_first, ordered, places
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank, order_by_value
 from fusion_bench.errors import DataError
 
-__all__ = ["Document", "Qrels", "Query", "Reading", "Run", "ScoreSpace"]
+__all__ = ["Document", "Qrels", "Query", "ReadOptions", "Run", "ScoreSpace"]
 
 #: What the numbers of a rerank list mean; ``order`` = only which is greater.
 ScoreSpace: TypeAlias = Literal["unit", "logit", "log_prob", "unbounded", "order"]
@@ -77,7 +77,7 @@ class Qrels:
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.grades):
-            freeze(array)
+            make_readonly(array)
 
     @classmethod
     def from_rows(
@@ -93,10 +93,10 @@ class Qrels:
                 names the row.
         """
         refuse_ragged(queries=queries, documents=documents, grades=grades)
-        grouped = group(queries, documents, "judgement")
+        grouped = group_rows(queries, documents, "judgement")
         refuse_duplicates(grouped)
-        values = grouped.taken(np.asarray(grades, dtype=np.int64))
-        by_document = ordered(grouped.documents, grouped.offsets)
+        values = grouped.take_column(np.asarray(grades, dtype=np.int64))
+        by_document = order_by_value(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
             grouped.offsets,
@@ -119,14 +119,14 @@ class Qrels:
                 self.vocabulary[d]: int(g)
                 for d, g in zip(self.documents[rows], self.grades[rows], strict=True)
             }
-            for query, rows in slices(self.queries, self.offsets)
+            for query, rows in query_slices(self.queries, self.offsets)
         }
 
     def digest(self) -> str:
         """SHA-256 over the contents, the same for any file format and row order of queries."""
         if self._digest is None:
             self.remember_digest(
-                digest(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+                hash_table(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
             )
         return cast("str", self._digest)
 
@@ -161,14 +161,14 @@ class Run:
     scores: FloatArray
     ranks: IntArray
     roles: frozenset[str] = frozenset()
-    reading: Reading = field(default_factory=Reading)
+    read_options: ReadOptions = field(default_factory=ReadOptions)
     duplicates: int = 0
     zero_scores: int = 0
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.offsets, self.documents, self.scores, self.ranks):
-            freeze(array)
+            make_readonly(array)
 
     @classmethod
     def from_rows(
@@ -180,7 +180,7 @@ class Run:
         *,
         ranks: Sequence[int] | IntArray | None = None,
         roles: frozenset[str] = frozenset(),
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
     ) -> Self:
         """Build from parallel columns, one retrieved document a row, in file order.
 
@@ -188,23 +188,23 @@ class Run:
             DataError: Columns of different lengths, no row, an empty id, a score that is not
                 finite, a document listed twice, a rank below 0 or repeated; names the row.
         """
-        reading = reading or Reading()
+        reading = reading or ReadOptions()
         refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
         values = np.asarray(scores, dtype=np.float64)
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(f"score {values[row]} is not a finite number", row=row)
-        grouped = group(queries, documents, "ranked document")
-        values = grouped.taken(values)
-        place = places(grouped, values, ranks, reading)
-        order = best_first(place, grouped.offsets, reading)
+        grouped = group_rows(queries, documents, "ranked document")
+        values = grouped.take_column(values)
+        place = assign_ranks(grouped, values, ranks, reading)
+        order = order_by_rank(place, grouped.offsets, reading)
         zeros = int(np.count_nonzero(values == 0))
         if reading.drop_zero_scores and zeros:
             order = np.arange(len(values))[order]
             order = order[values[order] != 0]
         duplicates = 0
         if reading.on_duplicate == "best_rank":
-            again = repeats(grouped, order)
+            again = find_repeats(grouped, order)
             duplicates = int(again.sum())
             order = np.arange(len(values))[order][~again] if duplicates else order
         else:
@@ -213,7 +213,7 @@ class Run:
         if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
-        final = counting(offsets)
+        final = count_within_queries(offsets)
         if place is not None and reading.rank_from == "column":
             final = place[order]
         return cls(
@@ -237,7 +237,7 @@ class Run:
         ranked: Mapping[str, Mapping[str, float]],
         *,
         roles: frozenset[str] = frozenset(),
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
     ) -> Self:
         """Build from query → document → score; the mapping's order is the file order."""
         rows = [(q, d, s) for q, docs in ranked.items() for d, s in docs.items()]
@@ -251,14 +251,14 @@ class Run:
                 self.vocabulary[d]: float(s)
                 for d, s in zip(self.documents[rows], self.scores[rows], strict=True)
             }
-            for query, rows in slices(self.queries, self.offsets)
+            for query, rows in query_slices(self.queries, self.offsets)
         }
 
     def digest(self) -> str:
         """SHA-256 over ranks and scores, the same for any file format and order of queries."""
         if self._digest is None:
             columns = (self.documents, self.ranks, self.scores, self.vocabulary)
-            self.remember_digest(digest(self.queries, self.offsets, *columns))
+            self.remember_digest(hash_table(self.queries, self.offsets, *columns))
         return cast("str", self._digest)
 
     def remember_digest(self, known: str) -> None:

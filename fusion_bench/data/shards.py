@@ -34,12 +34,12 @@ MOST_KEPT: Final = 60_000_000
 
 def shards(runs: AlignedRuns) -> Iterator[AlignedRuns]:
     """All queries, some at a time, in their order; only one shard where there are not many."""
-    limits = _limits(runs)
+    limits = _shard_limits(runs)
     if len(limits) == 2:
         yield runs
         return
     for start, stop in pairwise(limits):
-        yield _shard(runs, start, stop)
+        yield _make_shard(runs, start, stop)
 
 
 def over_shards(
@@ -56,7 +56,7 @@ def over_shards(
     Raises:
         ConfigError: A number of threads that is not a whole number above 0.
     """
-    count = min(threads_of(threads), len(_limits(runs)) - 1)
+    count = min(threads_of(threads), len(_shard_limits(runs)) - 1)
     if count == 1:
         yield from map(work, shards(runs))
         return
@@ -78,21 +78,21 @@ def threads_of(given: int | None) -> int:
     """How many threads to use at most."""
     text = str(given) if given is not None else os.environ.get(THREADS, "")
     if not text:
-        return _processors()
+        return _count_processors()
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         where = "threads" if given is not None else THREADS
         raise ConfigError(f"{where}: {text!r} is not a whole number above 0")
     return int(text)
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     """Those that this process may use, where the system tells."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _limits(runs: AlignedRuns) -> list[int]:
+def _shard_limits(runs: AlignedRuns) -> list[int]:
     """Where shards begin and end, as query numbers."""
     queries, candidates = len(runs.queries), int(runs.offsets[-1])
     count = max(min(round(candidates / SHARD), queries), 1)
@@ -101,7 +101,7 @@ def _limits(runs: AlignedRuns) -> list[int]:
     return sorted({0, *inner.tolist(), queries})
 
 
-def _shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
+def _make_shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
     if int(runs.offsets[-1]) > MOST_KEPT:
         return runs.between(start, stop)
     return _kept_shard(runs, start, stop)

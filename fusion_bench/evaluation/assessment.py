@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.evaluation.scores import plain_systems, ranked_lists
 from fusion_bench.experiment.system import System
@@ -99,7 +99,7 @@ def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
 def best_source_values(values: Sequence[FloatArray]) -> FloatArray:
     """(M, Q): per measure and query the best of the sources' values, each (M, Q): an oracle."""
     best = np.max(np.stack(values), axis=0)
-    freeze(best)
+    make_readonly(best)
     return np.asarray(best)
 
 

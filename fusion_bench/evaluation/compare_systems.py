@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusion_bench.config.models import Source, parse_model
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Collection, Report
@@ -151,7 +151,7 @@ def _contrast(
     if not wanted:
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     labels = {name: f"{name} (second)" if two else name for name in wanted}
-    groups = factorize(left.groups)[0]
+    groups = number_by_appearance(left.groups)[0]
     settings = _settings(report)
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):

@@ -137,7 +137,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
                 f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
             )
         if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
-            remedy = "dropped them" if run.reading.drop_zero_scores else "removes them"
+            remedy = "dropped them" if run.read_options.drop_zero_scores else "removes them"
             found.append(
                 f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
                 "which "

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.config.models import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import factorize, slices
+from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
@@ -52,7 +52,7 @@ class EvaluationSet:
     @cached_property
     def groups(self) -> IntArray:
         """(Q,): codes of the groups."""
-        return factorize(self.runs.groups)[0]
+        return number_by_appearance(self.runs.groups)[0]
 
     @cached_property
     def has_irrelevant_judgments(self) -> bool:
@@ -66,7 +66,7 @@ class EvaluationSet:
         evaluated = set(self.runs.queries)
         return self.dataset.spec.judgments == "complete" or any(
             query in evaluated and bool((qrels.grades[rows] <= 0).any())
-            for query, rows in slices(qrels.queries, qrels.offsets)
+            for query, rows in query_slices(qrels.queries, qrels.offsets)
         )
 
     @property

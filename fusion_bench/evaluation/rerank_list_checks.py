@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
@@ -216,7 +216,7 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     answered = np.bincount(aligned.query_index, weights=scored, minlength=len(aligned.queries)) > 0
     if answered.sum() < 2:
         return {}
-    groups = factorize(aligned.groups)[0][answered]
+    groups = number_by_appearance(aligned.groups)[0][answered]
     asked = [parse_measure("nDCG@10")]
 
     def value(ranks: IntArray) -> FloatArray:

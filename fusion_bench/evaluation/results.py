@@ -43,7 +43,7 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.ListInfo]:
             name=name,
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
-            read_options=asdict(run.reading),
+            read_options=asdict(run.read_options),
             score_space=space,
             unanswered_queries=len(judged - returned),
             unjudged_queries=len(returned - judged),

@@ -24,7 +24,13 @@ from fusion_bench.blend import Fused
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze, positions, tie_firsts
+from fusion_bench.data.ordering import (
+    FloatArray,
+    IntArray,
+    make_readonly,
+    positions,
+    tie_group_starts,
+)
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.data.shards import over_shards
 from fusion_bench.data.view_cache import cached_by_view
@@ -73,7 +79,7 @@ class SystemRanking:
 
     def __post_init__(self) -> None:
         for array in (self.scores, self.tiers, self.sort_scores, self.ranks_before_cut):
-            freeze(array)
+            make_readonly(array)
 
     @cached_property
     def positions(self) -> IntArray:
@@ -85,7 +91,7 @@ class SystemRanking:
     @cached_property
     def tie_starts(self) -> IntArray:
         """(N,): position of the first member of each candidate's group of ties."""
-        return tie_firsts(
+        return tie_group_starts(
             self.ranks_before_cut, self.sort_scores, self.runs.offsets, tiers=self.tiers
         )
 
@@ -167,7 +173,7 @@ def _fuse(view: AlignedRuns, fusion: Fusion) -> Fused:
         scores,
     )
     for array in fused:
-        freeze(array)
+        make_readonly(array)
     return fused
 
 
@@ -263,7 +269,7 @@ def evaluate_systems(
     else:
         found = list(over_shards(work, runs, threads))
     values = np.concatenate([part for part, _ in found], axis=2)
-    freeze(values)
+    make_readonly(values)
     paths = [[path for _, part in found for path in part[t]] for t in range(len(systems))]
     return tuple(
         Scores(system.name, tuple(measures), runs.queries, mine, _summed_up(taken))

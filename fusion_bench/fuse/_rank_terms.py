@@ -77,7 +77,7 @@ class RankTermFusion(WeightedFusion):
     def engine_form(self, runs: AlignedRuns) -> RankSum:
         """Each term at every rank there is."""
         terms = self.rank_terms(runs)
-        ranks = np.arange(runs.deepest + 1)
+        ranks = np.arange(runs.max_rank + 1)
         return RankSum(
             columns=tuple(term.columns for term in terms),
             tables=np.array([term.value_at(ranks) for term in terms]),

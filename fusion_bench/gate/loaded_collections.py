@@ -190,7 +190,7 @@ def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
     def describe(spec: RunSpec) -> model.ListDescription:
         return model.ListDescription(
             roles=tuple(sorted(spec.roles)),
-            read_options=asdict(spec.reading),
+            read_options=asdict(spec.read_options),
             score_space=spec.score_space if isinstance(spec, RerankSpec) else None,
         )
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.data.records import Reading, ScoreSpace
+from fusion_bench.data.records import ReadOptions, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.array_folder import (
     Array,
@@ -71,7 +71,7 @@ class Cache:
         self.stamps = stamps or FileStamps(folder)
 
     def file_key(
-        self, path: Path, kind: str, reading: Reading | None, space: ScoreSpace | None
+        self, path: Path, kind: str, reading: ReadOptions | None, space: ScoreSpace | None
     ) -> str | None:
         """The key of what is read from a file; None where there is no file."""
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, described
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, query_fields
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.cache import Cache, hash_key
@@ -121,7 +121,7 @@ def load_aligned(
             sources=tuple(run.name for run in tables),
             roles=tuple(run.roles for run in tables),
             queries=qrels[0].queries,
-            **described(qrels[0], queries),
+            **query_fields(qrels[0], queries),
             vocabulary=restore_ids(arrays),
             rerankers=tuple(run.name for run in lists),
             ties=ties,

@@ -13,7 +13,7 @@ from fusion_bench.data.records import Document, Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.cache import Cache, open_cache
 from fusion_bench.io.cached_loader import load_aligned, load_tables
-from fusion_bench.io.dataset_config import DatasetSpec, Inside, read_spec
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.stored_tables import FileRequest
@@ -160,13 +160,16 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
-    paths = Inside(source)
+    paths = DatasetPaths(source)
     if spec.documents is not None:
         paths(spec.documents, "documents")
     qrels_file = FileRequest(paths.existing(spec.qrels, "qrels"))
     run_files = [
         FileRequest(
-            paths.existing(run.path, "runs", name, "path"), name, frozenset(run.roles), run.reading
+            paths.existing(run.path, "runs", name, "path"),
+            name,
+            frozenset(run.roles),
+            run.read_options,
         )
         for name, run in spec.runs.items()
         if runs is None or name in runs
@@ -175,7 +178,7 @@ def load_dataset(
         FileRequest(
             paths.existing(run.path, "rerank", name, "path"),
             name,
-            reading=run.reading,
+            read_options=run.read_options,
             score_space=run.score_space,
         )
         for name, run in spec.rerank.items()
@@ -218,7 +221,7 @@ def documents_of(path: Path) -> dict[str, Document]:
             f"{path}: no 'documents': name a JSON Lines file with the texts, one "
             '{"id": …, "text": …} a line'
         )
-    return load_documents(Inside(source)(spec.documents, "documents"))
+    return load_documents(DatasetPaths(source)(spec.documents, "documents"))
 
 
 def _load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
-from fusion_bench.data.records import Reading, ScoreSpace
+from fusion_bench.data.records import ReadOptions, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 
 __all__ = [
+    "DatasetPaths",
     "DatasetSpec",
-    "Inside",
     "RerankSpec",
     "RunSpec",
     "find_dataset",
@@ -27,7 +27,7 @@ FILE = "dataset.yaml"
 
 
 class RunSpec(StrictModel):
-    """One run of a ``dataset.yaml``: its file, its roles, and how it is read (see ``Reading``)."""
+    """One run of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
 
     path: str
     roles: tuple[str, ...] = ()
@@ -37,9 +37,11 @@ class RunSpec(StrictModel):
     drop_zero_scores: bool = False
 
     @property
-    def reading(self) -> Reading:
+    def read_options(self) -> ReadOptions:
         """The options that decide its ranks."""
-        return Reading(self.rank_from, self.source_ties, self.on_duplicate, self.drop_zero_scores)
+        return ReadOptions(
+            self.rank_from, self.source_ties, self.on_duplicate, self.drop_zero_scores
+        )
 
 
 class RerankSpec(RunSpec):
@@ -121,7 +123,7 @@ def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
     return parse_model(DatasetSpec, source.data, source.where), source
 
 
-class Inside:
+class DatasetPaths:
     """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder.
 
     Attributes:

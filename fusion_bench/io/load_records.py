@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
+from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.formats import read_raw_table
@@ -32,8 +32,8 @@ def load_qrels(path: Path) -> Qrels:
 
 def make_qrels(path: Path, rows: RawTable) -> Qrels:
     """Judgements from a file's rows; see :func:`load_qrels`."""
-    with _located(path, rows):
-        grades = _integers(rows.values, "grade")
+    with _locate_errors(path, rows):
+        grades = _parse_integers(rows.values, "grade")
         return Qrels.from_rows(rows.queries, _encoded_documents(rows), grades)
 
 
@@ -42,7 +42,7 @@ def load_run(
     *,
     name: str | None = None,
     roles: frozenset[str] = frozenset(),
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     score_space: ScoreSpace | None = None,
 ) -> Run:
     """Read one ranked list a query: TREC, .tsv, .csv, .jsonl or .parquet, gzip or not.
@@ -57,7 +57,7 @@ def load_run(
     Raises:
         DataError: Says file, line and rule.
     """
-    reading = reading or Reading()
+    reading = reading or ReadOptions()
     has_ranks = reading.rank_from == "column"
     (rows,) = encode_tables([read_raw_table(path, "run", has_ranks=has_ranks)])
     return make_run(path, rows, name or strip_suffixes(path), roles, reading, score_space)
@@ -77,17 +77,17 @@ def make_run(
     rows: RawTable,
     name: str,
     roles: frozenset[str],
-    reading: Reading,
+    reading: ReadOptions,
     score_space: ScoreSpace | None,
 ) -> Run:
     """One list a query from a file's rows; see :func:`load_run`."""
-    with _located(path, rows):
-        scores = _numbers(rows.values)
+    with _locate_errors(path, rows):
+        scores = _parse_floats(rows.values)
         if score_space is not None:
             _check_space(scores, score_space)
         ranks = None
         if reading.rank_from == "column" and rows.ranks is not None:
-            ranks = _integers(rows.ranks, "rank")
+            ranks = _parse_integers(rows.ranks, "rank")
         return Run.from_rows(
             name,
             rows.queries,
@@ -106,7 +106,7 @@ def _encoded_documents(rows: RawTable) -> Sequence[str] | CategoricalIds:
 
 
 @contextmanager
-def _located(path: Path, rows: RawTable) -> Iterator[None]:
+def _locate_errors(path: Path, rows: RawTable) -> Iterator[None]:
     """Turn the row of an error into file and line."""
     try:
         yield
@@ -115,7 +115,7 @@ def _located(path: Path, rows: RawTable) -> Iterator[None]:
         raise DataError(f"{path}{line}: {error}") from None
 
 
-def _numbers(values: Sequence[str | float] | NDArray[np.number]) -> FloatArray:
+def _parse_floats(values: Sequence[str | float] | NDArray[np.number]) -> FloatArray:
     if isinstance(values, np.ndarray):
         return values.astype(np.float64, copy=False)
     numbers: list[float] = []
@@ -135,7 +135,7 @@ def _refuse_booleans(values: Sequence[str | float], what: str) -> None:
         raise DataError(f"{what} {values[row]!r} is not a number", row=row)
 
 
-def _integers(values: Sequence[str | float] | NDArray[np.number], what: str) -> IntArray:
+def _parse_integers(values: Sequence[str | float] | NDArray[np.number], what: str) -> IntArray:
     if isinstance(values, np.ndarray):
         return values.astype(np.int64, copy=False)
     _refuse_booleans(values, what)

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import counting
+from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ids import IdBytes, IdVocabulary
-from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
+from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
 from fusion_bench.io.array_folder import Array, StoredArrays
 from fusion_bench.io.cache import Cache
 from fusion_bench.io.formats import read_raw_table
@@ -30,26 +30,26 @@ class FileRequest:
     path: Path
     name: str = ""
     roles: frozenset[str] = frozenset()
-    reading: Reading | None = None
+    read_options: ReadOptions | None = None
     score_space: ScoreSpace | None = None
 
     def read_rows(self) -> RawTable:
         """The rows of the file."""
-        reading = self.reading
+        reading = self.read_options
         if reading is None:
             return read_raw_table(self.path, "qrels")
         return read_raw_table(self.path, "run", has_ranks=reading.rank_from == "column")
 
     def make_table(self, rows: RawTable) -> Table:
         """The record of the file's rows."""
-        if self.reading is None:
+        if self.read_options is None:
             return make_qrels(self.path, rows)
-        return make_run(self.path, rows, self.name, self.roles, self.reading, self.score_space)
+        return make_run(self.path, rows, self.name, self.roles, self.read_options, self.score_space)
 
     def cache_key(self, cache: Cache) -> str | None:
         """What the file is kept under; None where there is no file."""
-        kind = "run" if self.reading else "qrels"
-        return cache.file_key(self.path, kind, self.reading, self.score_space)
+        kind = "run" if self.read_options else "qrels"
+        return cache.file_key(self.path, kind, self.read_options, self.score_space)
 
 
 def split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
@@ -75,7 +75,7 @@ def store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> 
     if isinstance(table, Run):
         facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
         arrays["scores"] = table.scores
-        if table.reading.rank_from == "column":  # otherwise they count
+        if table.read_options.rank_from == "column":  # otherwise they count
             arrays["ranks"] = table.ranks
     else:
         arrays["grades"] = table.grades
@@ -88,11 +88,16 @@ def restore_table(file: FileRequest, entry: StoredArrays) -> Table:
     queries, digest = tuple(facts.pop("queries")), facts.pop("digest")
     shared = {"queries": queries, "vocabulary": restore_ids(arrays), **arrays}
     table: Table
-    if file.reading is None:
+    if file.read_options is None:
         table = Qrels(**shared)
     else:
-        ranks = arrays.get("ranks", counting(arrays["offsets"]))
-        about = {"name": file.name, "roles": file.roles, "reading": file.reading, "ranks": ranks}
+        ranks = arrays.get("ranks", count_within_queries(arrays["offsets"]))
+        about = {
+            "name": file.name,
+            "roles": file.roles,
+            "read_options": file.read_options,
+            "ranks": ranks,
+        }
         table = Run(**(shared | about | facts))
     table.remember_digest(digest)
     return table

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import slices
+from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -263,7 +263,7 @@ def _judgments_table(
             "infAP takes a negative grade for 'pooled, not judged', which pytrec_eval cannot be "
             "handed: leave infAP out, or the negative grades"
         )
-    rows = dict(slices(qrels.queries, qrels.offsets))
+    rows = dict(query_slices(qrels.queries, qrels.offsets))
     missing = [query for query in runs.queries if query not in rows]
     if missing:
         raise ConfigError(

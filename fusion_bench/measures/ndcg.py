@@ -10,7 +10,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import counting, query_of_rows
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
 from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
@@ -94,5 +94,5 @@ def _log_discounts(runs: AlignedRuns) -> FloatArray:
 def _log_table(size: int) -> FloatArray:
     """Computed one by one: numpy's log2 may differ in the last bit with a value's place."""
     table = np.array([1.0, *(math.log2(i + 1) for i in range(1, size + 1))])
-    freeze(table)
+    make_readonly(table)
     return table

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.compute import compute_measures
@@ -44,7 +44,7 @@ class TieSensitivity:
 
     def __post_init__(self) -> None:
         for array in (self.affected, self.minimum, self.maximum, self.expected):
-            freeze(array)
+            make_readonly(array)
 
 
 class _TiedOrder(NamedTuple):
@@ -76,7 +76,7 @@ def tie_sensitivity(
         runs: The candidates.
         positions: Shape (N,): ranks before any cut; 0 = not returned.
         firsts: Shape (N,): position of the first member of each candidate's group of ties, as
-            :func:`fusion_bench.data.ordering.tie_firsts` returns it.
+            :func:`fusion_bench.data.ordering.tie_group_starts` returns it.
         limit: Documents beyond this rank are not returned (``top_k``); None = all are.
         qrels: The judgments, needed only where ir_measures computes a measure.
 

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, SerializeAsAny, field_validator
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError
 
@@ -133,7 +133,7 @@ class Normalizer(Method):
                 pool=pool[query],
             )
             scaled[s, rows] = self._scale_finite(lists)
-        freeze(scaled)
+        make_readonly(scaled)
         return scaled
 
     def _scale_finite(self, lists: ScoreLists) -> FloatArray:

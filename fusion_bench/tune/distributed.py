@@ -25,7 +25,7 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ids import encode_ids
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.tune.space.objective import TuningObjective
@@ -142,7 +142,7 @@ class DistributedObjective(TuningObjective):
         for part, result in self._call_workers(TuningObjective.evaluate_params, list(trials)):
             values[:, part.columns] = result
         values[np.isnan(values).any(axis=1)] = np.nan  # a failure on some queries is one on all
-        freeze(values)
+        make_readonly(values)
         return values
 
     def failure_reason(self, params: Params) -> str | None:

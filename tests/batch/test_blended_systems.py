@@ -21,7 +21,7 @@ from fusion_bench.batch import top_k as tops
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Qrels, Reading, Run, ScoreSpace
+from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.scores import evaluate_systems, rank_candidates, rank_queries
 from fusion_bench.experiment.system import System
@@ -334,7 +334,7 @@ def real(collection: str) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
     folder = parity_data(collection) / "rerank"
     # CODEC's lists name a few documents twice.
     found = load_run(
-        folder / f"{name}.trec.gz", name="r", reading=Reading(on_duplicate="best_rank")
+        folder / f"{name}.trec.gz", name="r", reading=ReadOptions(on_duplicate="best_rank")
     )
     return align(qrels_of(collection), runs_of(collection), rerankers=[found]), {"r": space}
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from fusion_bench.data.grouped_rows import to_offsets
-from fusion_bench.data.ordering import freeze, positions, score_keys, settled, sum_terms, tie_firsts
+from fusion_bench.data.ordering import (
+    already_sorted,
+    make_readonly,
+    positions,
+    score_keys,
+    sum_terms,
+    tie_group_starts,
+)
 
 MANY = settings(max_examples=400, deadline=None)
 TERMS = st.one_of(
@@ -62,7 +69,7 @@ def test_sums_of_no_terms_and_of_more_axes() -> None:
 
 def test_summing_leaves_its_input_alone() -> None:
     table = np.array([[1.0], [2.0], [3.0]])
-    freeze(table)
+    make_readonly(table)
     sum_terms(table)
     assert table.tolist() == [[1.0], [2.0], [3.0]]
     with pytest.raises(ValueError, match="read-only"):
@@ -111,7 +118,7 @@ def test_keys_of_what_is_no_number() -> None:
     assert not np.signbit(found[1, 1])
 
 
-# positions and tie_firsts -----------------------------------------------------------------------
+# positions and tie_group_starts -------------------------------------------------------------------
 
 
 @st.composite
@@ -136,7 +143,7 @@ def test_positions_are_those_of_a_plain_sort(
     tiers = np.array([tier for _, tier, _ in rows], dtype=np.int8) if tiered else None
     ties = np.array([tie for _, _, tie in rows], dtype=np.int64) if tied else None
     placed = positions(scores, offsets, tiers=tiers, tie_order=ties)
-    firsts = tie_firsts(placed, scores, offsets, tiers=tiers)
+    firsts = tie_group_starts(placed, scores, offsets, tiers=tiers)
     for q, query in enumerate(queries):
         keys = {
             n: (tier if tiered else 0, -float(f"{score:.11e}"))
@@ -180,4 +187,4 @@ def test_settled_says_where_nothing_would_move(lists: list[list[float]], by_file
         placed[start:stop].tolist() == list(range(1, stop - start + 1))
         for start, stop in pairwise(offsets.tolist())
     ]
-    assert settled(scores, offsets, tie_order=ties).tolist() == expected
+    assert already_sorted(scores, offsets, tie_order=ties).tolist() == expected

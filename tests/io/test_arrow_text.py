@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ids import CategoricalIds
-from fusion_bench.data.records import Qrels, Reading, Run
+from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io import load_qrels, load_run
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
@@ -55,7 +55,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-def table_of(path: Path, kind: Kind, reading: Reading, *, by_arrow: bool) -> Qrels | Run | str:
+def table_of(path: Path, kind: Kind, reading: ReadOptions, *, by_arrow: bool) -> Qrels | Run | str:
     """The table, or why there is none; what pyarrow leaves to the other reader comes from it."""
     data, has_ranks = path.read_bytes(), kind == "run" and reading.rank_from == "column"
     try:
@@ -82,7 +82,7 @@ def test_500_mutated_files_are_read_alike(tmp_path: Path) -> None:
         kind: Kind = rng.choice(["run", "run", "qrels"])
         path = tmp_path / f"{n}.trec"
         path.write_bytes(mutate(regular_file(kind, rng), rng))
-        reading = Reading(rank_from=rng.choice(["score", "column"]))
+        reading = ReadOptions(rank_from=rng.choice(["score", "column"]))
         plain = table_of(path, kind, reading, by_arrow=False)
         fast = table_of(path, kind, reading, by_arrow=True)
         if isinstance(plain, str) or isinstance(fast, str):
@@ -124,7 +124,7 @@ def test_a_large_file_is_read_by_pyarrow_and_a_line_is_named_all_the_same(tmp_pa
     lines = [f"q{n // 100} Q0 https://example.org/{n} {n} {-n} t" for n in range(30_000)]
     path = tmp_path / "a.trec"
     path.write_text("\n".join(lines))
-    run = load_run(path, reading=Reading(rank_from="column"))
+    run = load_run(path, reading=ReadOptions(rank_from="column"))
     assert len(run.queries) == 300
     assert run.vocabulary[run.documents[101]] == "https://example.org/101"
     assert np.array_equal(run.scores, -np.arange(30_000.0))

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.ordering import IntArray, positions, tie_firsts
+from fusion_bench.data.ordering import IntArray, positions, tie_group_starts
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.measures import Measure, parse_measure
 
@@ -88,7 +88,7 @@ def build(case: Case) -> Built:
         dtype=np.float64,  # None becomes NaN: not returned
     )
     placed = positions(scores, runs.offsets)
-    return Built(qrels, runs, placed, tie_firsts(placed, scores, runs.offsets))
+    return Built(qrels, runs, placed, tie_group_starts(placed, scores, runs.offsets))
 
 
 @st.composite

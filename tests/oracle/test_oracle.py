@@ -18,7 +18,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
-from fusion_bench.data.records import Qrels, Reading, Run
+from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.evaluation.scores import rank_candidates
 from fusion_bench.experiment.system import System
@@ -248,7 +248,7 @@ def as_run(
         scores,
         ranks=ranks,
         roles=roles,
-        reading=Reading(**options),  # type: ignore[arg-type]
+        reading=ReadOptions(**options),  # type: ignore[arg-type]
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.records import Qrels, Reading, Run
+from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.io import load_qrels, load_run
 from tests.parity.data import parity_data
 
@@ -30,7 +30,7 @@ def qrels_of(collection: str) -> Qrels:
 def runs_of(collection: str) -> tuple[Run, ...]:
     """The pair; CODEC's bm25-rm3 lists a few documents twice."""
     folder = parity_data(collection) / "runs"
-    reading = Reading(on_duplicate="best_rank")
+    reading = ReadOptions(on_duplicate="best_rank")
     return tuple(
         load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
         for name in PAIRS[collection]

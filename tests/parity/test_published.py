@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.records import Qrels, Reading, ScoreSpace
+from fusion_bench.data.records import Qrels, ReadOptions, ScoreSpace
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_qrels, load_run
@@ -23,7 +23,7 @@ from tests.parity.data import parity_data
 pytestmark = pytest.mark.parity
 
 #: CODEC's bm25-rm3 lists a few documents twice.
-BEST = Reading(on_duplicate="best_rank")
+BEST = ReadOptions(on_duplicate="best_rank")
 ORDER: dict[str, ScoreSpace] = {"rerank": "order"}
 LOG_PROB: dict[str, ScoreSpace] = {"rerank": "log_prob"}
 COMBINED = {"bge-m3+dense": 0.4, "bge-m3+sparse": 0.2, "bge-m3+colbert": 0.4}
@@ -163,7 +163,7 @@ def test_jqara_published_fusion_file_agrees_with_ours() -> None:
 def covidex(rank_from: Literal["score", "column"]) -> dict[str, float]:
     """Our RRF (k = 60) of covidex.t5 and covidex.sim, cut at 1,000."""
     folder = parity_data("trec-covid-round2") / "runs"
-    reading = Reading(rank_from=rank_from)
+    reading = ReadOptions(rank_from=rank_from)
     names = ("t5", "sim")
     lists = [load_run(folder / f"covidex.{n}.trec.gz", name=n, reading=reading) for n in names]
     runs = align(judgements("trec-covid-round2", "nDCG@10"), lists)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.records import Qrels, Reading, Run
+from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.fuse import fusions
 from tests.parity.data import parity_data
 
@@ -22,7 +22,7 @@ def rows(path: Path) -> list[tuple[str, str, int, float]]:
 
 def run(path: Path) -> Run:
     queries, documents, ranks, scores = zip(*rows(path), strict=True)
-    reading = Reading(rank_from="column")  # the second run's ranks are 1 and 3
+    reading = ReadOptions(rank_from="column")  # the second run's ranks are 1 and 3
     return Run.from_rows(path.stem, queries, documents, scores, ranks=ranks, reading=reading)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns, align
-from fusion_bench.data.records import Qrels, Reading, Run
+from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 
@@ -119,7 +119,7 @@ def runs() -> dict[str, Ranked]:
     }
 
 
-def aligned(runs: Mapping[str, Ranked], reading: Reading | None = None) -> AlignedRuns:
+def aligned(runs: Mapping[str, Ranked], reading: ReadOptions | None = None) -> AlignedRuns:
     queries = next(iter(runs.values()))
     return align(
         Qrels.from_dict({q: {"d1": 1} for q in queries}),
@@ -256,7 +256,7 @@ def test_ties_and_unsorted_runs_go_by_position_in_ranx(ranx: Ranx) -> None:
     view = aligned(tied)
     ours = by_document(view, fusions.build("rrf").fuse(view))["q"]
     assert ours["d2"] > ours["d1"]
-    in_file_order = aligned(tied, Reading(source_ties="file"))
+    in_file_order = aligned(tied, ReadOptions(source_ties="file"))
     filed = by_document(in_file_order, fusions.build("rrf").fuse(in_file_order))["q"]
     assert filed["d1"] > filed["d2"]
 

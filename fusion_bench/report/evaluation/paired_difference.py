@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
@@ -38,7 +38,7 @@ def paired_difference(
         return None
     return estimate_mean(
         difference[is_used],
-        factorize(collection.groups)[0][is_used],
+        number_by_appearance(collection.groups)[0][is_used],
         alpha=report.alpha,
         interval=report.settings.get("interval", "t"),
         seed=int(report.settings.get("seed", 0)),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, freeze
+from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -148,7 +148,7 @@ class TuningObjective:
             values = self._evaluate_systems([self.build_system(params) for params in trials])
         except FusionBenchError:
             values = np.vstack([self._evaluate_alone(params) for params in trials])
-        freeze(values)
+        make_readonly(values)
         return values
 
     def failure_reason(self, params: Params) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.blend._score_spaces import on_unit_scale
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import rank_queries
@@ -117,7 +117,7 @@ def evaluate_thresholds(
         threshold_utility(held_out.scores, held_out.relevant, thresholds, crag.credit)
         for thresholds in (tuned, default)
     )
-    groups = factorize(objective.runs.groups)[0][split.held_out]
+    groups = number_by_appearance(objective.runs.groups)[0][split.held_out]
     gain = paired_gain(new, old, groups, seed=seed)
     return model.ThresholdReport(
         top=crag.top,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, IntArray, freeze
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import SearchResult
@@ -62,7 +62,7 @@ def cross_validate(
         trial = choose_trial(objective, search(keep), keep, tuning.choose)
         values[unseen] = objective.evaluate_params([trial.params])[0][unseen]
         trials.append(trial)
-    freeze(values)
+    make_readonly(values)
     return CrossValidation(tuple(trials), fold, values)
 
 
@@ -112,5 +112,5 @@ def assign_folds(
         for name in sorted(members, key=lambda name: (hash_position(name, split_seed), name)):
             fold[name] = len(fold) % folds
     codes = np.array([fold[group] for group in groups], dtype=np.int64)
-    freeze(codes)
+    make_readonly(codes)
     return codes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
@@ -69,7 +69,7 @@ class HeldOutEvaluation:
     @property
     def group_codes(self) -> IntArray:
         """(Q,): codes of the groups."""
-        return factorize(self.objective.runs.groups)[0]
+        return number_by_appearance(self.objective.runs.groups)[0]
 
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import freeze
+from fusion_bench.data.ordering import make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 
@@ -61,7 +61,7 @@ class QuerySplit:
                     f"split: no query is left to {part}: choose another share or split_seed, or "
                     "give the dataset more judged queries"
                 )
-            freeze(array)
+            make_readonly(array)
 
 
 def hash_position(name: str, split_seed: str) -> float:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SelectionRule
@@ -70,7 +70,7 @@ def choose_trial(
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
     """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
     default = part.evaluate_params([result.default_trial.params])[0]
-    groups = factorize(part.runs.groups)[0]
+    groups = number_by_appearance(part.runs.groups)[0]
     factor = shrinkage_factor(len(np.unique(groups)))
     best = (0.0, 0)
     # A mean gain of 0 or less is not greater after shrinkage: no values are needed.
@@ -95,7 +95,7 @@ def _nearest_to_default(part: TuningObjective, result: SearchResult, batch: int)
         # Normalized: a default with the same weight ratios is no further away for its scale.
         part.unit_points([part.normalize_weights(each) for each in params]),
         part.unit_points([part.normalize_weights(part.default_params)])[0],
-        factorize(part.runs.groups)[0],
+        number_by_appearance(part.runs.groups)[0],
     )
     return done[index]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.data.records import Reading
+from fusion_bench.data.records import ReadOptions
 from fusion_bench.errors import DataError
 from fusion_bench.io import load_qrels, load_run
 
@@ -29,7 +29,7 @@ def test_a_run(tmp_path: Path) -> None:
     )
     assert load_run(path).to_dict() == {"q1": {"ü": 0.75, "d1": 0.5}}
     assert load_run(path).name == "a"
-    by_column = load_run(path, reading=Reading(rank_from="column"))
+    by_column = load_run(path, reading=ReadOptions(rank_from="column"))
     assert by_column.ranks.tolist() == [1, 2]
     assert list(by_column.to_dict()["q1"]) == ["d1", "ü"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.data.grouped_rows import factorize
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Provenance
@@ -195,7 +195,7 @@ def test_the_greatest_gain_after_shrinkage_is_chosen(
     failed = Trial(len(study.trials), {"fusion.weights.good": 0.0}, math.nan, "sampler")
     with_failed = SearchResult((*study.trials, failed))
     part = base.subset_queries(split.tune)
-    codes = factorize(part.runs.groups)[0]
+    codes = number_by_appearance(part.runs.groups)[0]
     values = part.evaluate_params([trial.params for trial in study.trials])
     shrunken = shrunken_gains(values, values[0], codes).tolist()
     expected = max(range(len(shrunken)), key=lambda t: shrunken[t])
