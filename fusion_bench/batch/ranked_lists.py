@@ -198,7 +198,7 @@ def _blended_lists(
     if formula.blend.tail == "drop":
         beyond = np.zeros(len(runs.queries), dtype=bool)
         beyond[longer] = True
-        kept &= ~beyond[runs.query_index] | (counting(runs.offsets) <= depth)
+        kept &= ~beyond[runs.query_index] | (count_within_queries(runs.offsets) <= depth)
     return _list_positions(runs, candidates, is_new, kept)
 
 
