@@ -203,7 +203,7 @@ def _row_ranks(runs: AlignedRuns, layout: PairLayout, column: tuple[int, ...]) -
 @cached_by_view()
 def _row_codes(runs: AlignedRuns, layout: PairLayout, columns: Columns) -> IntArray:
     """(U,): each row's ranks in one or two columns, packed."""
-    radix = runs.deepest + 1
+    radix = runs.max_rank + 1
     ranks = (_row_ranks(runs, layout, column) for column in columns)
     return reduce(lambda high, low: high * radix + low, ranks)
 

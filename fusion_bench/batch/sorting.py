@@ -288,7 +288,7 @@ def _block_codes(
     runs: AlignedRuns, lists: CandidateLists, columns: tuple[tuple[int, ...], ...]
 ) -> list[IntArray]:
     """Of each block (n, w): the ranks in one or two columns, packed."""
-    radix = runs.deepest + 1
+    radix = runs.max_rank + 1
     ranks = (best_ranks(runs.ranks[np.array(column, dtype=int)]) for column in columns)
     packed = reduce(lambda high, low: high * radix + low, ranks)
     return [packed[lists.candidate_grid(block)] for block in lists.blocks]

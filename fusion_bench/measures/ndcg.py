@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import counting, query_of_rows
+from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import DataError
@@ -77,7 +77,7 @@ def _grade_gains(grades: IntArray, dcg: Dcg) -> FloatArray:
 @cached_by_view()
 def _ideal_dcg(runs: AlignedRuns, dcg: Dcg, cutoff: int | None) -> FloatArray:
     """(Q,): DCG of the best order of everything judged, cut like the list itself."""
-    position = counting(runs.ideal_offsets)
+    position = count_within_queries(runs.ideal_offsets)
     kept = position <= (cutoff or len(position))
     terms = _grade_gains(runs.ideal_grades[kept], dcg) / _log_discounts(runs)[position[kept]]
     query = query_of_rows(runs.ideal_offsets)[kept]
