@@ -9,7 +9,7 @@ or ties. Where every better rank also makes a strictly greater key, such pairs a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.sorted_queries import QueryPool, query_pool
+from fusion_bench.batch.sorted_queries import QueryPool, query_pools, width_batches
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, rows_of, to_offsets
 from fusion_bench.data.ordering import IntArray
@@ -33,8 +33,6 @@ T = TypeVar("T", bound=np.generic)
 MOST_COUNTED: Final = 24
 #: Pairs of one block: its scores for a few trials stay in the processor's second-level cache.
 BLOCK_PAIRS: Final = 64_000
-#: Candidates of one table of sorted queries: they stay in the second-level cache as well.
-POOL_SIZE: Final = 100_000
 #: Pairs looked at in one go while the layout is made: bounds the memory that takes.
 CHUNK_PAIRS: Final = 500_000
 #: Where ranks are too large to be packed into one integer, no rows are merged.
@@ -159,43 +157,9 @@ def pair_layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> PairLayout:
         int(row_of[first].max(initial=-1)) + 1,
         np.where(is_sorted, 0, row_of[relevant]),
         _fill_blocks(pairs, members, relevant, row_of, padding=len(rows)),
-        _query_pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
+        query_pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
         np.flatnonzero(found[query] > 1),
     )
-
-
-def _query_pools(
-    runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
-) -> tuple[QueryPool, ...]:
-    """Queries of about equally many candidates together, so that little is padded."""
-    sizes = np.diff(runs.offsets)
-    member_of = np.full(len(runs.documents), -1, dtype=np.int64)
-    member_of[relevant] = np.arange(len(relevant))
-    pools = []
-    for some in _width_batches(
-        queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE
-    ):
-        place = np.arange(int(sizes[some[-1]]))
-        inside = place < sizes[some][:, None]
-        at = np.where(inside, runs.offsets[some][:, None] + place, 0)
-        rows, member = (
-            np.where(inside, table[at], outside)
-            for table, outside in ((row_of, padding), (member_of, -1))
-        )
-        pools.append(query_pool(sizes[some], rows, member))
-    return tuple(pools)
-
-
-def _width_batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
-    """Items, of rising width, in tables of so many entries at most; one item at least."""
-    start = 0
-    while start < len(items):
-        # Widths rise, so a table is as wide as its last item.
-        ahead = width[items[start : start + most]]
-        fits = ahead * np.arange(1, len(ahead) + 1) <= most
-        take = max(int(fits.sum()), 1)
-        yield items[start : start + take]
-        start += take
 
 
 def _undecided_pairs(
@@ -246,7 +210,7 @@ def _pair_blocks(
     width = np.bincount(pairs.relevant, minlength=size)
     members = counted[width[counted] > 0]
     members = members[np.argsort(width[members], kind="stable")]
-    blocks = list(_width_batches(members, width, BLOCK_PAIRS))
+    blocks = list(width_batches(members, width, BLOCK_PAIRS))
     block = np.zeros(size, dtype=np.int64)
     for b, chosen in enumerate(blocks):
         block[chosen] = b

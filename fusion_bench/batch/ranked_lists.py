@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.batch.blend_terms import BlendFormula, RerankWindow
+from fusion_bench.batch.quantized_scores import quantized_scores
 from fusion_bench.batch.relevant_ranks import Unsupported
-from fusion_bench.batch.sorting import ListBlock, QuantizedScores, quantized_scores
+from fusion_bench.batch.sorting import ListBlock, QuantizedScores
 from fusion_bench.batch.system_plans import SystemSpec, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets

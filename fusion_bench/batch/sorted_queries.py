@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["QueryPool", "query_pool", "sort_pool"]
+__all__ = ["QueryPool", "query_pools", "sort_pool", "width_batches"]
 
 #: Beyond the places asked for: neighbours of the last ones must be seen too.
 MARGIN: Final = 28
@@ -29,6 +30,9 @@ STEP: Final = 2.1e-11
 #: Read as integers, two positive float64 that differ by no more of the greater are no further
 #: apart than this: a unit in the last place is at least 2^-53 of a number.
 BITS_APART: Final = int(STEP * 2**53) + 1
+
+#: Candidates of one table of sorted queries: they stay in the second-level cache as well.
+POOL_SIZE: Final = 100_000
 
 #: Exact keys of some rows.
 Keys = Callable[[IntArray], FloatArray]
@@ -53,7 +57,7 @@ class QueryPool:
     bits: int
 
 
-def query_pool(counts: IntArray, rows: IntArray, member: IntArray) -> QueryPool:
+def _query_pool(counts: IntArray, rows: IntArray, member: IntArray) -> QueryPool:
     """A pool from what its queries hold; see :class:`Pool`."""
     width = rows.shape[1]
     bits = max(width - 1, 1).bit_length() + 1
@@ -61,6 +65,38 @@ def query_pool(counts: IntArray, rows: IntArray, member: IntArray) -> QueryPool:
     place = np.arange(width)[None, :] * 2 + (member >= 0)
     # Something from the middle of the range, so that nothing that is taken from it runs over.
     return QueryPool(counts, rows, member, place + (((1 << 62) >> bits << bits) + mask), bits)
+
+
+def query_pools(
+    runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
+) -> tuple[QueryPool, ...]:
+    """Queries of about equally many candidates together, so that little is padded."""
+    sizes = np.diff(runs.offsets)
+    member_of = np.full(len(runs.documents), -1, dtype=np.int64)
+    member_of[relevant] = np.arange(len(relevant))
+    pools = []
+    for some in width_batches(queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE):
+        place = np.arange(int(sizes[some[-1]]))
+        inside = place < sizes[some][:, None]
+        at = np.where(inside, runs.offsets[some][:, None] + place, 0)
+        rows, member = (
+            np.where(inside, table[at], outside)
+            for table, outside in ((row_of, padding), (member_of, -1))
+        )
+        pools.append(_query_pool(sizes[some], rows, member))
+    return tuple(pools)
+
+
+def width_batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
+    """Items, of rising width, in tables of so many entries at most; one item at least."""
+    start = 0
+    while start < len(items):
+        # Widths rise, so a table is as wide as its last item.
+        ahead = width[items[start : start + most]]
+        fits = ahead * np.arange(1, len(ahead) + 1) <= most
+        take = max(int(fits.sum()), 1)
+        yield items[start : start + take]
+        start += take
 
 
 def sort_pool(

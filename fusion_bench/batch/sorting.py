@@ -10,27 +10,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
 
 __all__ = [
     "BlockKeys",
     "CandidateLists",
+    "KeyArray",
     "ListBlock",
     "QuantizedScores",
     "Which",
     "candidate_lists",
-    "quantized_scores",
-    "unsupported_reason",
 ]
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -40,16 +36,6 @@ Which: TypeAlias = Literal["relevant", "all"]
 BLOCK_CANDIDATES: Final = 1 << 16
 #: Beyond this width 32 bits leave too few for the score.
 MOST_NARROW: Final = 1 << 9
-#: Bits of a score in a wide key: its quantum is then well above the twelfth digit of a score.
-WIDE_BITS: Final = 33
-#: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
-MEAN_BITS: Final = 22
-#: Normalized scores that a view remembers row by row.
-FEATURES_KEPT: Final = 2
-#: Smaller weights, against the greatest, are too near the end of the range of float32.
-LEAST_SHARE: Final = 1e-18
-#: Scores of a query that differ by less than this share of their size are not quantised.
-LEAST_SPREAD: Final = 1e-3
 
 
 class ListBlock(NamedTuple):
@@ -212,173 +198,3 @@ class QuantizedScores(ABC):
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
         """(n, w) negative quantised scores, shifted by ``bits``; unit and base, (n, 1)."""
-
-
-def quantized_scores(runs: AlignedRuns, which: Which, trial: EngineForm) -> QuantizedScores:
-    """Quantised scores of a fusion of this form."""
-    kind = QuantizedRankSum if isinstance(trial, RankSum) else QuantizedMean
-    return kind(runs, candidate_lists(runs, which), which, trial)  # type: ignore[arg-type]
-
-
-def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
-    """Why a fusion is beyond what the bounds are proven for; None = it is not."""
-    if isinstance(trial, RankSum):
-        return RankScorer.unsupported_reason(trial)
-    least, most = float(trial.weights.min()), float(trial.weights.max())
-    if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
-        return "weights beyond the range of the engine"
-    greatest = _greatest_feature(runs, trial)
-    if greatest and not TINY < greatest < HUGE:
-        return "scores beyond the range of the engine"
-    return None
-
-
-@cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
-def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
-    return float(np.nanmax(np.abs(trial.all_features(runs)), initial=0))
-
-
-class QuantizedRankSum(QuantizedScores):
-    """Sums of quantised terms: integers, so that only the C' roundings of its tables err."""
-
-    def __init__(
-        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: RankSum
-    ) -> None:
-        super().__init__(runs, lists, which)
-        self.trial = trial
-        self.columns, self.tables = merged_columns(trial)
-        self.greatest = float(self.tables.max(axis=1).sum())
-        # Two columns joined are rounded once; the rest is the rounding of float64 sums.
-        self.error = len(self.columns) / 2 + 0.01
-        self.shifted: dict[tuple[int, np.dtype[Any]], list[KeyArray]] = {}
-
-    def _quantize_block(
-        self, number: int, bits: int, dtype: np.dtype[Any]
-    ) -> tuple[KeyArray, FloatArray, FloatArray]:
-        room = 31 - bits if dtype == np.int32 else WIDE_BITS
-        scale = (2.0**room - 2 * self.slack) / self.greatest  # what is compared must fit too
-        if (bits, dtype) not in self.shifted:
-            self.shifted[bits, dtype] = [
-                -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined_tables()
-            ]
-        tables = self.shifted[bits, dtype]
-        codes = [
-            _block_codes(self.runs, self.lists, columns)[number] for columns in self._column_pairs()
-        ]
-        keys = np.take(tables[0], codes[0], mode="clip")
-        part = np.empty_like(keys)
-        for table, code in zip(tables[1:], codes[1:], strict=True):
-            np.take(table, code, out=part, mode="clip")
-            keys += part
-        unit = np.full((len(keys), 1), 1 / scale / self.trial.divisor)
-        return keys, unit, np.zeros((len(keys), 1))
-
-    def _column_pairs(self) -> list[tuple[tuple[int, ...], ...]]:
-        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
-        return [self.columns[c : c + step] for c in range(0, len(self.columns), step)]
-
-    def _joined_tables(self) -> list[FloatArray]:
-        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
-        parts = [self.tables[c : c + step] for c in range(0, len(self.tables), step)]
-        return [p[0] if len(p) == 1 else (p[0][:, None] + p[1]).ravel() for p in parts]
-
-
-@cached_by_view()
-def _block_codes(
-    runs: AlignedRuns, lists: CandidateLists, columns: tuple[tuple[int, ...], ...]
-) -> list[IntArray]:
-    """Of each block (n, w): the ranks in one or two columns, packed."""
-    radix = runs.max_rank + 1
-    ranks = (best_ranks(runs.ranks[np.array(column, dtype=int)]) for column in columns)
-    packed = reduce(lambda high, low: high * radix + low, ranks)
-    return [packed[lists.candidate_grid(block)] for block in lists.blocks]
-
-
-class _ScaledBlock(NamedTuple):
-    """Features of one block on [0, 1].
-
-    Attributes:
-        values: (S, n, w); 0 where a source says nothing.
-        pattern: (n, w): which of ``patterns`` says something; None = all do everywhere.
-        low: (n, 1): what 0 stands for.
-        spread: (n, 1): what 1 stands for above that.
-        wide: (n, 1): false where scores hardly differ, so that all became 0.
-    """
-
-    values: NDArray[np.float32]
-    pattern: IntArray | None
-    low: FloatArray
-    spread: FloatArray
-    wide: NDArray[np.bool_]
-
-
-class QuantizedMean(QuantizedScores):
-    """Weighted means of features that are first put on [0, 1], query by query.
-
-    That changes a mean as it changes its features. Each of S features and weights, products and
-    sums is off by 2^-24 of at most 1, and so is the quotient: (2S + 4)·2^-24 in all.
-    """
-
-    def __init__(
-        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: WeightedMean
-    ) -> None:
-        super().__init__(runs, lists, which)
-        self.trial = trial
-        self.patterns, self.blocks = _scaled_features(runs, lists, trial)
-        self.weights = trial.weights / trial.weights.sum()
-        self.inverse = 1 / (self.patterns @ self.weights)
-        self.error = 0.51 + (2 * len(self.weights) + 4) * 2.0**-24 * 2**MEAN_BITS
-        self.scale = 2.0**MEAN_BITS - 2 * self.slack
-
-    def _quantize_block(
-        self, number: int, bits: int, dtype: np.dtype[Any]
-    ) -> tuple[KeyArray, FloatArray, FloatArray]:
-        given: _ScaledBlock = self.blocks[number]
-        total = given.values[0] * np.float32(self.weights[0])
-        part = np.empty_like(total)
-        for values, weight in zip(given.values[1:], self.weights[1:], strict=True):
-            np.multiply(values, np.float32(weight), out=part)
-            total += part
-        inverse = (-self.scale * self.inverse).astype(np.float32)
-        if given.pattern is None:
-            total *= inverse[0]
-        else:
-            np.take(inverse, given.pattern, out=part, mode="clip")
-            total *= part
-        keys = np.rint(total, out=total).astype(dtype)
-        keys <<= bits
-        return keys, np.where(given.wide, given.spread / self.scale, given.spread), given.low
-
-
-@cached_by_view(keep=FEATURES_KEPT, key=lambda lists, mean: (lists, mean.key))
-def _scaled_features(
-    runs: AlignedRuns, lists: CandidateLists, trial: WeightedMean
-) -> tuple[FloatArray, list[_ScaledBlock]]:
-    """The (K, S) patterns of sources that say something, and the features of each block."""
-    features = trial.all_features(runs)
-    said = ~np.isnan(features)
-    packed = np.packbits(said, axis=0)
-    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
-    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
-    patterns = said.T[first].astype(np.float64)
-    pattern = pattern.ravel()
-    blocks = []
-    for block in lists.blocks:
-        grid = lists.candidate_grid(block)
-        mine = features[:, grid]
-        low = np.nanmin(mine, axis=(0, 2))[:, None]
-        high = np.nanmax(mine, axis=(0, 2))[:, None]
-        spread = high - low
-        # Where scores hardly differ all become 0, hence near each other, hence settled exactly.
-        wide = spread > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))
-        scaled = np.where(wide, mine - low, np.nan) / np.where(wide, spread, 1.0)
-        blocks.append(
-            _ScaledBlock(
-                np.nan_to_num(scaled).astype(np.float32),
-                None if len(patterns) == 1 else pattern[grid],
-                low,
-                spread,
-                wide,
-            )
-        )
-    return patterns, blocks

@@ -10,8 +10,9 @@ import numpy as np
 
 from fusion_bench.batch.blend_counting import unscored_by_query
 from fusion_bench.batch.blend_terms import BlendFormula
+from fusion_bench.batch.quantized_scores import unsupported_reason
 from fusion_bench.batch.relevant_ranks import Unsupported
-from fusion_bench.batch.sorting import Which, unsupported_reason
+from fusion_bench.batch.sorting import Which
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace

@@ -13,14 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.sorting import (
-    BlockKeys,
-    CandidateLists,
-    ListBlock,
-    QuantizedScores,
-    Which,
-    quantized_scores,
-)
+from fusion_bench.batch.quantized_scores import quantized_scores
+from fusion_bench.batch.sorting import BlockKeys, CandidateLists, ListBlock, QuantizedScores, Which
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys

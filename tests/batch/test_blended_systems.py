@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import BatchResult, SystemSpec, Unsupported, evaluate_batch
+from fusion_bench.batch import (
+    BatchResult,
+    SystemSpec,
+    Unsupported,
+    evaluate_batch,
+    quantized_scores,
+)
 from fusion_bench.batch import blend_counting as blending
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
@@ -169,7 +175,7 @@ def test_any_limits_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
         for module, name, values in (
             (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
             (lists, "MOST_NARROW", (1, 4, 1 << 9)),
-            (lists, "JOINED", (0, 1 << 14)),
+            (quantized_scores, "JOINED", (0, 1 << 14)),
             (tops, "SPARE", (1, 2, 12)),
             (tops, "MOST_COUNTED", (0, 24)),
             (blending, "WINDOW_DOCUMENTS", (1, 8, 1 << 14)),

@@ -17,7 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import SystemSpec, Unsupported, evaluate_batch, layout, native, scoring
+from fusion_bench.batch import (
+    SystemSpec,
+    Unsupported,
+    evaluate_batch,
+    layout,
+    native,
+    quantized_scores,
+    scoring,
+)
 from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import counting as count
 from fusion_bench.batch import sorted_queries as pools
@@ -188,7 +196,7 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
             (layout, "MOST_COUNTED", (0, 1, 2, 24)),
             (layout, "BLOCK_PAIRS", (1, 5, 64_000)),
             (layout, "CHUNK_PAIRS", (1, 7, 500_000)),
-            (layout, "POOL_SIZE", (1, 30, 100_000)),
+            (pools, "POOL_SIZE", (1, 30, 100_000)),
             (pools, "MARGIN", (0, 1, 28)),
             (pools, "WORTH_PARTING", (1, 2)),
             (pools, "BITS_APART", (pools.BITS_APART, 1 << 50)),
@@ -200,7 +208,7 @@ def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) 
             (scoring, "MOST_BYTES", (1, 1 << 24)),
             (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
             (lists, "MOST_NARROW", (1, 4, 1 << 9)),
-            (lists, "JOINED", (0, 1 << 14)),
+            (quantized_scores, "JOINED", (0, 1 << 14)),
             (tops, "MOST_COUNTED", (0, 24)),
             (tops, "BYTE_COLUMNS", (1, 3, 255)),
             (blends, "MOST_FUSIONS", (1, 8)),
