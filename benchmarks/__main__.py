@@ -1,8 +1,8 @@
-"""Everything side by side: ``python -m benchmarks [NAME …]``.
+"""Run benchmarks side by side: ``python -m benchmarks [NAME …]``.
 
 A benchmark is a module of this folder with a ``TITLE`` and a function
-``rows(rounds, *, toy=False)``.
-``toy`` asks for the smallest size at which every line still runs; tests use it.
+``rows(rounds, *, toy=False)``. ``toy`` is the smallest size at which every line runs; tests use it.
+The other modules with a ``main`` are studies, each started by itself.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import pkgutil
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks.table import draw, markdown, put
-from benchmarks.timing import Row, machine
+from benchmarks.table import draw, markdown, replace_between_marks
+from benchmarks.timing import Row, describe_machine
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
-RESULTS = HERE / "results.json"
+ROOT = Path(__file__).parent.parent
+RESULTS = "benchmarks/results.json"
 
 
 def find_benchmarks() -> dict[str, ModuleType]:
@@ -36,39 +36,41 @@ def find_benchmarks() -> dict[str, ModuleType]:
     return {name: module for name, module in modules.items() if hasattr(module, "TITLE")}
 
 
-def main() -> None:
-    """Measure, print the tables and keep them."""
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
+    """Measure, print the tables and write them below the root."""
     known = find_benchmarks()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="Default: all.")
     parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")  # numba's, about features that ranx uses
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    groups: dict[str, list[Row]] = kept.get("groups", {})
+    results = root / RESULTS
+    earlier = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    groups: dict[str, list[Row]] = earlier.get("groups", {})
     for name in options.names or known:
         started = time.perf_counter()
         title = known[name].TITLE
         groups[title] = list(known[name].rows(options.rounds))
         print(f"\n{markdown(title, groups[title])}")
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    _keep(groups, options.rounds)
+    write_results(groups, options.rounds, root)
 
 
-def _keep(groups: dict[str, list[Row]], rounds: int) -> None:
-    """Write the raw numbers, the tables and the picture."""
-    load = os.getloadavg()[2]  # of the last quarter of an hour: who else was there
-    text = {"machine": machine(), "load": load, "rounds": rounds, "groups": groups}
-    RESULTS.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def write_results(groups: dict[str, list[Row]], rounds: int, root: Path) -> None:
+    """Write the raw numbers, the tables and the picture below a root."""
+    load = os.getloadavg()[2]  # mean of the last 15 minutes
+    text = {"machine": describe_machine(), "load": load, "rounds": rounds, "groups": groups}
+    path = root / RESULTS
+    path.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     tables = "\n".join(markdown(title, rows) for title, rows in groups.items())
     source = (
-        f"\nMedians of up to {rounds} interleaved rounds on {machine()}; "
+        f"\nMedians of up to {rounds} interleaved rounds on {describe_machine()}; "
         f"load average {load:.0f} (shared with other work where that exceeds 2).\n"
     )
-    put(ROOT / "docs/performance.md", f"\n{tables}{source}\n")
+    replace_between_marks(root / "docs/performance.md", f"\n{tables}{source}\n")
     first = next(iter(groups.items()))
-    put(ROOT / "README.md", f"\n{markdown(*first)}\n")
-    draw(groups, ROOT / "reports/pictures/bench.png")
+    replace_between_marks(root / "README.md", f"\n{markdown(*first)}\n")
+    draw(groups, root / "reports/pictures/bench.png")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Rerank blends and weighted scores evaluated: fusion_bench against ranx, side by side.
 
-The rerank list scores every candidate, as a cross-encoder would: relevant documents higher by
-some, all of them with noise. ranx knows no blends, so that all rows are compared with its
-``fuse(rrf)`` and ``evaluate``.
+The rerank list scores every candidate, as a cross-encoder would: noise, and more for relevant
+documents. ranx has no blends: every row is compared with its ``fuse(rrf)`` and ``evaluate``.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.cases import SIZES, Case, make
-from benchmarks.engine import BATCH, MEASURES, theirs
-from benchmarks.timing import Go, Row, seconds
+from benchmarks.cases import SIZES, Case, make_case
+from benchmarks.engine import BATCH, MEASURES, ranx_task
+from benchmarks.timing import Row, Task, median_seconds
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
@@ -33,7 +32,7 @@ CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
 SPACES: dict[str, ScoreSpace] = {"reranker": "unit"}
 
 
-def reranked(case: Case, seed: int = 1) -> Case:
+def add_reranker(case: Case, seed: int = 1) -> Case:
     """The same collection with a rerank score in [0, 1] for every candidate."""
     runs = case.aligned
     noise = np.random.default_rng(seed).normal(size=len(runs.documents))
@@ -45,8 +44,8 @@ def reranked(case: Case, seed: int = 1) -> Case:
     return replace(case, aligned=aligned)
 
 
-def systems(case: Case, name: str, count: int, turn: int) -> list[System]:
-    """One blend over ``count`` fusions, none of them seen before."""
+def make_systems(case: Case, name: str, count: int, turn: int) -> list[System]:
+    """One blend over ``count`` fusions, different in every turn."""
     blend = dict(CONFIGURATIONS[name])
     if blend["method"] != "none":
         blend["reranker"] = "reranker"
@@ -64,33 +63,33 @@ def systems(case: Case, name: str, count: int, turn: int) -> list[System]:
     ]
 
 
-def ours(case: Case, name: str, count: int) -> Go:
+def fusion_bench_task(case: Case, name: str, count: int) -> Task:
     """Evaluate ``count`` configurations at once."""
     measures = [parse_measure(measure) for measure in MEASURES]
 
-    def go(turn: int) -> object:
-        given = systems(case, name, count, turn)
-        return evaluate_systems(given, case.aligned, measures, spaces=SPACES)
+    def task(turn: int) -> object:
+        batch = make_systems(case, name, count, turn)
+        return evaluate_systems(batch, case.aligned, measures, spaces=SPACES)
 
-    return go
+    return task
 
 
 def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line a configuration, each beside ranx on the same lists."""
-    case = reranked(make(SIZES["toy" if toy else "many"]))
-    contestants = {"ranx": theirs(case, list(MEASURES.values()))}
+    case = add_reranker(make_case(SIZES["toy" if toy else "many"]))
+    contestants = {"ranx": ranx_task(case, list(MEASURES.values()))}
     for name in CONFIGURATIONS:
-        contestants |= {f"{name} {n}": ours(case, name, n) for n in (1, BATCH)}
-    taken = seconds(contestants, rounds)
+        contestants |= {f"{name} {n}": fusion_bench_task(case, name, n) for n in (1, BATCH)}
+    times = median_seconds(contestants, rounds)
     return [
         {
             "queries × runs × documents": case.size.name,
             "system": name,
-            "ranx ms": 1000 * taken["ranx"],
-            "one ms": 1000 * taken[f"{name} 1"],
-            "one ratio": taken["ranx"] / taken[f"{name} 1"],
-            f"of {BATCH} ms": 1000 * taken[f"{name} {BATCH}"] / BATCH,
-            f"of {BATCH} ratio": taken["ranx"] / (taken[f"{name} {BATCH}"] / BATCH),
+            "ranx ms": 1000 * times["ranx"],
+            "one ms": 1000 * times[f"{name} 1"],
+            "one ratio": times["ranx"] / times[f"{name} 1"],
+            f"of {BATCH} ms": 1000 * times[f"{name} {BATCH}"] / BATCH,
+            f"of {BATCH} ratio": times["ranx"] / (times[f"{name} {BATCH}"] / BATCH),
         }
         for name in CONFIGURATIONS
     ]

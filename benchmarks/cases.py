@@ -1,4 +1,4 @@
-"""Synthetic collections of the sizes that `make bench` measures, for us and for ranx."""
+"""Synthetic collections of the sizes that `make bench` measures, for fusion_bench and ranx."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run
 
-__all__ = ["SIZES", "Case", "Size", "make"]
+__all__ = ["SIZES", "Case", "Size", "make_case"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ SIZES = {
     "many": Size("6,980 × 4 × 100", 6_980, 4, 100, 1.1, 400),
     "deep": Size("50 × 3 × 1,000", 50, 3, 1_000, 203, 4_000),
     "toy": Size("20 × 3 × 10", 20, 3, 10, 1.3, 40),
+    "study": Size("40 × 4 × 10", 40, 4, 10, 3, 40),
     "huge": Size("100,000 × 4 × 100", 100_000, 4, 100, 1.1, 400),
 }
 
@@ -42,7 +43,7 @@ class Case:
     aligned: AlignedRuns
 
 
-def make(size: Size, seed: int = 0) -> Case:
+def make_case(size: Size, seed: int = 0) -> Case:
     """Runs that agree in part: each ranks a noisy copy of one hidden score a document."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(size.queries, size.pool)).astype(np.float32)
@@ -62,23 +63,22 @@ def make(size: Size, seed: int = 0) -> Case:
                 scores.ravel(),
             )
         )
-    qrels = _judged(size, hidden, names, documents, rng)
+    qrels = _make_qrels(size, hidden, names, documents, rng)
     return Case(size, qrels, tuple(runs), align(qrels, runs))
 
 
-def _judged(
+def _make_qrels(
     size: Size,
     hidden: np.ndarray,
     names: np.ndarray,
     documents: np.ndarray,
     rng: np.random.Generator,
 ) -> Qrels:
-    """The documents of greatest hidden score are relevant, more or less."""
+    """Documents of great hidden score are relevant; noise decides between near ones."""
     counts = np.maximum(1, rng.poisson(size.relevant - 1, size.queries) + 1)
     noisy = hidden + rng.normal(size=hidden.shape).astype(np.float32)
     order = np.argsort(-noisy, axis=1)
-    rows = [(q, order[q, : counts[q]]) for q in range(size.queries)]
-    queries = [names[q] for q, found in rows for _ in found]
-    chosen = [documents[d] for _, found in rows for d in found]
-    grades = rng.integers(1, 4, len(chosen)).tolist()
-    return Qrels.from_rows(queries, chosen, grades)
+    queries = np.repeat(names, counts).tolist()
+    relevant = [documents[d] for q, count in enumerate(counts) for d in order[q, :count]]
+    grades = rng.integers(1, 4, len(relevant)).tolist()
+    return Qrels.from_rows(queries, relevant, grades)

@@ -1,22 +1,21 @@
-"""How a rule of choice fares with few tuning queries: many small samples, judged on all the rest.
+"""Selection rules with few tuning queries: many small samples, evaluated on the other queries.
 
-Only queries of the tuning parts take part (of attack's own split, of the first salt's elsewhere),
-so that a rule can be decided on here without a look at what ``benchmarks.tuning`` judges by.
+Only queries of the tuning parts take part (of attack's own split, of the first salt's elsewhere).
+So no rule is selected on the queries that ``benchmarks.tuning`` evaluates on.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.choices
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.collections import COLLECTIONS
-from benchmarks.page import put
-from benchmarks.tuning import asked, splits
+from benchmarks.collections import load_collection
+from benchmarks.study import parse_options, write_table
+from benchmarks.tuning import make_objective, split_queries
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -36,7 +35,8 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "nfcorpus": (20, 80),
     "attack": (20, 40, 300),
 }
-#: Draws that tell what the luckiest of some trials gains by luck.
+TOY_SIZES: Mapping[str, tuple[int, ...]] = {"toy": (10,)}
+#: Draws for the expected greatest gain of trials that differ by chance alone.
 DRAWS = 500
 RULES = (
     "best",
@@ -49,14 +49,14 @@ RULES = (
 
 
 def tuning_part(name: str) -> TuningObjective:
-    """The queries that may be looked at."""
-    collection = COLLECTIONS[name]()
-    kept = splits(collection)[0].tune
-    runs, lists = (part.subset(kept) for part in (collection.runs, collection.all_lists))
-    return asked(replace(collection, runs=runs, all_lists=lists))
+    """The objective on the tuning queries of a collection."""
+    collection = load_collection(name)
+    keep = split_queries(collection)[0].tune
+    runs, lists = (part.subset(keep) for part in (collection.runs, collection.all_lists))
+    return make_objective(replace(collection, runs=runs, all_lists=lists))
 
 
-def drawn(groups: IntArray, size: int, seed: int) -> BoolArray:
+def draw_groups(groups: IntArray, size: int, seed: int) -> BoolArray:
     """(Q,): whole groups at random until there are so many queries."""
     keep = np.zeros(len(groups), dtype=bool)
     for group in np.random.default_rng(seed).permutation(int(groups.max()) + 1):
@@ -66,8 +66,8 @@ def drawn(groups: IntArray, size: int, seed: int) -> BoolArray:
     return keep
 
 
-def luck(gaps: FloatArray, errors: FloatArray, groups: IntArray) -> float:
-    """What the luckiest trial is expected to gain by luck alone, in standard errors.
+def expected_luck(gaps: FloatArray, errors: FloatArray, groups: IntArray) -> float:
+    """Expected greatest gain of trials that differ by chance alone, in standard errors.
 
     Args:
         gaps: Shape (T, Q): trial − default.
@@ -84,58 +84,59 @@ def luck(gaps: FloatArray, errors: FloatArray, groups: IntArray) -> float:
     return float((signs @ scaled).max(axis=1).mean())
 
 
-def gains(problem: TuningObjective, size: int, seed: int, trials: int) -> FloatArray:
-    """What each rule's choice on a sample gains on the other queries, in the order of ``RULES``."""
+def measure_gains(problem: TuningObjective, size: int, seed: int, trials: int) -> FloatArray:
+    """Gain on the other queries of each rule's choice on a sample, in the order of ``RULES``."""
     groups = number_by_appearance(problem.runs.groups)[0]
-    keep = drawn(groups, size, seed)
+    keep = draw_groups(groups, size, seed)
     study = run_search(
         problem, keep, TuneSettings(system="default", trials=trials).search_settings()
     )
     params = [trial.params for trial in study.trials if not trial.is_failed]
-    part, own = problem.subset_queries(keep), groups[keep]
+    part, part_groups = problem.subset_queries(keep), groups[keep]
     values = evaluate_in_batches(part, params)
     gaps = values - values[0]
     means = gaps.mean(axis=1)
-    errors = np.array([estimate_mean(row, own).standard_error for row in gaps])
+    estimates = [estimate_mean(row, part_groups) for row in gaps]
+    errors = np.array([estimate.standard_error for estimate in estimates])
+    lows = np.array([estimate.low for estimate in estimates], dtype=np.float64)
     points = part.unit_points(params)
-    taken = [
+    chosen = [
         int(np.argmax(means)),
-        one_standard_error(values, points, part.unit_points([part.default_params])[0], own),
+        one_standard_error(values, points, part.unit_points([part.default_params])[0], part_groups),
         int(np.argmax(means - errors)),
-        int(np.argmax(means - luck(gaps, errors, own) * errors)),
-        int(np.argmax(np.nan_to_num([estimate_mean(row, own).low for row in gaps], nan=-np.inf))),
-        int(np.argmax(shrunken_gains(values, values[0], own))),
+        int(np.argmax(means - expected_luck(gaps, errors, part_groups) * errors)),
+        int(np.argmax(np.nan_to_num(lows, nan=-np.inf))),
+        int(np.argmax(shrunken_gains(values, values[0], part_groups))),
     ]
-    found = problem.evaluate_params([params[0], *(params[t] for t in taken)])[:, ~keep].mean(axis=1)
-    return np.asarray(found[1:] - found[0])
+    tried = [params[0], *(params[t] for t in chosen)]
+    means = problem.evaluate_params(tried)[:, ~keep].mean(axis=1)
+    return np.asarray(means[1:] - means[0])
 
 
-def row(name: str, size: int, samples: int, trials: int) -> str:
+def format_row(name: str, size: int, samples: int, trials: int) -> str:
     """One size on one collection."""
     problem = tuning_part(name)
-    found = np.array([gains(problem, size, 1000 * size + n, trials) for n in range(samples)])
-    cells = " | ".join(f"{mean:+.4f}" for mean in found.mean(axis=0))
+    gains = np.array(
+        [measure_gains(problem, size, 1000 * size + n, trials) for n in range(samples)]
+    )
+    cells = " | ".join(f"{mean:+.4f}" for mean in gains.mean(axis=0))
     return f"| {name}, {size} of {len(problem.runs.queries):,} | {samples} | {cells} |"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run everything and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=10)
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--only", default="", help="only this collection")
-    parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
-    given = parser.parse_args()
+    full, toy = {"samples": 10, "trials": 200}, {"samples": 2, "trials": 6}
+    options = parse_options(arguments, __doc__, full, toy)
     lines = [
         f"| tuned on | samples | {' | '.join(RULES)} |",
         f"|:--|--:|{'--:|' * len(RULES)}",
     ]
-    for name, sizes in SIZES.items():
-        for size in sizes if given.only in name else ():
-            lines.append(row(name, size, given.samples, given.trials))
+    for name, sizes in (TOY_SIZES if options.toy else SIZES).items():
+        for size in sizes if options.only in name else ():
+            lines.append(format_row(name, size, options.samples, options.trials))
             print(lines[-1], flush=True)
-    if given.write:
-        put("choices", "\n".join(lines))
+    if options.write:
+        write_table("choices", "\n".join(lines))
 
 
 if __name__ == "__main__":

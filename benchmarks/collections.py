@@ -1,18 +1,19 @@
-"""The real collections that tuning is measured on, each with the system that is the default.
+"""The collections that studies run on: the real ones and a made one.
 
-All but ``attack`` stand outside the repository; FUSION_BENCH_PARITY_DATA says where.
+All but ``attack`` are outside the repository; FUSION_BENCH_PARITY_DATA names their folder.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cases import SIZES, make_case
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Query, ReadOptions, Run, ScoreSpace
 from fusion_bench.experiment.system import System
@@ -21,7 +22,16 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
 
-__all__ = ["ATTACK", "COLLECTIONS", "Collection", "problem"]
+__all__ = [
+    "ATTACK",
+    "COLLECTIONS",
+    "Collection",
+    "build_objective",
+    "load_attack",
+    "load_collection",
+    "load_parity_run",
+    "make_toy_collection",
+]
 
 ATTACK = Path(__file__).parent.parent / "datasets" / "attack" / "dataset.yaml"
 MEASURE = parse_measure("nDCG@10")
@@ -30,15 +40,15 @@ RRF: Mapping[str, Any] = {"method": "rrf", "k": 60}
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Lists, judgements and what is known of the queries.
+    """Lists, judgments and queries.
 
     Attributes:
         name: Of the collection.
-        runs: The lists, with the rerank list beside them.
-        all_lists: The same with the rerank list as one more source, for tools without blends.
-        qrels: The judgements.
+        runs: The lists, with the rerank lists beside them.
+        all_lists: The same with the rerank lists as further sources, for tools without blends.
+        qrels: The judgments.
         queries: Types, groups and splits.
-        spaces: What the rerank scores mean.
+        spaces: Reranker → what its scores mean.
     """
 
     name: str
@@ -49,7 +59,7 @@ class Collection:
     spaces: Mapping[str, ScoreSpace]
 
 
-def _outside(
+def _load_parity_collection(
     name: str,
     sources: tuple[str, ...],
     reranker: tuple[str, ScoreSpace] | None = None,
@@ -58,72 +68,90 @@ def _outside(
     types: Callable[[Path], Mapping[str, str]] = lambda _: {},
 ) -> Collection:
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / name
+    queries = {query: Query(query, type=label) for query, label in types(folder).items()}
+    lists = [load_parity_run(name, "runs", source) for source in sources]
+    spaces = dict([reranker] if reranker else [])
+    rerankers = [load_parity_run(name, "rerank", each) for each in spaces]
+    return _align_collection(name, load_qrels(folder / qrels), lists, rerankers, queries, spaces)
+
+
+def load_parity_run(collection: str, kind: str, name: str) -> Run:
+    """A run or a rerank list of a collection of the parity tests."""
+    folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / collection / kind
     reading = ReadOptions(on_duplicate="best_rank")
-    judged = load_qrels(folder / qrels)
-    known = {query: Query(query, type=own) for query, own in types(folder).items()}
-    lists = [
-        load_run(folder / "runs" / f"{source}.trec.gz", name=source, reading=reading)
-        for source in sources
-    ]
-    rerankers, spaces = [], {}
-    if reranker is not None:
-        path = folder / "rerank" / f"{reranker[0]}.trec.gz"
-        rerankers = [load_run(path, name=reranker[0], reading=reading)]
-        spaces = {reranker[0]: reranker[1]}
-    return _aligned(name, judged, lists, rerankers, known, spaces)
+    return load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
 
 
-def _aligned(
+def _align_collection(
     name: str,
-    judged: Qrels,
-    lists: list[Run],
-    rerankers: list[Run],
-    known: Mapping[str, Query],
+    qrels: Qrels,
+    lists: Sequence[Run],
+    rerankers: Sequence[Run],
+    queries: Mapping[str, Query],
     spaces: Mapping[str, ScoreSpace],
 ) -> Collection:
-    runs = align(judged, lists, rerankers=rerankers, queries=known)
-    return Collection(
-        name, runs, align(judged, [*lists, *rerankers], queries=known), judged, known, spaces
-    )
+    runs = align(qrels, lists, rerankers=rerankers, queries=queries)
+    all_lists = align(qrels, [*lists, *rerankers], queries=queries)
+    return Collection(name, runs, all_lists, qrels, queries, spaces)
 
 
-def _domains(folder: Path) -> Mapping[str, str]:
+def _read_domains(folder: Path) -> Mapping[str, str]:
     topics = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
     return {query: topic["Domain"] for query, topic in topics.items()}
 
 
 @cache
-def attack(reranked: bool = True) -> Collection:
+def load_attack(reranked: bool = True) -> Collection:
     """The built-in collection, with its reranker or without."""
-    found = load_dataset(ATTACK, rerankers={"ltr"} if reranked else set())
-    lists, rerankers = list(found.runs.values()), list(found.rerankers.values())
-    return _aligned("attack", found.qrels, lists, rerankers, found.queries, found.spaces)
+    data = load_dataset(ATTACK, rerankers={"ltr"} if reranked else set())
+    lists, rerankers = list(data.runs.values()), list(data.rerankers.values())
+    return _align_collection("attack", data.qrels, lists, rerankers, data.queries, data.spaces)
+
+
+@cache
+def make_toy_collection() -> Collection:
+    """A made collection on which every study takes a second: two query types, one reranker."""
+    case = make_case(SIZES["study"])
+    *lists, last = case.runs
+    queries = {
+        name: Query(name, type=("short", "long")[n % 2], group=f"g{n // 2}")
+        for n, name in enumerate(case.qrels.queries)
+    }
+    reranker = replace(last, name="reranker")
+    return _align_collection("toy", case.qrels, lists, [reranker], queries, {"reranker": "logit"})
 
 
 COLLECTIONS: Mapping[str, Callable[[], Collection]] = {
     "jqara": cache(
-        lambda: _outside(
+        lambda: _load_parity_collection(
             "jqara",
             ("bm25", "bge-m3+dense", "japanese-splade-base-v1"),
             ("bge-reranker-v2-m3", "unit"),
         )
     ),
     "codec": cache(
-        lambda: _outside(
-            "codec", ("bm25-rm3", "ance"), ("monot5-on-bm25-rm3", "log_prob"), types=_domains
+        lambda: _load_parity_collection(
+            "codec", ("bm25-rm3", "ance"), ("monot5-on-bm25-rm3", "log_prob"), types=_read_domains
         )
     ),
     "trec-dl-2019": cache(
-        lambda: _outside(
+        lambda: _load_parity_collection(
             "trec-dl-2019", ("bm25", "splade", "tas-b"), ("rankvicuna-on-splade", "order")
         )
     ),
-    "nfcorpus": cache(lambda: _outside("nfcorpus", ("bm25", "minilm"), qrels="qrels/test.trec")),
-    "attack": attack,
+    "nfcorpus": cache(
+        lambda: _load_parity_collection("nfcorpus", ("bm25", "minilm"), qrels="qrels/test.trec")
+    ),
+    "attack": load_attack,
 }
 
 
-def problem(
+def load_collection(name: str) -> Collection:
+    """A real collection, or ``toy``."""
+    return make_toy_collection() if name == "toy" else COLLECTIONS[name]()
+
+
+def build_objective(
     collection: Collection,
     sources: tuple[str, ...] | None = None,
     *,
@@ -131,14 +159,14 @@ def problem(
     blend: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> TuningObjective:
-    """What is tuned on a collection.
+    """The objective of tuning on a collection.
 
     Args:
-        collection: Where.
-        sources: Which lists; all by default.
-        fusion: The default's.
-        blend: The default's; none by default.
-        parameters: As ``tune.parameters`` of an experiment; everything declared by default.
+        collection: Lists and judgments.
+        sources: Names of the fused lists; None = all.
+        fusion: Of the default system.
+        blend: Of the default system; None = none.
+        parameters: As ``tune.parameters`` of an experiment; None = all declared ones.
     """
     runs = collection.runs
     system = System.model_validate(

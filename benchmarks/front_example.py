@@ -1,18 +1,21 @@
-"""The front of the default experiment, for docs/tuning.md: its table, its sentences, its picture.
+"""The Pareto front of the default experiment in docs/tuning.md: table, findings, picture.
 
-The reranker of ``attack`` is a small model of this project's own, so its price and time are made
-up: 2 per 1,000 candidates, 4 ms each.
+The reranker of ``attack`` has no price. The example assumes 2 per 1,000 candidates and 4 ms each.
 
     python -m benchmarks.front_example
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.collections import ATTACK
-from benchmarks.page import put
+from benchmarks.study import write_table
+from fusion_bench.data.records import Qrels
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings
@@ -30,28 +33,45 @@ ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "reports" / "pictures" / "front.png"
 
 
-def tuned() -> TuningReport:
-    """What ``make tune`` finds, with a price and a time, and without folds."""
+#: With ``--toy``, the share of the queries.
+TOY_SHARE = 40
+
+
+def tune_example(*, toy: bool = False) -> TuningReport:
+    """The report of ``make tune`` with a price and a time, without cross-validation."""
     experiment, source = read_experiment(ROOT / "experiments" / "default.yaml")
     if experiment.tune is None:
         raise SystemExit("experiments/default.yaml: has no 'tune'")
     effort = EffortSettings(price=2.0, seconds=0.004)
-    tuning = experiment.tune.model_copy(update={"folds": 0, "effort": effort})
+    trials = 6 if toy else experiment.tune.trials
+    changes = {"folds": 0, "effort": effort, "trials": trials}
+    tuning = experiment.tune.model_copy(update=changes)
     dataset = load_tuning_dataset(experiment, source, tuning, ATTACK)
-    problem = create_objective(experiment, source, tuning, dataset)
+    if toy:
+        kept = dict(list(dataset.qrels.to_dict().items())[::TOY_SHARE])
+        dataset = replace(dataset, qrels=Qrels.from_dict(kept))
+    objective = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
-        run = TuningRun(problem, dataset, tuning, Path(folder))
+        run = TuningRun(objective, dataset, tuning, Path(folder))
         return run.run("default", report_provenance(experiment, source))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Renew the page and the picture."""
-    found = tuned()
-    if found.front is None:
-        raise SystemExit("no front was found: the default experiment has no reranker")
-    lines = list(format_table(pareto_table(found, found.front)))
-    put("front-example", "\n".join([*lines, "", f"> {' '.join(pareto_texts(found, found.front))}"]))
-    replace_file(PICTURE, render_png(draw_pareto_front(found, found.front)))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--toy", action="store_true", help="few queries and trials; write nothing")
+    options = parser.parse_args(arguments)
+    report = tune_example(toy=options.toy)
+    if report.front is None:
+        raise SystemExit("experiments/default.yaml: the tuned system has no reranker")
+    lines = list(format_table(pareto_table(report, report.front)))
+    table = "\n".join([*lines, "", f"> {' '.join(pareto_texts(report, report.front))}"])
+    picture = render_png(draw_pareto_front(report, report.front))
+    if options.toy:
+        print(table)
+    else:
+        write_table("front-example", table)
+        replace_file(PICTURE, picture)
 
 
 if __name__ == "__main__":

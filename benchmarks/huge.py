@@ -1,7 +1,6 @@
 """100,000 queries: one thread and two, and the memory that a process of its own needs.
 
-ranx would need about 40 GB there, so it is given 12,000 queries and its time is scaled up: its
-cost grows linearly at best.
+ranx would need about 40 GB there. It gets 12,000 queries, and its time is scaled up linearly.
 """
 
 from __future__ import annotations
@@ -14,53 +13,53 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.cases import SIZES, make
-from benchmarks.engine import MEASURES, ours, theirs
-from benchmarks.synthetic import aligned
-from benchmarks.timing import Row, seconds
+from benchmarks.cases import SIZES, make_case
+from benchmarks.engine import MEASURES, fusion_bench_task, ranx_task
+from benchmarks.synthetic import make_aligned_runs
+from benchmarks.timing import Row, median_seconds
 from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
 __all__ = ["TITLE", "rows"]
 
 TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
-THEIRS = 12_000
+RANX_QUERIES = 12_000
 BATCH = 8
 
 
 def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line for each number of configurations."""
-    size, fewer = (SIZES["toy"], 10) if toy else (SIZES["huge"], THEIRS)
+    size, fewer = (SIZES["toy"], 10) if toy else (SIZES["huge"], RANX_QUERIES)
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as folder:
-        save_aligned_runs(aligned(size), Path(folder) / "huge")
-        memory = _in_a_process_of_its_own(Path(folder) / "huge")
+        save_aligned_runs(make_aligned_runs(size), Path(folder) / "huge")
+        memory = _measure_memory(Path(folder) / "huge")
         runs = load_aligned_runs(Path(folder) / "huge")
-        run = partial(ours, runs, list(MEASURES))
+        make_task = partial(fusion_bench_task, runs, list(MEASURES))
         contestants = {
-            f"{count} {threads}": run(count, threads=threads)
+            f"{count} {threads}": make_task(count, threads=threads)
             for count in (1, BATCH)
             for threads in (1, 2)
         }
-        smaller = make(replace(size, queries=fewer))
-        ranx = theirs(smaller, list(MEASURES.values()))
-        taken = seconds(contestants | {"ranx": ranx}, min(rounds, 3))
-    scaled = taken["ranx"] * size.queries / fewer
+        smaller = make_case(replace(size, queries=fewer))
+        ranx = ranx_task(smaller, list(MEASURES.values()))
+        times = median_seconds(contestants | {"ranx": ranx}, min(rounds, 3))
+    scaled = times["ranx"] * size.queries / fewer
     return [
         {
             "queries × runs × documents": size.name,
             "configurations at once": str(count),
             "ranx s": scaled,
-            "one thread ms": 1000 * taken[f"{count} 1"] / count,
-            "one thread ratio": scaled / taken[f"{count} 1"] * count,
-            "two threads ms": 1000 * taken[f"{count} 2"] / count,
-            "two threads ratio": scaled / taken[f"{count} 2"] * count,
+            "one thread ms": 1000 * times[f"{count} 1"] / count,
+            "one thread ratio": scaled / times[f"{count} 1"] * count,
+            "two threads ms": 1000 * times[f"{count} 2"] / count,
+            "two threads ratio": scaled / times[f"{count} 2"] * count,
             "peak GB": memory,
         }
         for count in (1, BATCH)
     ]
 
 
-def _in_a_process_of_its_own(saved: Path) -> float:
-    """GB that opening and evaluating takes there, mapped files included."""
+def _measure_memory(saved: Path) -> float:
+    """Peak GB of a process that opens and evaluates, mapped files included."""
     command = [sys.executable, "-m", "benchmarks.huge", str(saved)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
@@ -68,7 +67,7 @@ def _in_a_process_of_its_own(saved: Path) -> float:
 def _measure(saved: Path) -> None:
     runs = load_aligned_runs(saved)
     for count in (1, BATCH):
-        ours(runs, list(MEASURES), count)(0)
+        fusion_bench_task(runs, list(MEASURES), count)(0)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
 
 

@@ -1,8 +1,7 @@
-"""What other tuners search and how they choose, on the same lists.
+"""The grids of other tools, on the same lists.
 
-Each takes the best of its grid on the tuning queries, as the tool itself does (on whatever queries
-it is given). Where a tool fuses two lists only, every pair is tried and the best one kept, and
-where it can rerank the fused list, that too: kinder than the tools are.
+Each tool chooses the best setting of its grid on the tuning queries. A tool that fuses two lists
+gets every pair, and reranking of the fused list if it can rerank: more than the tool itself tries.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.collections import MEASURE, Collection
-from benchmarks.ranx_itself import rows_of
+from benchmarks.ranx_itself import query_slices
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -32,7 +31,7 @@ class Rival:
     Attributes:
         name: The tool.
         variants: Every setting of its grid on a collection: a name and the values, (Q,).
-        last: Of equally good ones the last is taken, not the first.
+        last: Of settings with equal means the last is chosen, not the first.
     """
 
     name: str
@@ -48,9 +47,9 @@ class Rival:
 
 
 def _weights(lists: int) -> list[tuple[float, ...]]:
-    """Ranx's simplex, with the settings that its comparison of floats loses."""
+    """Ranx's simplex, without the settings that its comparison of floats drops."""
     steps = [round(x, 1) for x in np.arange(0, 1.1, 0.1).tolist()]
-    return [found for found in product(steps, repeat=lists) if sum(found) == 1.0]
+    return [weights for weights in product(steps, repeat=lists) if sum(weights) == 1.0]
 
 
 def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
@@ -69,8 +68,8 @@ def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
             System.model_validate({"name": "s", "runs": runs.sources, "fusion": spec})
             for spec in specs[start : start + 32]
         ]
-        found = evaluate_systems(systems, runs, [MEASURE])
-        for name, scores in zip(names[start : start + 32], found, strict=True):
+        evaluated = evaluate_systems(systems, runs, [MEASURE])
+        for name, scores in zip(names[start : start + 32], evaluated, strict=True):
             yield name, scores.values[0]
 
 
@@ -82,25 +81,25 @@ def _pairs(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
 class Padded:
     """A view as a table of queries × candidates, for thousands of variants a minute.
 
-    Floats are compared as they are: a grid's score decides about ties as the tool would.
+    Floats are compared without rounding, as the tools do.
     """
 
     def __init__(self, view: AlignedRuns) -> None:
         sizes = np.diff(view.offsets)
         place = np.arange(len(view.documents)) - np.repeat(view.offsets[:-1], sizes)
         self._shape = (len(sizes), int(sizes.max()))
-        self._at = (view.query_index, place)
+        self._cells = (view.query_index, place)
         self._gains = self._table(view.grades.astype(np.float64), 0.0)
         self._reranked = [self._table(row, np.nan) for row in view.rerank]
         self._ideal = np.zeros(len(sizes))
-        for q, (_, rows) in enumerate(rows_of(view.queries, view.ideal_offsets)):
+        for q, (_, rows) in enumerate(query_slices(view.queries, view.ideal_offsets)):
             best = view.ideal_grades[rows][:10]
             self._ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
 
-    def measured(self, scores: FloatArray) -> Iterator[FloatArray]:
+    def evaluate(self, scores: FloatArray) -> Iterator[FloatArray]:
         """nDCG@10 of the fused list, and with each reranker over its first 50."""
         fused = self._table(scores, -np.inf)
-        top = _first(fused, 60)
+        top = _top_columns(fused, 60)
         yield self._ndcg(top)
         for table in self._reranked:
             kept = np.take_along_axis(table, top[:, :50], axis=1)
@@ -109,26 +108,28 @@ class Padded:
 
     def _table(self, values: FloatArray, fill: float) -> FloatArray:
         out = np.full(self._shape, fill)
-        out[self._at] = values
+        out[self._cells] = values
         return out
 
     def _ndcg(self, order: np.ndarray) -> FloatArray:
         gains = np.take_along_axis(self._gains, order[:, :10], axis=1)
-        found = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
-        there = self._ideal > 0
-        return np.asarray(np.divide(found, self._ideal, out=np.zeros_like(found), where=there))
+        dcg = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
+        judged = self._ideal > 0
+        return np.asarray(np.divide(dcg, self._ideal, out=np.zeros_like(dcg), where=judged))
 
 
-def _first(scores: FloatArray, count: int) -> np.ndarray:
-    """(Q, count): columns by score, greatest first; equal ones in their own order."""
+def _top_columns(scores: FloatArray, count: int) -> np.ndarray:
+    """(Q, count): columns by score, greatest first; equal ones by column."""
     count = min(count, scores.shape[1])
     best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
     order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
     return np.take_along_axis(best, order, axis=1)
 
 
-def _named(table: Padded, name: str, scores: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    for how, values in zip(("", ", reranked"), table.measured(scores), strict=False):
+def _with_reranker(
+    table: Padded, name: str, scores: FloatArray
+) -> Iterator[tuple[str, FloatArray]]:
+    for how, values in zip(("", ", reranked"), table.evaluate(scores), strict=False):
         yield name + how, values
 
 
@@ -146,10 +147,10 @@ def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
                 weights = np.array([tenths / 10, 1 - tenths / 10])
                 scores = _opensearch_mean(mean, scaled, weights)
                 name = f"{pair}, {technique}, {mean}, {tenths / 10}"
-                yield from _named(table, name, scores)
+                yield from _with_reranker(table, name, scores)
         for k in (1, 5, 10, 20, 60):
             scores = _reciprocal(view, k)
-            yield from _named(table, f"{pair}, rrf {k}", scores)
+            yield from _with_reranker(table, f"{pair}, rrf {k}", scores)
 
 
 def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
@@ -159,15 +160,15 @@ def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
 def _per_query(view: AlignedRuns, s: int, scale: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """(N,): a source's scores, scaled query by query; NaN where it has none."""
     out = np.full(len(view.documents), np.nan)
-    for _, rows in rows_of(view.queries, view.offsets):
-        there = np.flatnonzero(view.ranks[s, rows]) + rows.start
-        if len(there):
-            out[there] = scale(view.scores[s, there])
+    for _, rows in query_slices(view.queries, view.offsets):
+        ranked = np.flatnonzero(view.ranks[s, rows]) + rows.start
+        if len(ranked):
+            out[ranked] = scale(view.scores[s, ranked])
     return out
 
 
 def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
-    """The normalization processor's; what it lacks becomes 0, and small values its floor, .001."""
+    """As the normalization processor: a missing score becomes 0, a small one 0.001."""
 
     def scale(x: FloatArray) -> FloatArray:
         if technique == "l2":
@@ -187,19 +188,19 @@ def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
 
 
 def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted; the geometric and the harmonic one skip what is not above 0."""
+    """Weighted mean; the geometric and the harmonic one skip scores of 0."""
     if mean == "arithmetic":
         return np.asarray((weights[:, None] * scaled).sum(axis=0) / weights.sum())
-    there = scaled > 0
-    safe = np.where(there, scaled, 1.0)
-    own = np.where(there, weights[:, None], 0.0)
-    total = own.sum(axis=0)
+    positive = scaled > 0
+    safe = np.where(positive, scaled, 1.0)
+    parts = np.where(positive, weights[:, None], 0.0)
+    total = parts.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if mean == "geometric":
-            found = np.exp((own * np.log(safe)).sum(axis=0) / total)
+            mean_scores = np.exp((parts * np.log(safe)).sum(axis=0) / total)
         else:
-            found = total / (own / safe).sum(axis=0)
-    return np.where(total > 0, found, 0.0)
+            mean_scores = total / (parts / safe).sum(axis=0)
+    return np.where(total > 0, mean_scores, 0.0)
 
 
 def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
@@ -207,17 +208,17 @@ def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     for pair, view in _pairs(collection):
         table = Padded(view)
         for k in range(4, 81):
-            yield from _named(table, f"{pair}, rrf {k}", _reciprocal(view, k))
+            yield from _with_reranker(table, f"{pair}, rrf {k}", _reciprocal(view, k))
         for technique in ("mm", "tmm", "z", "dbsf"):
             scaled = np.array([_autorag_scale(technique, view, s) for s in range(2)])
             for percent in range(101):
                 weight = percent / 100
                 scores = weight * scaled[0] + (1 - weight) * scaled[1]
-                yield from _named(table, f"{pair}, {technique} {weight}", scores)
+                yield from _with_reranker(table, f"{pair}, {technique} {weight}", scores)
 
 
 def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
-    """Its normalizers; 0/0 and what a list lacks become 0, whatever 0 means there."""
+    """As its normalizers: 0/0 and a missing score become 0."""
     floor = 0.0 if "bm25" in view.sources[s] else -1.0
 
     def scale(x: FloatArray) -> FloatArray:

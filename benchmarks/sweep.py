@@ -1,8 +1,7 @@
-"""What a sweep costs beyond its sampler, on 6,980 queries × 4 lists × 100 documents.
+"""The cost of a search beyond its sampler, on 6,980 queries × 4 lists × 100 documents.
 
-The sampler alone is asked and told the same values by the same code, with nothing to evaluate; the
-two are taken in turns, so that a busy machine slows both. Process CPU time is compared, for the
-same reason; wall time is printed beside it.
+The sampler alone runs in the same code and receives the same values, with nothing to evaluate. The
+table compares CPU time of the process; wall time stands beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.cases import SIZES, make
+from benchmarks.cases import SIZES, make_case
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
@@ -26,16 +25,16 @@ from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
 
-#: k at 60 and weights alone, and k with them: what is tuned decides how fast a trial is.
+#: The tuned parameters beside the weights: a trial with a new k takes longer.
 SPACES: dict[str, dict[str, ParameterRange]] = {
     "weights": {},
     "k and weights": {"fusion.k": ParameterRange(low=1, high=1000, log=True)},
 }
 
 
-def problem(size: str, space: str) -> TuningObjective:
+def make_objective(size: str, space: str) -> TuningObjective:
     """RRF of four lists with a weight each."""
-    case = make(SIZES[size])
+    case = make_case(SIZES[size])
     names = [run.name for run in case.runs]
     system = System.model_validate({"name": "rrf", "runs": names, "fusion": {"method": "rrf"}})
     weights = {f"fusion.weights.{name}": ParameterRange(low=0.1, high=2) for name in names}
@@ -57,71 +56,78 @@ class ReplacedObjective(TuningObjective):
 
 
 def replace_values(
-    one: TuningObjective, call: Callable[[Sequence[Params]], FloatArray]
+    objective: TuningObjective, call: Callable[[Sequence[Params]], FloatArray]
 ) -> TuningObjective:
     """The objective with its values from a function."""
-    return ReplacedObjective(one.system, one.runs, one.measure, one.parameters, call=call)
+    return ReplacedObjective(
+        objective.system, objective.runs, objective.measure, objective.parameters, call=call
+    )
 
 
 class Clock:
-    """Wall and CPU seconds inside a function that is called many times."""
+    """Sums the wall and CPU seconds of the calls of a function."""
 
     def __init__(self, call: Callable[[Sequence[Params]], FloatArray]) -> None:
         self._call = call
         self.cpu = self.wall = 0.0
 
     def __call__(self, trials: Sequence[Params]) -> FloatArray:
-        """Call it and count."""
+        """Call the function."""
         cpu, wall = time.process_time(), time.perf_counter()
-        found = self._call(trials)
+        values = self._call(trials)
         self.cpu += time.process_time() - cpu
         self.wall += time.perf_counter() - wall
-        return found
+        return values
 
 
-def timed(go: Callable[[], SearchResult]) -> tuple[SearchResult, float, float]:
-    """A study, its CPU and its wall seconds."""
+def time_search(search: Callable[[], SearchResult]) -> tuple[SearchResult, float, float]:
+    """The result of a search, its CPU and its wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
-    study = go()
+    study = search()
     return study, time.process_time() - cpu, time.perf_counter() - wall
 
 
-def sweep(one: TuningObjective, settings: SearchSettings) -> tuple[float, ...]:
-    """CPU and wall of the sweep, of the sampler alone, and CPU of evaluating alone."""
-    keep = np.ones(len(one.runs.queries), dtype=bool)
-    evaluate = Clock(one.evaluate_params)
+def measure_sweep(objective: TuningObjective, settings: SearchSettings) -> tuple[float, ...]:
+    """CPU and wall seconds of the search, of the sampler alone, and CPU seconds of evaluating."""
+    keep = np.ones(len(objective.runs.queries), dtype=bool)
+    evaluate = Clock(objective.evaluate_params)
     with TemporaryDirectory() as folder:
-        study, cpu, wall = timed(
+        study, cpu, wall = time_search(
             lambda: run_search(
-                replace_values(one, evaluate), keep, settings, log=Path(folder) / "log"
+                replace_values(objective, evaluate), keep, settings, log=Path(folder) / "log"
             )
         )
-    known = {repr(sorted(t.params.items())): t.value for t in study.trials}
+    values = {repr(sorted(t.params.items())): t.value for t in study.trials}
 
     def instant(trials: Sequence[Params]) -> FloatArray:
-        return np.array([[known[repr(sorted(params.items()))]] for params in trials])
+        return np.array([[values[repr(sorted(params.items()))]] for params in trials])
 
-    _, bare_cpu, bare_wall = timed(lambda: run_search(replace_values(one, instant), keep, settings))
+    _, bare_cpu, bare_wall = time_search(
+        lambda: run_search(replace_values(objective, instant), keep, settings)
+    )
     return cpu, wall, bare_cpu, bare_wall, evaluate.cpu
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("samplers", nargs="*", default=["tpe", "cmaes", "qmc"])
     parser.add_argument("--size", default="many", choices=[*SIZES])
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=32)
-    options = parser.parse_args()
+    parser.add_argument("--toy", action="store_true", help="as --size toy --trials 8 --batch 4")
+    options = parser.parse_args(arguments)
+    if options.toy:
+        options.size, options.trials, options.batch = "toy", 8, 4
     print(
         f"{'space':14} {'sampler':8} {'sweep CPU':>10} {'wall':>8} {'bare CPU':>9} {'wall':>8} "
-        f"{'ours':>6} {'× bare':>7} {'ms/trial':>9}"
+        f"{'rest':>6} {'× bare':>7} {'ms/trial':>9}"
     )
     for space in SPACES:
-        one = problem(options.size, space)
+        objective = make_objective(options.size, space)
         for sampler in options.samplers:
             settings = SearchSettings(trials=options.trials, sampler=sampler, batch=options.batch)
-            cpu, wall, bare_cpu, bare_wall, evaluating = sweep(one, settings)
+            cpu, wall, bare_cpu, bare_wall, evaluating = measure_sweep(objective, settings)
             print(
                 f"{space:14} {sampler:8} {cpu:9.2f}s {wall:7.2f}s {bare_cpu:8.2f}s "
                 f"{bare_wall:7.2f}s {1 - bare_cpu / cpu:6.1%} {cpu / bare_cpu:7.2f} "

@@ -9,7 +9,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ids import encode_ids
 
-__all__ = ["aligned"]
+__all__ = ["make_aligned_runs"]
 
 #: Queries that are made at a time: bounds the memory that takes.
 BLOCK = 2_000
@@ -18,11 +18,11 @@ STEPS, SHIFT, BITS = 1 << 20, 32, 16
 MASK = (1 << BITS) - 1
 
 
-def aligned(size: Size, seed: int = 0) -> AlignedRuns:
+def make_aligned_runs(size: Size, seed: int = 0) -> AlignedRuns:
     """Runs that agree in part: each ranks a noisy copy of one hidden score a document."""
     rng = np.random.default_rng(seed)
     starts = range(0, size.queries, BLOCK)
-    blocks = [_block(size, min(BLOCK, size.queries - start), rng) for start in starts]
+    blocks = [_make_block(size, min(BLOCK, size.queries - start), rng) for start in starts]
     ranks, documents, scores, grades, counts, ideal, relevant = (
         np.concatenate(column, axis=-1) for column in zip(*blocks, strict=True)
     )
@@ -50,19 +50,19 @@ def aligned(size: Size, seed: int = 0) -> AlignedRuns:
     )
 
 
-def _block(size: Size, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def _make_block(size: Size, queries: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Some queries: ranks, documents, scores, grades, candidates, ideal grades, relevant ones."""
     shape = (queries, size.pool)
     hidden = rng.standard_normal(shape, dtype=np.float32)
     ranks = np.zeros((size.runs, *shape), dtype=np.int64)
     scores = np.full((size.runs, *shape), np.nan)
     for s in range(size.runs):
-        best = np.sort(_noisy(hidden, rng), axis=1)[:, : -size.depth - 1 : -1]
+        best = np.sort(_add_noise(hidden, rng), axis=1)[:, : -size.depth - 1 : -1]
         code = best & MASK
         np.put_along_axis(ranks[s], code, np.arange(1, size.depth + 1)[None], axis=1)
         np.put_along_axis(scores[s], code, (best >> BITS) / STEPS - SHIFT, axis=1)
     relevant = np.maximum(1, rng.poisson(size.relevant - 1, queries) + 1)
-    noisy = _noisy(hidden, rng)
+    noisy = _add_noise(hidden, rng)
     least = np.take_along_axis(np.sort(noisy, axis=1), size.pool - relevant[:, None], axis=1)
     grades = np.where(noisy >= least, rng.integers(1, 4, shape), 0)
     # The greatest id comes first: the tie rule's order.
@@ -80,7 +80,7 @@ def _block(size: Size, queries: int, rng: np.random.Generator) -> tuple[np.ndarr
     )
 
 
-def _noisy(hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _add_noise(hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A noisy copy as integers that end in the document, so that a plain sort is enough."""
     noisy = hidden + rng.standard_normal(hidden.shape, dtype=np.float32)
     steps = ((noisy + SHIFT) * STEPS).astype(np.int64)

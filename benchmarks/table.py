@@ -11,13 +11,13 @@ from benchmarks.timing import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "markdown", "panel", "put"]
+__all__ = ["draw", "draw_panel", "markdown", "replace_between_marks"]
 
 #: How a number is written, by the unit that its column ends in.
 FORMATS = {"ms": "{:,.2f} ms", "s": "{:,.3g} s", "GB": "{:.1f} GB", "ratio": "{:,.0f}×"}
-#: Colours and hatches of a table's bars.
+#: Colors and hatches of a table's bars.
 BARS = (("#3b6ea5", ""), ("#9fc2e6", "//"), ("#d07c2e", ""), ("#efc08f", "//"))
-PEERS = ("ranx", "pytrec_eval")
+PEERS = ("ranx", "pytrec_eval", "scipy")
 #: What columns are called in a picture.
 WORDS = {"one": "one configuration alone", "of 32": "one of 32 evaluated together"}
 #: Below it a ratio has a decimal place.
@@ -47,14 +47,14 @@ def _cell(row: Row, column: str) -> str:
     if isinstance(value, str):
         return value
     unit = column.rpartition(" ")[2]
-    return _times(value) if unit == "ratio" else FORMATS.get(unit, "{:,.3g}").format(value)
+    return _format_ratio(value) if unit == "ratio" else FORMATS.get(unit, "{:,.3g}").format(value)
 
 
-def _times(value: float) -> str:
+def _format_ratio(value: float) -> str:
     return f"{value:.1f}×" if value < SMALL else FORMATS["ratio"].format(value)
 
 
-def put(path: Path, text: str, mark: str = "bench") -> None:
+def replace_between_marks(path: Path, text: str, mark: str = "bench") -> None:
     """Replace what stands between the two marks in a file.
 
     Raises:
@@ -73,40 +73,40 @@ def draw(groups: dict[str, list[Row]], path: Path) -> None:
     """How many times as fast as the peer: a panel a table, a group of bars a row."""
     from matplotlib.figure import Figure
 
-    shown = {title: rows for title, rows in groups.items() if _ratios(rows)}
-    heights = [len(rows) * len(_ratios(rows)) + len(rows) for rows in shown.values()]
+    shown = {title: rows for title, rows in groups.items() if _ratio_columns(rows)}
+    heights = [len(rows) * len(_ratio_columns(rows)) + len(rows) for rows in shown.values()]
     figure = Figure(
         figsize=(10, 0.8 + 0.21 * sum(heights) + 0.5 * len(shown)), layout="constrained"
     )
     figure.suptitle("Times as fast as the named peer at the same work (queries × runs × documents)")
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)
     for axes, (title, rows) in zip(panels[:, 0], shown.items(), strict=True):
-        panel(axes, title, rows)
-    most = max(row[c] for rows in shown.values() for row in rows for c in _ratios(rows))
+        draw_panel(axes, title, rows)
+    most = max(row[c] for rows in shown.values() for row in rows for c in _ratio_columns(rows))
     panels[-1, 0].set(xscale="log", xlim=(1, 3 * float(most)))
     panels[-1, 0].set_xlabel("times as fast (logarithmic)")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
 
-def _ratios(rows: list[Row]) -> list[str]:
+def _ratio_columns(rows: list[Row]) -> list[str]:
     return [column for column in rows[0] if column.endswith(" ratio")]
 
 
-def panel(axes: Axes, title: str, rows: list[Row]) -> None:
-    """The bars of one table; columns told apart by colour and hatch."""
-    columns = _ratios(rows)
+def draw_panel(axes: Axes, title: str, rows: list[Row]) -> None:
+    """The bars of one table; columns told apart by color and hatch."""
+    columns = _ratio_columns(rows)
     height = 0.8 / len(columns)
     for n, column in enumerate(columns):
         at = [y + (n - (len(columns) - 1) / 2) * height for y in range(len(rows))]
         values = [float(row[column]) for row in rows]
-        colour, hatch = BARS[n % len(BARS)]
-        label = _against(column)
-        bars = axes.barh(at, values, height, color=colour, hatch=hatch, ec="white", label=label)
-        axes.bar_label(bars, [_times(value) for value in values], padding=3, fontsize=7)
-    axes.set_yticks(range(len(rows)), [_named(row, rows) for row in rows], fontsize=8)
+        color, hatch = BARS[n % len(BARS)]
+        label = _label_of(column)
+        bars = axes.barh(at, values, height, color=color, hatch=hatch, ec="white", label=label)
+        axes.bar_label(bars, [_format_ratio(value) for value in values], padding=3, fontsize=7)
+    axes.set_yticks(range(len(rows)), [_name_row(row, rows) for row in rows], fontsize=8)
     axes.invert_yaxis()
-    axes.set_title(_titled(title, rows), loc="left", fontsize=10)
+    axes.set_title(_add_peer(title, rows), loc="left", fontsize=10)
     axes.legend(
         fontsize=7,
         loc="lower right",
@@ -117,19 +117,19 @@ def panel(axes: Axes, title: str, rows: list[Row]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _titled(title: str, rows: list[Row]) -> str:
+def _add_peer(title: str, rows: list[Row]) -> str:
     """With the peer, where there is one and nothing else names it."""
     names = {column.split()[0] for column in rows[0]}.intersection(PEERS)
     return f"{title}, against {names.pop()}" if len(names) == 1 and "ranx" not in title else title
 
 
-def _against(column: str) -> str:
+def _label_of(column: str) -> str:
     """What a column's bars are, in words."""
     name = column.removesuffix(" ratio")
     return WORDS.get(name, name.replace(" CPU", ", CPU time"))
 
 
-def _named(row: Row, rows: list[Row]) -> str:
+def _name_row(row: Row, rows: list[Row]) -> str:
     """What tells a row from the others of its table."""
     differing = [c for c, v in row.items() if isinstance(v, str) and len({r[c] for r in rows}) > 1]
     texts = {"weights": "{} weights", "configurations at once": "{} at once", "ids": "ids: {}"}

