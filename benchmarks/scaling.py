@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -57,7 +58,7 @@ def measure_size(queries: int) -> Point:
             _run_process("make", min(CHUNK, queries - start), seed, saved)
             for name, seconds in _measure_chunk(saved).items():
                 total[name] += seconds
-            saved.unlink()
+            shutil.rmtree(saved)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"queries": queries} | total | {MEMORY: float(peak)}
 

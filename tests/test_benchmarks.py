@@ -180,7 +180,9 @@ def test_every_study_runs_at_toy_size(
     monkeypatch.delenv("FUSION_BENCH_PARITY_DATA", raising=False)
     before = {path: path.stat().st_mtime_ns for path in written_files()}
     import_module(f"benchmarks.{name}").main(["--toy"])
-    assert len(capsys.readouterr().out.splitlines()) >= 2
+    output = capsys.readouterr().out
+    assert output.strip()
+    assert not re.search(r"\bnan\b", output)
     assert {path: path.stat().st_mtime_ns for path in written_files()} == before
 
 
