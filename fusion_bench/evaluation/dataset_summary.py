@@ -9,6 +9,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Run
+from fusion_bench.evaluation.report_records import ListInfo
 from fusion_bench.evaluation.results import list_infos
 from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
@@ -97,52 +98,64 @@ def _unjudged(dataset: Dataset) -> str:
     return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
 
 
+def _coverage_notices(dataset: Dataset, info: ListInfo, run: Run, kind: str) -> list[str]:
+    """Queries that a list did not answer, and documents that nobody knows."""
+    notices = []
+    judged = len(dataset.qrels.queries)
+    if info.unanswered_queries:
+        effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
+        notices.append(
+            f"{kind} {info.name!r} returned nothing for {info.unanswered_queries} of "
+            f"{pluralize(judged, 'judged query')}: {effect}"
+        )
+    if not info.has_known_documents:
+        where = "is judged" if info.kind == "run" else "stands in any run"
+        known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
+        notices.append(
+            f"no document of {kind} {info.name!r} {where} (for example "
+            f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
+        )
+    return notices
+
+
+def _content_notices(info: ListInfo, run: Run, kind: str) -> list[str]:
+    """What stands out in a list itself."""
+    notices = list(info.problems)
+    if info.degraded_queries:
+        notices.append(
+            f"rerank list {info.name!r} is degraded: "
+            f"{pluralize(info.degraded_queries, 'query')} without {info.provider}'s scores: "
+            "run fusion-bench rerank again to fetch them"
+        )
+    if info.unjudged_queries:
+        notices.append(
+            f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
+            "judged, and left out: "
+            f"{format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)}"
+        )
+    if info.duplicate_rows:
+        notices.append(
+            f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
+        )
+    if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
+        remedy = "dropped them" if run.read_options.drop_zero_scores else "removes them"
+        notices.append(
+            f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
+            f"which looks like padding: drop_zero_scores: true {remedy}"
+        )
+    return notices
+
+
 def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
-    judged = len(dataset.qrels.queries)
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
     found = []
     for info in list_infos(dataset, runs):
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
-        if info.unanswered_queries:
-            effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
-            found.append(
-                f"{kind} {info.name!r} returned nothing for {info.unanswered_queries} of "
-                f"{pluralize(judged, 'judged query')}: {effect}"
-            )
-        if not info.has_known_documents:
-            where = "is judged" if info.kind == "run" else "stands in any run"
-            known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
-            found.append(
-                f"no document of {kind} {info.name!r} {where} (for example "
-                f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
-            )
-        found += info.problems
-        if info.degraded_queries:
-            found.append(
-                f"rerank list {info.name!r} is degraded: "
-                f"{pluralize(info.degraded_queries, 'query')} without {info.provider}'s scores: "
-                "run fusion-bench rerank again to fetch them"
-            )
-        if info.unjudged_queries:
-            found.append(
-                f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
-                "judged, and left out: "
-                f"{format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)}"
-            )
-        if info.duplicate_rows:
-            found.append(
-                f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
-            )
-        if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
-            remedy = "dropped them" if run.read_options.drop_zero_scores else "removes them"
-            found.append(
-                f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
-                "which "
-                f"looks like padding: drop_zero_scores: true {remedy}"
-            )
+        found += _coverage_notices(dataset, info, run, kind)
+        found += _content_notices(info, run, kind)
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
         queries = pluralize(outside, "judged query")

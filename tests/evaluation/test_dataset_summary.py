@@ -146,6 +146,6 @@ def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
     beside(root)
     found = [text for text in dataset_notices(load_dataset(root / DATASET)) if "degraded" in text]
     assert found == [
-        "rerank list 'r' is degraded: 2 queries without cohere/m's scores; fusion-bench rerank "
-        "fetches them when it runs again"
+        "rerank list 'r' is degraded: 2 queries without cohere/m's scores: "
+        "run fusion-bench rerank again to fetch them"
     ]
