@@ -6,7 +6,6 @@ threads. Memory is the peak of a process that does nothing else.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import statistics
 import subprocess
@@ -65,13 +64,13 @@ def write_files(folder: Path, name: Callable[[int], str], size: Size) -> Path:
 
 
 def load_and_align(path: Path, *, cache: bool | Cache) -> object:
-    """What this package does: read, check and align."""
+    """Read, check and align with fusion_bench."""
     dataset = load_dataset(path, cache=cache)
     return dataset.aligned(list(dataset.runs))
 
 
 def parse_runs(path: Path) -> object:
-    """What ``pytrec_eval`` does: parse each run."""
+    """Parse each run with ``pytrec_eval``."""
     import pytrec_eval
 
     tables = []
@@ -85,31 +84,31 @@ def median_cpu_seconds(
     contestants: Mapping[str, Callable[[], object]], rounds: int
 ) -> dict[str, float]:
     """Median CPU seconds of each, taken in turns; the first turn is dropped."""
-    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds + 1):
         for name, run in contestants.items():
             started = time.process_time()
             result = run()
-            taken[name].append(time.process_time() - started)
+            seconds[name].append(time.process_time() - started)
             del result
-    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+    return {name: statistics.median(turns[1:]) for name, turns in seconds.items()}
 
 
 def peak_gigabytes(path: Path) -> float:
     """GB at the peak of a process that reads and aligns once."""
-    command = [sys.executable, "-m", "benchmarks.loading", "--peak", str(path)]
+    command = [sys.executable, "-m", "benchmarks.loading", str(path)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
 
-def rows(rounds: int = 5, *, toy: bool = False) -> Iterator[Row]:
+def rows(rounds: int, *, toy: bool = False) -> Iterator[Row]:
     """One row a kind of ids."""
-    size = replace(SIZES["many"], queries=300) if toy else SIZES["many"]
+    size = replace(SIZES["many"], queries=60) if toy else SIZES["many"]
     for kind, name in NAMES.items():
         with tempfile.TemporaryDirectory() as folder:
             path = write_files(Path(folder), name, size)
             text = sum(file.stat().st_size for file in path.parent.iterdir())
             contestants = {
-                "ours": partial(load_and_align, path, cache=False),
+                "fusion_bench": partial(load_and_align, path, cache=False),
                 "pytrec_eval": partial(parse_runs, path),
             }
             seconds = median_cpu_seconds(contestants, rounds)
@@ -119,35 +118,20 @@ def rows(rounds: int = 5, *, toy: bool = False) -> Iterator[Row]:
             reopen()
             time.sleep(0 if toy else SETTLE)
             reopen()
-            reopened = median_cpu_seconds({"ours": reopen}, 4 * rounds)["ours"]
-            kept = sum(file.stat().st_size for file in path.parent.rglob("*.npy"))
+            reopened = median_cpu_seconds({"reopen": reopen}, 4 * rounds)["reopen"]
+            stored = sum(file.stat().st_size for file in path.parent.rglob("*.npy"))
         yield {
             "ids": kind,
-            "read and aligned CPU s": seconds["ours"],
+            "read and aligned CPU s": seconds["fusion_bench"],
             "pytrec_eval parses CPU s": seconds["pytrec_eval"],
-            "CPU over pytrec_eval ratio": seconds["ours"] / seconds["pytrec_eval"],
+            "CPU over pytrec_eval ratio": seconds["fusion_bench"] / seconds["pytrec_eval"],
             "peak GB": peak,
             "reopened CPU ms": 1000 * reopened,
-            "reopened over read ratio": reopened / seconds["ours"],
-            "cache over text ratio": kept / text,
+            "reopened over read ratio": reopened / seconds["fusion_bench"],
+            "cache over text ratio": stored / text,
         }
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peak", type=Path)
-    options = parser.parse_args()
-    if options.peak is not None:
-        load_and_align(options.peak, cache=False)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
-        return
-    for row in rows(options.rounds):
-        print(f"ids: {row.pop('ids')}")
-        for what, value in row.items():
-            print(f"  {what:26} {value:8.4f}")
-
-
 if __name__ == "__main__":
-    main()
+    load_and_align(Path(sys.argv[1]), cache=False)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
