@@ -48,8 +48,8 @@ def tune_example(*, toy: bool = False) -> TuningReport:
     tuning = experiment.tune.model_copy(update=changes)
     dataset = load_tuning_dataset(experiment, source, tuning, ATTACK)
     if toy:
-        kept = dict(list(dataset.qrels.to_dict().items())[::TOY_SHARE])
-        dataset = replace(dataset, qrels=Qrels.from_dict(kept))
+        qrels = dict(list(dataset.qrels.to_dict().items())[::TOY_SHARE])
+        dataset = replace(dataset, qrels=Qrels.from_dict(qrels))
     objective = create_objective(experiment, source, tuning, dataset)
     with tempfile.TemporaryDirectory() as folder:
         run = TuningRun(objective, dataset, tuning, Path(folder))

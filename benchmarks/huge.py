@@ -64,7 +64,7 @@ def _measure_memory(saved: Path) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
 
-def _measure(saved: Path) -> None:
+def _print_peak_memory(saved: Path) -> None:
     runs = load_aligned_runs(saved)
     for count in (1, BATCH):
         fusion_bench_task(runs, list(MEASURES), count)(0)
@@ -72,4 +72,4 @@ def _measure(saved: Path) -> None:
 
 
 if __name__ == "__main__":
-    _measure(Path(sys.argv[1]))
+    _print_peak_memory(Path(sys.argv[1]))

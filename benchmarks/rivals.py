@@ -46,20 +46,20 @@ class Rival:
         return int(np.argmax(means))
 
 
-def _weights(lists: int) -> list[tuple[float, ...]]:
+def _list_weights(lists: int) -> list[tuple[float, ...]]:
     """Ranx's simplex, without the settings that its comparison of floats drops."""
     steps = [round(x, 1) for x in np.arange(0, 1.1, 0.1).tolist()]
     return [weights for weights in product(steps, repeat=lists) if sum(weights) == 1.0]
 
 
-def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+def _evaluate_ranx_grid(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """``optimize_fusion`` by wsum on min-max scores (its default) and by rrf, over all lists."""
     runs = collection.all_lists
     weighted: dict[str, Any] = {"method": "weighted_score", "missing": "zero"}
     scaled = {"method": "min_max", "constant": 0}
     specs: list[dict[str, Any]] = [
         {**weighted, "normalize": scaled, "weights": dict(zip(runs.sources, w, strict=True))}
-        for w in _weights(len(runs.sources))
+        for w in _list_weights(len(runs.sources))
     ]
     specs += [{"method": "rrf", "k": k} for k in range(10, 101, 10)]
     names = [str(spec.get("weights") or f"rrf k {spec['k']}") for spec in specs]
@@ -73,12 +73,12 @@ def _ranx(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
             yield name, scores.values[0]
 
 
-def _pairs(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
+def _pair_lists(collection: Collection) -> Iterator[tuple[str, AlignedRuns]]:
     for pair in combinations(collection.runs.sources, 2):
         yield " + ".join(pair), collection.runs.restrict(pair)
 
 
-class Padded:
+class PaddedTable:
     """A view as a table of queries × candidates, for thousands of variants a minute.
 
     Floats are compared without rounding, as the tools do.
@@ -89,8 +89,8 @@ class Padded:
         place = np.arange(len(view.documents)) - np.repeat(view.offsets[:-1], sizes)
         self._shape = (len(sizes), int(sizes.max()))
         self._cells = (view.query_index, place)
-        self._gains = self._table(view.grades.astype(np.float64), 0.0)
-        self._reranked = [self._table(row, np.nan) for row in view.rerank]
+        self._gains = self._fill_table(view.grades.astype(np.float64), 0.0)
+        self._reranked = [self._fill_table(row, np.nan) for row in view.rerank]
         self._ideal = np.zeros(len(sizes))
         for q, (_, rows) in enumerate(query_slices(view.queries, view.ideal_offsets)):
             best = view.ideal_grades[rows][:10]
@@ -98,15 +98,15 @@ class Padded:
 
     def evaluate(self, scores: FloatArray) -> Iterator[FloatArray]:
         """nDCG@10 of the fused list, and with each reranker over its first 50."""
-        fused = self._table(scores, -np.inf)
+        fused = self._fill_table(scores, -np.inf)
         top = _top_columns(fused, 60)
         yield self._ndcg(top)
         for table in self._reranked:
-            kept = np.take_along_axis(table, top[:, :50], axis=1)
-            order = np.argsort(np.where(np.isnan(kept), np.inf, -kept), axis=1, kind="stable")
+            head = np.take_along_axis(table, top[:, :50], axis=1)
+            order = np.argsort(np.where(np.isnan(head), np.inf, -head), axis=1, kind="stable")
             yield self._ndcg(np.take_along_axis(top, order, axis=1))
 
-    def _table(self, values: FloatArray, fill: float) -> FloatArray:
+    def _fill_table(self, values: FloatArray, fill: float) -> FloatArray:
         out = np.full(self._shape, fill)
         out[self._cells] = values
         return out
@@ -127,16 +127,16 @@ def _top_columns(scores: FloatArray, count: int) -> np.ndarray:
 
 
 def _with_reranker(
-    table: Padded, name: str, scores: FloatArray
+    table: PaddedTable, name: str, scores: FloatArray
 ) -> Iterator[tuple[str, FloatArray]]:
     for how, values in zip(("", ", reranked"), table.evaluate(scores), strict=False):
         yield name + how, values
 
 
-def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+def _evaluate_opensearch_grid(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """The 82 variants of the Search Relevance Workbench's hybrid optimizer."""
-    for pair, view in _pairs(collection):
-        table = Padded(view)
+    for pair, view in _pair_lists(collection):
+        table = PaddedTable(view)
         for technique, means in (
             ("min_max", ("arithmetic", "geometric", "harmonic")),
             ("l2", ("arithmetic", "geometric", "harmonic")),
@@ -149,11 +149,11 @@ def _opensearch(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
                 name = f"{pair}, {technique}, {mean}, {tenths / 10}"
                 yield from _with_reranker(table, name, scores)
         for k in (1, 5, 10, 20, 60):
-            scores = _reciprocal(view, k)
+            scores = _rrf_scores(view, k)
             yield from _with_reranker(table, f"{pair}, rrf {k}", scores)
 
 
-def _reciprocal(view: AlignedRuns, k: int) -> FloatArray:
+def _rrf_scores(view: AlignedRuns, k: int) -> FloatArray:
     return np.asarray(np.where(view.ranks > 0, 1 / (k + view.ranks), 0.0).sum(axis=0))
 
 
@@ -203,12 +203,12 @@ def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> Floa
     return np.where(total > 0, mean_scores, 0.0)
 
 
-def _autorag(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
+def _evaluate_autorag_grid(collection: Collection) -> Iterator[tuple[str, FloatArray]]:
     """``hybrid_rrf`` with k from 4 to 80 and ``hybrid_cc`` with 101 weights of four scalings."""
-    for pair, view in _pairs(collection):
-        table = Padded(view)
+    for pair, view in _pair_lists(collection):
+        table = PaddedTable(view)
         for k in range(4, 81):
-            yield from _with_reranker(table, f"{pair}, rrf {k}", _reciprocal(view, k))
+            yield from _with_reranker(table, f"{pair}, rrf {k}", _rrf_scores(view, k))
         for technique in ("mm", "tmm", "z", "dbsf"):
             scaled = np.array([_autorag_scale(technique, view, s) for s in range(2)])
             for percent in range(101):
@@ -234,9 +234,9 @@ def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
     return np.nan_to_num(_per_query(view, s, scale), nan=0.0)
 
 
-RANX = Rival("ranx's grid", _ranx, last=True)
+RANX = Rival("ranx's grid", _evaluate_ranx_grid, last=True)
 RIVALS = (
     RANX,
-    Rival("OpenSearch, 82 variants", _opensearch),
-    Rival("AutoRAG", _autorag),
+    Rival("OpenSearch, 82 variants", _evaluate_opensearch_grid),
+    Rival("AutoRAG", _evaluate_autorag_grid),
 )

@@ -66,15 +66,15 @@ def _make_block(size: Size, queries: int, rng: np.random.Generator) -> tuple[np.
     least = np.take_along_axis(np.sort(noisy, axis=1), size.pool - relevant[:, None], axis=1)
     grades = np.where(noisy >= least, rng.integers(1, 4, shape), 0)
     # The greatest id comes first: the tie rule's order.
-    kept = np.any(ranks > 0, axis=0)[:, ::-1]
-    documents = np.broadcast_to(np.arange(size.pool)[::-1], shape)[kept]
+    listed = np.any(ranks > 0, axis=0)[:, ::-1]
+    documents = np.broadcast_to(np.arange(size.pool)[::-1], shape)[listed]
     query, grade = np.nonzero(grades)[0], grades[grades > 0]
     return (
-        ranks[:, :, ::-1][:, kept],
+        ranks[:, :, ::-1][:, listed],
         documents,
-        scores[:, :, ::-1][:, kept],
-        grades[:, ::-1][kept],
-        kept.sum(axis=1),
+        scores[:, :, ::-1][:, listed],
+        grades[:, ::-1][listed],
+        listed.sum(axis=1),
         grade[np.lexsort((-grade, query))],
         np.bincount(query, minlength=queries),
     )

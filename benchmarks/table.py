@@ -73,16 +73,16 @@ def draw(groups: dict[str, list[Row]], path: Path) -> None:
     """How many times as fast as the peer: a panel a table, a group of bars a row."""
     from matplotlib.figure import Figure
 
-    shown = {title: rows for title, rows in groups.items() if _ratio_columns(rows)}
-    heights = [len(rows) * len(_ratio_columns(rows)) + len(rows) for rows in shown.values()]
+    charts = {title: rows for title, rows in groups.items() if _ratio_columns(rows)}
+    heights = [len(rows) * len(_ratio_columns(rows)) + len(rows) for rows in charts.values()]
     figure = Figure(
-        figsize=(10, 0.8 + 0.21 * sum(heights) + 0.5 * len(shown)), layout="constrained"
+        figsize=(10, 0.8 + 0.21 * sum(heights) + 0.5 * len(charts)), layout="constrained"
     )
     figure.suptitle("Times as fast as the named peer at the same work (queries × runs × documents)")
-    panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)
-    for axes, (title, rows) in zip(panels[:, 0], shown.items(), strict=True):
+    panels = figure.subplots(len(charts), 1, sharex=True, squeeze=False, height_ratios=heights)
+    for axes, (title, rows) in zip(panels[:, 0], charts.items(), strict=True):
         draw_panel(axes, title, rows)
-    most = max(row[c] for rows in shown.values() for row in rows for c in _ratio_columns(rows))
+    most = max(row[c] for rows in charts.values() for row in rows for c in _ratio_columns(rows))
     panels[-1, 0].set(xscale="log", xlim=(1, 3 * float(most)))
     panels[-1, 0].set_xlabel("times as fast (logarithmic)")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def _ratio_columns(rows: list[Row]) -> list[str]:
 
 
 def draw_panel(axes: Axes, title: str, rows: list[Row]) -> None:
-    """The bars of one table; columns told apart by color and hatch."""
+    """The bars of one table; columns differ in color and hatch."""
     columns = _ratio_columns(rows)
     height = 0.8 / len(columns)
     for n, column in enumerate(columns):

@@ -87,8 +87,8 @@ def format_row(
         gains.append((whole.difference, typed.gain.difference, typed.over_global.difference))
     mean = np.mean(gains, axis=0)
     counts = " | ".join(str(verdicts[verdict]) for verdict in VERDICTS)
-    shown = " | ".join(f"{value:+.4f}" for value in mean)
-    return f"| {name} | {types} | {len(splits)} | {shown} | {counts} |"
+    cells = " | ".join(f"{value:+.4f}" for value in mean)
+    return f"| {name} | {types} | {len(splits)} | {cells} | {counts} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
