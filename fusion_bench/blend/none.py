@@ -17,7 +17,7 @@ class NoBlend(Blend):
     """``none``: the fused list as it is."""
 
     formula: ClassVar[str] = "fused"
-    source: ClassVar[str] = "CONV-07-05 NoOpReranker"
+    source: ClassVar[str] = "the fused order; CONV-07-05"
 
     method: str = "none"
 

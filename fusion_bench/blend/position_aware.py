@@ -33,7 +33,7 @@ class PositionAware(RetrievalBlend):
     """
 
     formula: ClassVar[str] = "w·retrieval + (1−w)·rerank, w by fused rank"
-    source: ClassVar[str] = "ADR-005; tobi/qmd"
+    source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
 
     method: str = "position_aware"
     tiers: dict[Rank, Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})

@@ -19,7 +19,7 @@ class Replace(RerankBlend):
     """``replace``: the rerank score; equals ``linear`` with β = 1."""
 
     formula: ClassVar[str] = "rerank"
-    source: ClassVar[str] = "CONV-07-05"
+    source: ClassVar[str] = "the reranker's order; CONV-07-05"
 
     method: str = "replace"
 

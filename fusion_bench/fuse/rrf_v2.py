@@ -46,7 +46,7 @@ class RRFv2(RankTermFusion):
     """
 
     formula: ClassVar[str] = "Σ w/(k + rank) + bonus(best rank)"
-    source: ClassVar[str] = "ADR-005; tobi/qmd"
+    source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
 
     method: str = "rrf_v2"
     weights: dict[str, Weight] = Field(default_factory=lambda: {"question": 2.0})
