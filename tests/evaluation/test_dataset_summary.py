@@ -144,8 +144,7 @@ def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
 def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     beside(root)
-    found = [text for text in dataset_notices(load_dataset(root / DATASET)) if "degraded" in text]
-    assert found == [
-        "rerank list 'r' is degraded: 2 queries without cohere/m's scores: "
-        "run fusion-bench rerank again to fetch them"
-    ]
+    [notice] = [text for text in dataset_notices(load_dataset(root / DATASET)) if "'r'" in text]
+    assert "2 queries" in notice
+    assert "cohere/m" in notice
+    assert "fusion-bench rerank" in notice

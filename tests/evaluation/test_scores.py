@@ -76,7 +76,7 @@ def lists(found: System) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"runs": ()}, "runs: tuple should have at least 1 item"),
+        ({"runs": ()}, r"^runs: .*at least 1 item"),
         ({"runs": ("a", "b", "a")}, "runs: 'a' is listed twice: keep one"),
         ({"depth": 0}, "depth"),
         ({"depth": {"bm25": 0}}, "depth"),
@@ -90,7 +90,7 @@ def lists(found: System) -> dict[str, list[str]]:
         ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "with a value for 'hybrid'"),
         (
             {"by_query_type": {"hybrid": {}}, "weights_by_type": "conv-03-05"},
-            "weights_by_type and by_query_type are two answers",
+            "^weights_by_type and by_query_type ",
         ),
     ],
 )
