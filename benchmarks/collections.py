@@ -78,8 +78,8 @@ def _load_parity_collection(
 def load_parity_run(collection: str, kind: str, name: str) -> Run:
     """A run or a rerank list of a collection of the parity tests."""
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / collection / kind
-    reading = ReadOptions(on_duplicate="best_rank")
-    return load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
+    read_options = ReadOptions(on_duplicate="best_rank")
+    return load_run(folder / f"{name}.trec.gz", name=name, read_options=read_options)
 
 
 def _align_collection(

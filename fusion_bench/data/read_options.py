@@ -44,18 +44,18 @@ def assign_ranks(
     grouped: GroupedRows,
     scores: FloatArray,
     ranks: Sequence[int] | IntArray | None,
-    reading: ReadOptions,
+    read_options: ReadOptions,
 ) -> IntArray | None:
     """The place of every grouped row inside its query, by score or by the file's rank column.
 
     None = 1, 2, 3 … as they stand.
     """
-    if reading.rank_from == "column":
+    if read_options.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    loose = np.flatnonzero(~_already_sorted(grouped, scores, reading))
+    loose = np.flatnonzero(~_already_sorted(grouped, scores, read_options))
     if len(loose) == 0:  # most files are written best first, and only some queries need sorting
         return None
-    ties = _tie_order(grouped, reading)
+    ties = _tie_order(grouped, read_options)
     places = count_within_queries(grouped.offsets)
     rows = rows_of(grouped.offsets, loose)
     lengths = to_offsets(np.diff(grouped.offsets)[loose])
@@ -63,25 +63,25 @@ def assign_ranks(
     return places
 
 
-def _tie_order(grouped: GroupedRows, reading: ReadOptions) -> IntArray | None:
+def _tie_order(grouped: GroupedRows, read_options: ReadOptions) -> IntArray | None:
     """Greater document id first; the row breaks the tie of a duplicate, which comes later."""
-    return None if reading.source_ties == "file" else ~grouped.documents
+    return None if read_options.source_ties == "file" else ~grouped.documents
 
 
 def _already_sorted(
-    grouped: GroupedRows, scores: FloatArray, reading: ReadOptions
+    grouped: GroupedRows, scores: FloatArray, read_options: ReadOptions
 ) -> NDArray[np.bool_]:
     """Which queries hold their rows in order already."""
-    return already_sorted(scores, grouped.offsets, tie_order=_tie_order(grouped, reading))
+    return already_sorted(scores, grouped.offsets, tie_order=_tie_order(grouped, read_options))
 
 
 def order_by_rank(
-    place: IntArray | None, offsets: IntArray, reading: ReadOptions
+    place: IntArray | None, offsets: IntArray, read_options: ReadOptions
 ) -> IntArray | slice:
     """The rows of each query in the order of their places; all as they stand where they do."""
     if place is None:
         return slice(None)
-    if reading.rank_from == "column":
+    if read_options.rank_from == "column":
         return order_by_value(place, offsets)
     here = count_within_queries(offsets)
     moved = np.flatnonzero(place != here)  # mostly few

@@ -148,7 +148,7 @@ class Run:
         documents: Shape (N,): codes into ``vocabulary``, in rank order inside each query.
         scores: Shape (N,): finite.
         ranks: Shape (N,): 1-based; 1, 2, 3 … unless read from a column with gaps.
-        reading: The options it was read with.
+        read_options: The options it was read with.
         duplicates: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
     """
@@ -180,7 +180,7 @@ class Run:
         *,
         ranks: Sequence[int] | IntArray | None = None,
         roles: frozenset[str] = frozenset(),
-        reading: ReadOptions | None = None,
+        read_options: ReadOptions | None = None,
     ) -> Self:
         """Build from parallel columns, one retrieved document a row, in file order.
 
@@ -188,7 +188,7 @@ class Run:
             DataError: Columns of different lengths, no row, an empty id, a score that is not
                 finite, a document listed twice, a rank below 0 or repeated; names the row.
         """
-        reading = reading or ReadOptions()
+        read_options = read_options or ReadOptions()
         refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
         values = np.asarray(scores, dtype=np.float64)
         if not np.isfinite(values).all():
@@ -196,14 +196,14 @@ class Run:
             raise DataError(f"score {values[row]} is not a finite number", row=row)
         grouped = group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
-        place = assign_ranks(grouped, values, ranks, reading)
-        order = order_by_rank(place, grouped.offsets, reading)
+        place = assign_ranks(grouped, values, ranks, read_options)
+        order = order_by_rank(place, grouped.offsets, read_options)
         zeros = int(np.count_nonzero(values == 0))
-        if reading.drop_zero_scores and zeros:
+        if read_options.drop_zero_scores and zeros:
             order = np.arange(len(values))[order]
             order = order[values[order] != 0]
         duplicates = 0
-        if reading.on_duplicate == "best_rank":
+        if read_options.on_duplicate == "best_rank":
             again = find_repeats(grouped, order)
             duplicates = int(again.sum())
             order = np.arange(len(values))[order][~again] if duplicates else order
@@ -214,7 +214,7 @@ class Run:
             owner = query_of_rows(offsets)[order]
             offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
         final = count_within_queries(offsets)
-        if place is not None and reading.rank_from == "column":
+        if place is not None and read_options.rank_from == "column":
             final = place[order]
         return cls(
             name,
@@ -225,7 +225,7 @@ class Run:
             values[order],
             final,
             roles,
-            reading,
+            read_options,
             duplicates,
             zeros,
         )
@@ -237,12 +237,14 @@ class Run:
         ranked: Mapping[str, Mapping[str, float]],
         *,
         roles: frozenset[str] = frozenset(),
-        reading: ReadOptions | None = None,
+        read_options: ReadOptions | None = None,
     ) -> Self:
         """Build from query → document → score; the mapping's order is the file order."""
         rows = [(q, d, s) for q, docs in ranked.items() for d, s in docs.items()]
         queries, documents, scores = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls.from_rows(name, queries, documents, scores, roles=roles, reading=reading)
+        return cls.from_rows(
+            name, queries, documents, scores, roles=roles, read_options=read_options
+        )
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query → document → score, best first."""

@@ -71,14 +71,14 @@ class Cache:
         self.stamps = stamps or FileStamps(folder)
 
     def file_key(
-        self, path: Path, kind: str, reading: ReadOptions | None, space: ScoreSpace | None
+        self, path: Path, kind: str, read_options: ReadOptions | None, space: ScoreSpace | None
     ) -> str | None:
         """The key of what is read from a file; None where there is no file."""
         try:
             content = self.stamps.lookup(path, hash_contents)
         except OSError:
             return None  # reading it says why
-        options = None if reading is None else asdict(reading)
+        options = None if read_options is None else asdict(read_options)
         return hash_key(kind, format_suffix(path), content, options, space)
 
     def load(self, key: str) -> StoredArrays | None:

@@ -42,7 +42,7 @@ def load_run(
     *,
     name: str | None = None,
     roles: frozenset[str] = frozenset(),
-    reading: ReadOptions | None = None,
+    read_options: ReadOptions | None = None,
     score_space: ScoreSpace | None = None,
 ) -> Run:
     """Read one ranked list a query: TREC, .tsv, .csv, .jsonl or .parquet, gzip or not.
@@ -51,16 +51,16 @@ def load_run(
         path: The file.
         name: Name of the source; the file's own by default.
         roles: What it was asked with and how it found.
-        reading: Options that decide its ranks.
+        read_options: Options that decide its ranks.
         score_space: For a rerank list: what its numbers mean; a value outside is an error.
 
     Raises:
         DataError: Says file, line and rule.
     """
-    reading = reading or ReadOptions()
-    has_ranks = reading.rank_from == "column"
+    read_options = read_options or ReadOptions()
+    has_ranks = read_options.rank_from == "column"
     (rows,) = encode_tables([read_raw_table(path, "run", has_ranks=has_ranks)])
-    return make_run(path, rows, name or strip_suffixes(path), roles, reading, score_space)
+    return make_run(path, rows, name or strip_suffixes(path), roles, read_options, score_space)
 
 
 def encode_tables(tables: list[RawTable]) -> list[RawTable]:
@@ -77,7 +77,7 @@ def make_run(
     rows: RawTable,
     name: str,
     roles: frozenset[str],
-    reading: ReadOptions,
+    read_options: ReadOptions,
     score_space: ScoreSpace | None,
 ) -> Run:
     """One list a query from a file's rows; see :func:`load_run`."""
@@ -86,7 +86,7 @@ def make_run(
         if score_space is not None:
             _check_space(scores, score_space)
         ranks = None
-        if reading.rank_from == "column" and rows.ranks is not None:
+        if read_options.rank_from == "column" and rows.ranks is not None:
             ranks = _parse_integers(rows.ranks, "rank")
         return Run.from_rows(
             name,
@@ -95,7 +95,7 @@ def make_run(
             scores,
             ranks=ranks,
             roles=roles,
-            reading=reading,
+            read_options=read_options,
         )
 
 

@@ -25,7 +25,7 @@ Table: TypeAlias = Qrels | Run
 
 @dataclass(frozen=True)
 class FileRequest:
-    """One file and how it is read; without a reading it holds judgements."""
+    """One file and how it is read; without read options it holds judgements."""
 
     path: Path
     name: str = ""
@@ -35,10 +35,10 @@ class FileRequest:
 
     def read_rows(self) -> RawTable:
         """The rows of the file."""
-        reading = self.read_options
-        if reading is None:
+        options = self.read_options
+        if options is None:
             return read_raw_table(self.path, "qrels")
-        return read_raw_table(self.path, "run", has_ranks=reading.rank_from == "column")
+        return read_raw_table(self.path, "run", has_ranks=options.rank_from == "column")
 
     def make_table(self, rows: RawTable) -> Table:
         """The record of the file's rows."""

@@ -340,7 +340,7 @@ def real(collection: str) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
     folder = parity_data(collection) / "rerank"
     # CODEC's lists name a few documents twice.
     found = load_run(
-        folder / f"{name}.trec.gz", name="r", reading=ReadOptions(on_duplicate="best_rank")
+        folder / f"{name}.trec.gz", name="r", read_options=ReadOptions(on_duplicate="best_rank")
     )
     return align(qrels_of(collection), runs_of(collection), rerankers=[found]), {"r": space}
 

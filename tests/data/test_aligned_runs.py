@@ -189,11 +189,13 @@ def test_a_source_without_a_common_query() -> None:
 
 def test_a_source_of_padding_only_is_no_source() -> None:
     padding = Run.from_dict(
-        "a", {"q1": {"z": 0.0}, "x": {"z": 1.0}}, reading=ReadOptions(drop_zero_scores=True)
+        "a", {"q1": {"z": 0.0}, "x": {"z": 1.0}}, read_options=ReadOptions(drop_zero_scores=True)
     )
     with pytest.raises(AlignmentError, match="no query in common"):
         align(Qrels.from_dict(QRELS), [padding])
-    nothing = Run.from_dict("a", {"q1": {"z": 0.0}}, reading=ReadOptions(drop_zero_scores=True))
+    nothing = Run.from_dict(
+        "a", {"q1": {"z": 0.0}}, read_options=ReadOptions(drop_zero_scores=True)
+    )
     with pytest.raises(AlignmentError, match="every row being dropped"):
         align(Qrels.from_dict(QRELS), [nothing])
 

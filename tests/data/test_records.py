@@ -12,9 +12,11 @@ from fusion_bench.errors import DataError
 Rows = Sequence[tuple[str, str, float]]
 
 
-def run(rows: Rows, ranks: Sequence[int] | None = None, reading: ReadOptions | None = None) -> Run:
+def run(
+    rows: Rows, ranks: Sequence[int] | None = None, read_options: ReadOptions | None = None
+) -> Run:
     queries, documents, scores = zip(*rows, strict=True)
-    return Run.from_rows("bm25", queries, documents, scores, ranks=ranks, reading=reading)
+    return Run.from_rows("bm25", queries, documents, scores, ranks=ranks, read_options=read_options)
 
 
 def listed(run: Run) -> list[tuple[str, int]]:
@@ -58,7 +60,7 @@ def test_ranks_come_from_scores_and_not_from_the_file() -> None:
 def test_ties_go_to_the_greater_id_or_to_the_file() -> None:
     rows = [("q", "d10", 1.0), ("q", "d9", 1.0), ("q", "é", 1.0), ("q", "z", 1.0)]
     assert [d for d, _ in listed(run(rows))] == ["é", "z", "d9", "d10"]
-    filed = run(rows, reading=ReadOptions(source_ties="file"))
+    filed = run(rows, read_options=ReadOptions(source_ties="file"))
     assert [d for d, _ in listed(filed)] == ["d10", "d9", "é", "z"]
 
 
@@ -91,7 +93,7 @@ def test_bad_rank_columns_name_the_row(ranks: list[int], message: str, row: int)
 
 def test_a_rank_column_that_is_not_there() -> None:
     with pytest.raises(DataError, match="there is no rank column"):
-        run([("q", "a", 1.0)], reading=ReadOptions(rank_from="column"))
+        run([("q", "a", 1.0)], read_options=ReadOptions(rank_from="column"))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -106,7 +108,7 @@ def test_a_document_listed_twice_is_an_error_or_keeps_its_best_rank() -> None:
     with pytest.raises(DataError, match="document 'a' stands twice") as caught:
         run(rows)
     assert caught.value.row == 2
-    found = run(rows, reading=ReadOptions(on_duplicate="best_rank"))
+    found = run(rows, read_options=ReadOptions(on_duplicate="best_rank"))
     assert found.to_dict() == {"q": {"a": 3.0, "b": 2.0}, "r": {"a": 1.0}}
     assert listed(found) == [("a", 1), ("b", 2), ("a", 1)]
     assert found.duplicates == 1
@@ -116,7 +118,7 @@ def test_zero_scores_are_counted_and_dropped_on_request() -> None:
     rows = [("q", "a", 0.0), ("q", "b", 2.0), ("q", "c", -1.0), ("r", "d", 0.0)]
     assert run(rows).zero_scores == 2
     assert run(rows).to_dict() == {"q": {"b": 2.0, "a": 0.0, "c": -1.0}, "r": {"d": 0.0}}
-    dropped = run(rows, reading=ReadOptions(drop_zero_scores=True))
+    dropped = run(rows, read_options=ReadOptions(drop_zero_scores=True))
     assert dropped.zero_scores == 2
     assert dropped.to_dict() == {"q": {"b": 2.0, "c": -1.0}, "r": {}}
     assert listed(dropped) == [("b", 1), ("c", 2)]
@@ -124,7 +126,7 @@ def test_zero_scores_are_counted_and_dropped_on_request() -> None:
 
 def test_padding_never_hides_the_same_document_with_a_score() -> None:
     rows = [("q", "a", 0.0), ("q", "a", -1.0)]
-    found = run(rows, reading=ReadOptions(on_duplicate="best_rank", drop_zero_scores=True))
+    found = run(rows, read_options=ReadOptions(on_duplicate="best_rank", drop_zero_scores=True))
     assert found.to_dict() == {"q": {"a": -1.0}}
     assert (found.zero_scores, found.duplicates) == (1, 0)
 
@@ -162,7 +164,12 @@ def test_what_is_handed_in_stays_writable_and_unchanged() -> None:
     scores, ranks = np.array([1.0, 2.0]), np.array([0, 1])
     grades = np.array([1, 2])
     Run.from_rows(
-        "a", ["q", "q"], ["x", "y"], scores, ranks=ranks, reading=ReadOptions(rank_from="column")
+        "a",
+        ["q", "q"],
+        ["x", "y"],
+        scores,
+        ranks=ranks,
+        read_options=ReadOptions(rank_from="column"),
     )
     Qrels.from_rows(["q", "q"], ["x", "y"], grades)
     assert (scores.tolist(), ranks.tolist(), grades.tolist()) == ([1.0, 2.0], [0, 1], [1, 2])

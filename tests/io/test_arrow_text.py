@@ -55,9 +55,11 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
-def table_of(path: Path, kind: Kind, reading: ReadOptions, *, by_arrow: bool) -> Qrels | Run | str:
+def table_of(
+    path: Path, kind: Kind, read_options: ReadOptions, *, by_arrow: bool
+) -> Qrels | Run | str:
     """The table, or why there is none; what pyarrow leaves to the other reader comes from it."""
-    data, has_ranks = path.read_bytes(), kind == "run" and reading.rank_from == "column"
+    data, has_ranks = path.read_bytes(), kind == "run" and read_options.rank_from == "column"
     try:
         rows = None
         if by_arrow:
@@ -70,7 +72,7 @@ def table_of(path: Path, kind: Kind, reading: ReadOptions, *, by_arrow: bool) ->
         (rows,) = encode_documents([rows])
         if kind == "qrels":
             return make_qrels(path, rows)
-        return make_run(path, rows, "a", frozenset(), reading, None)
+        return make_run(path, rows, "a", frozenset(), read_options, None)
     except FusionBenchError as error:
         return str(error)
 
@@ -82,9 +84,9 @@ def test_500_mutated_files_are_read_alike(tmp_path: Path) -> None:
         kind: Kind = rng.choice(["run", "run", "qrels"])
         path = tmp_path / f"{n}.trec"
         path.write_bytes(mutate(regular_file(kind, rng), rng))
-        reading = ReadOptions(rank_from=rng.choice(["score", "column"]))
-        plain = table_of(path, kind, reading, by_arrow=False)
-        fast = table_of(path, kind, reading, by_arrow=True)
+        read_options = ReadOptions(rank_from=rng.choice(["score", "column"]))
+        plain = table_of(path, kind, read_options, by_arrow=False)
+        fast = table_of(path, kind, read_options, by_arrow=True)
         if isinstance(plain, str) or isinstance(fast, str):
             assert plain == fast, path.read_bytes()
             outcomes["refused"] += 1
@@ -124,7 +126,7 @@ def test_a_large_file_is_read_by_pyarrow_and_a_line_is_named_all_the_same(tmp_pa
     lines = [f"q{n // 100} Q0 https://example.org/{n} {n} {-n} t" for n in range(30_000)]
     path = tmp_path / "a.trec"
     path.write_text("\n".join(lines))
-    run = load_run(path, reading=ReadOptions(rank_from="column"))
+    run = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert len(run.queries) == 300
     assert run.vocabulary[run.documents[101]] == "https://example.org/101"
     assert np.array_equal(run.scores, -np.arange(30_000.0))

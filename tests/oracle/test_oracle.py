@@ -248,7 +248,7 @@ def as_run(
         scores,
         ranks=ranks,
         roles=roles,
-        reading=ReadOptions(**options),  # type: ignore[arg-type]
+        read_options=ReadOptions(**options),  # type: ignore[arg-type]
     )
 
 

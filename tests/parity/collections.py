@@ -30,9 +30,9 @@ def qrels_of(collection: str) -> Qrels:
 def runs_of(collection: str) -> tuple[Run, ...]:
     """The pair; CODEC's bm25-rm3 lists a few documents twice."""
     folder = parity_data(collection) / "runs"
-    reading = ReadOptions(on_duplicate="best_rank")
+    read_options = ReadOptions(on_duplicate="best_rank")
     return tuple(
-        load_run(folder / f"{name}.trec.gz", name=name, reading=reading)
+        load_run(folder / f"{name}.trec.gz", name=name, read_options=read_options)
         for name in PAIRS[collection]
     )
 

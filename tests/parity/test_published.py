@@ -123,10 +123,10 @@ def aligned(
     rerankers = []
     if rerank is not None:
         path = folder / "rerank" / f"{rerank}.trec.gz"
-        rerankers = [load_run(path, name="rerank", score_space=space["rerank"], reading=BEST)]
+        rerankers = [load_run(path, name="rerank", score_space=space["rerank"], read_options=BEST)]
     return align(
         judgements(collection, measure),
-        [load_run(folder / "runs" / f"{n}.trec.gz", name=n, reading=BEST) for n in runs],
+        [load_run(folder / "runs" / f"{n}.trec.gz", name=n, read_options=BEST) for n in runs],
         rerankers=rerankers,
     )
 
@@ -163,9 +163,11 @@ def test_jqara_published_fusion_file_agrees_with_ours() -> None:
 def covidex(rank_from: Literal["score", "column"]) -> dict[str, float]:
     """Our RRF (k = 60) of covidex.t5 and covidex.sim, cut at 1,000."""
     folder = parity_data("trec-covid-round2") / "runs"
-    reading = ReadOptions(rank_from=rank_from)
+    read_options = ReadOptions(rank_from=rank_from)
     names = ("t5", "sim")
-    lists = [load_run(folder / f"covidex.{n}.trec.gz", name=n, reading=reading) for n in names]
+    lists = [
+        load_run(folder / f"covidex.{n}.trec.gz", name=n, read_options=read_options) for n in names
+    ]
     runs = align(judgements("trec-covid-round2", "nDCG@10"), lists)
     system = System.model_validate(
         {"name": "fuse", "runs": names, "fusion": {"method": "rrf", "k": 60}, "top_k": 1000}

@@ -22,8 +22,10 @@ def rows(path: Path) -> list[tuple[str, str, int, float]]:
 
 def run(path: Path) -> Run:
     queries, documents, ranks, scores = zip(*rows(path), strict=True)
-    reading = ReadOptions(rank_from="column")  # the second run's ranks are 1 and 3
-    return Run.from_rows(path.stem, queries, documents, scores, ranks=ranks, reading=reading)
+    read_options = ReadOptions(rank_from="column")  # the second run's ranks are 1 and 3
+    return Run.from_rows(
+        path.stem, queries, documents, scores, ranks=ranks, read_options=read_options
+    )
 
 
 @pytest.fixture(scope="module")

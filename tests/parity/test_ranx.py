@@ -119,11 +119,11 @@ def runs() -> dict[str, Ranked]:
     }
 
 
-def aligned(runs: Mapping[str, Ranked], reading: ReadOptions | None = None) -> AlignedRuns:
+def aligned(runs: Mapping[str, Ranked], read_options: ReadOptions | None = None) -> AlignedRuns:
     queries = next(iter(runs.values()))
     return align(
         Qrels.from_dict({q: {"d1": 1} for q in queries}),
-        [Run.from_dict(name, ranked, reading=reading) for name, ranked in runs.items()],
+        [Run.from_dict(name, ranked, read_options=read_options) for name, ranked in runs.items()],
     )
 
 

@@ -44,7 +44,7 @@ def test_qrels_of_beir(content: str, zipped: bool, tmp_path: Path) -> None:
 def test_a_run_as_csv_with_its_columns_in_any_order(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / name, 'score,rank,docno,qid\n0.5,2,"d,1",q1\n0.75,1,d2,q1\n')
     assert load_run(path).to_dict() == {"q1": {"d2": 0.75, "d,1": 0.5}}
-    assert load_run(path, reading=ReadOptions(rank_from="column")).ranks.tolist() == [1, 2]
+    assert load_run(path, read_options=ReadOptions(rank_from="column")).ranks.tolist() == [1, 2]
 
 
 def test_a_header_of_as_many_columns_as_trec_has_is_a_header(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_without_a_header_the_columns_are_those_of_trec(tmp_path: Path) -> None:
 def test_a_run_without_ranks_has_no_column_to_take_them_from(tmp_path: Path) -> None:
     path = written(tmp_path / "r.tsv", "qid\tdocid\tscore\nq1\td1\t1\n")
     with pytest.raises(DataError, match=r"r\.tsv: rank_from: column was asked for, but there is"):
-        load_run(path, reading=ReadOptions(rank_from="column"))
+        load_run(path, read_options=ReadOptions(rank_from="column"))
 
 
 @pytest.mark.parametrize(

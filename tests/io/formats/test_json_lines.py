@@ -30,14 +30,14 @@ def test_a_run(name: str, zipped: bool, ending: str, tmp_path: Path) -> None:
     data = RUN.replace("\n", ending).encode()
     path = written(tmp_path / name, gzip.compress(data) if zipped else b"\xef\xbb\xbf" + data)
     assert load_run(path).to_dict() == {"q1": {"d2": 0.75, "d1": 0.5}}
-    by_column = load_run(path, reading=ReadOptions(rank_from="column"))
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert list(by_column.to_dict()["q1"]) == ["d1", "d2"]
 
 
 def test_a_rank_that_is_missing_somewhere_is_no_column(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", RUN.replace(', "rank": 2', ""))
     with pytest.raises(DataError, match="there is no rank column"):
-        load_run(path, reading=ReadOptions(rank_from="column"))
+        load_run(path, read_options=ReadOptions(rank_from="column"))
 
 
 def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:

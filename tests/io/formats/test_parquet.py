@@ -29,7 +29,7 @@ def test_a_run(tmp_path: Path) -> None:
     )
     assert load_run(path).to_dict() == {"q1": {"ü": 0.75, "d1": 0.5}}
     assert load_run(path).name == "a"
-    by_column = load_run(path, reading=ReadOptions(rank_from="column"))
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert by_column.ranks.tolist() == [1, 2]
     assert list(by_column.to_dict()["q1"]) == ["d1", "ü"]
 

@@ -83,14 +83,14 @@ def test_columns_are_counted(columns: str, tmp_path: Path) -> None:
 def test_scores_decide_and_not_the_rank_column(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "q1 Q0 low 1 0.5 t\nq1 Q0 high 2 0.9 t\n")
     assert list(load_run(path).to_dict()["q1"]) == ["high", "low"]
-    by_column = load_run(path, reading=ReadOptions(rank_from="column"))
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert list(by_column.to_dict()["q1"]) == ["low", "high"]
 
 
 def test_ties_go_by_document_from_above_or_by_the_file(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "q1 Q0 b 1 1 t\nq1 Q0 c 2 1 t\nq1 Q0 a 3 1 t\n")
     assert list(load_run(path).to_dict()["q1"]) == ["c", "b", "a"]
-    by_file = load_run(path, reading=ReadOptions(source_ties="file"))
+    by_file = load_run(path, read_options=ReadOptions(source_ties="file"))
     assert list(by_file.to_dict()["q1"]) == ["b", "c", "a"]
 
 
@@ -102,7 +102,7 @@ def test_ranks_of_the_column_start_at_0_or_1_and_may_have_gaps(
 ) -> None:
     rows = (f"q1 Q0 d{rank} {rank} {9 - rank} t\n" for rank in column)
     path = written(tmp_path / "a.trec", "".join(rows))
-    assert load_run(path, reading=ReadOptions(rank_from="column")).ranks.tolist() == ranks
+    assert load_run(path, read_options=ReadOptions(rank_from="column")).ranks.tolist() == ranks
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_ranks_of_the_column_start_at_0_or_1_and_may_have_gaps(
 def test_ranks_that_cannot_be(rank: str, problem: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", f"q1 Q0 d1 1 9 t\nq1 Q0 d2 {rank} 8 t\n")
     with pytest.raises(DataError) as caught:
-        load_run(path, reading=ReadOptions(rank_from="column"))
+        load_run(path, read_options=ReadOptions(rank_from="column"))
     assert str(caught.value) == f"{path}:2: {problem}"
     assert load_run(path).ranks.tolist() == [1, 2]  # nobody asked for the column
 
@@ -125,7 +125,7 @@ def test_a_duplicate_is_an_error_or_keeps_its_best_rank(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 2 t\nq1 Q0 e 3 4 t\n")
     with pytest.raises(DataError, match=r"a\.trec:3: document 'e' stands twice for query 'q1'"):
         load_run(path)
-    run = load_run(path, reading=ReadOptions(on_duplicate="best_rank"))
+    run = load_run(path, read_options=ReadOptions(on_duplicate="best_rank"))
     assert run.to_dict() == {"q1": {"e": 4.0, "d": 3.0}}
     assert run.duplicates == 1
 
@@ -134,7 +134,7 @@ def test_zero_scores_are_counted_and_dropped_on_request(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 0 t\nq1 Q0 f 3 -0.0 t\n")
     assert load_run(path).zero_scores == 2
     assert len(load_run(path).to_dict()["q1"]) == 3
-    run = load_run(path, reading=ReadOptions(drop_zero_scores=True))
+    run = load_run(path, read_options=ReadOptions(drop_zero_scores=True))
     assert run.to_dict() == {"q1": {"d": 3.0}}
     assert run.zero_scores == 2
 
