@@ -27,6 +27,7 @@ from fusion_bench.io.array_folder import (
 )
 from fusion_bench.io.file_bytes import GZIP, format_suffix
 from fusion_bench.io.file_stamps import FileStamps, hash_contents
+from fusion_bench.io.formats import find_distribution
 
 __all__ = ["FOLDER", "Cache", "hash_key", "open_cache"]
 
@@ -79,7 +80,8 @@ class Cache:
         except OSError:
             return None  # reading it says why
         options = None if read_options is None else asdict(read_options)
-        return hash_key(kind, format_suffix(path), content, options, space)
+        reader = find_distribution(path)
+        return hash_key(kind, format_suffix(path), reader, content, options, space)
 
     def load(self, key: str) -> StoredArrays | None:
         """The entry, checked; None where there is none to be trusted."""

@@ -13,6 +13,8 @@ import typer
 
 from fusion_bench.blend import Blend, Blended
 from fusion_bench.fuse import Fusion
+from fusion_bench.io.formats import Format
+from fusion_bench.io.raw_table import RawTable
 from fusion_bench.measures import BinaryMeasure
 from fusion_bench.normalize import Normalizer
 
@@ -56,7 +58,14 @@ class HitAtOne(BinaryMeasure):
         return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
 
 
-FORMAT = object()
+def read_semicolons(path, kind, *, has_ranks):
+    """``query;document;value`` a line."""
+    lines = path.read_text().splitlines()
+    queries, documents, values = zip(*(line.split(";") for line in lines))
+    return RawTable(queries, documents, values, None, range(1, len(lines) + 1))
+
+
+FORMAT = Format((".tiny",), read_semicolons)
 
 hello = typer.Typer(add_completion=False)
 

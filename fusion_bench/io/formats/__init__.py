@@ -1,35 +1,16 @@
-"""One module a file format: it names its suffixes and reads a table. No list names the formats.
-
-A module has ``SUFFIXES`` and ``read_table(path, kind, *, has_ranks)``, which returns a
-:class:`~fusion_bench.io.raw_table.RawTable`.
-"""
+"""File formats: one module each; the suffix of a file chooses its format."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 
+from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.file_bytes import format_suffix
+from fusion_bench.io.formats._base import FORMATS, Format, register_format
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["GROUP", "formats_by_suffix", "read_raw_table"]
-
-#: Entry points of other distributions that read a format.
-GROUP = "fusion_bench.formats"
-
-
-@cache
-def formats_by_suffix() -> dict[str, ModuleType]:
-    """The module that reads each suffix, ``.gz`` apart."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [
-        importlib.import_module(f"{__name__}.{name}") for name in names if not name.startswith("_")
-    ]
-    return {suffix: module for module in modules for suffix in module.SUFFIXES}
+__all__ = ["Format", "find_distribution", "read_raw_table", "register_format"]
 
 
 def read_raw_table(path: Path, kind: Kind, *, has_ranks: bool = False) -> RawTable:
@@ -43,12 +24,28 @@ def read_raw_table(path: Path, kind: Kind, *, has_ranks: bool = False) -> RawTab
     Raises:
         DataError: No such file, an unknown suffix, an empty file, or a malformed line.
     """
-    suffix, formats = format_suffix(path), formats_by_suffix()
-    if suffix not in formats:
+    suffix = format_suffix(path)
+    file_format = _find_format(suffix)
+    if file_format is None:
         if path.is_dir():
             raise DataError(f"{path}: a folder, and a file is needed")
-        raise UnknownNameError("file suffix", suffix, formats, where=str(path))
-    table: RawTable = formats[suffix].read_table(path, kind, has_ranks=has_ranks)
+        suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
+        raise UnknownNameError("file suffix", suffix, suffixes, where=str(path))
+    table = file_format.read_table(path, kind, has_ranks=has_ranks)
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table
+
+
+def find_distribution(path: Path) -> str | None:
+    """``name==version`` of the distribution that reads a file; None = this one, or none."""
+    return distribution_of(_find_format(format_suffix(path)))
+
+
+def _find_format(suffix: str) -> Format | None:
+    """The format of a suffix; a built-in one wins over one of another distribution."""
+    for load_formats in (FORMATS.load_built_in, FORMATS.load_all):
+        for file_format in load_formats().values():
+            if suffix in file_format.suffixes:
+                return file_format
+    return None

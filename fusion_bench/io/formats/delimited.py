@@ -9,16 +9,17 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import format_suffix, read_text
+from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import NAMES, find_columns
 from fusion_bench.io.formats.trec import COLUMNS, read_lines
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["SUFFIXES", "read_table"]
+__all__ = ["read_table"]
 
 DELIMITERS = {".tsv": "\t", ".csv": ","}
-SUFFIXES = tuple(DELIMITERS)
 
 
+@register_format("delimited", *DELIMITERS)
 def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     """Read a table whose first line names its columns; BEIR's qrels are one.
 

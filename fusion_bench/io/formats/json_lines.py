@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["SUFFIXES", "read_table"]
-
-SUFFIXES = (".jsonl", ".ndjson")
+__all__ = ["read_table"]
 
 
+@register_format("json_lines", ".jsonl", ".ndjson")
 def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     """Read objects such as ``{"query": "q1", "document": "d1", "score": 0.5}``."""
     rows: list[tuple[int, str, str, Any, Any]] = []

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.errors import DataError
+from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["SUFFIXES", "read_table"]
-
-SUFFIXES = (".parquet",)
+__all__ = ["read_table"]
 
 
+@register_format("parquet", ".parquet")
 def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     """Read a Parquet table with columns such as query, document, score."""
     import pyarrow.parquet

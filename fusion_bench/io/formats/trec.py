@@ -9,11 +9,11 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import decode_text, read_bytes
+from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["COLUMNS", "SUFFIXES", "read_lines", "read_table"]
+__all__ = ["COLUMNS", "read_lines", "read_table"]
 
-SUFFIXES = (".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
 COLUMNS = {
     "run": ("query", "Q0", "document", "rank", "score", "tag"),
     "qrels": ("query", "0", "document", "grade"),
@@ -22,6 +22,7 @@ COLUMNS = {
 LARGE_FILE = 1 << 20
 
 
+@register_format("trec", ".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
 def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     """Read a TREC run or qrels file; blank lines are skipped."""
     data = read_bytes(path)
