@@ -11,7 +11,7 @@ from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.evaluation.scores import plain_systems, ranked_lists
+from fusion_bench.evaluation.ranking import plain_systems, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 

@@ -1,99 +1,31 @@
-"""A system is a fusion and a blend over named runs; evaluating it is a pure function of arrays."""
+"""Per-query measure values of systems over aligned runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import (
-    BatchResult,
-    RankedLists,
-    SystemSpec,
-    Unsupported,
-    evaluate_batch,
-    rank_system,
-)
-from fusion_bench.blend import Fused
-from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.query_types import type_of
+from fusion_bench.batch import BatchResult, Unsupported, evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import (
-    FloatArray,
-    IntArray,
-    make_readonly,
-    positions,
-    tie_group_starts,
-)
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.data.shards import over_shards
-from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.ranking import (
+    name_system_in_errors,
+    plain_systems,
+    rank_candidates,
+    system_spec,
+)
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ir_measures_backend import ExternalMeasure
 
-__all__ = [
-    "Scores",
-    "SystemRanking",
-    "evaluate_systems",
-    "fused_list",
-    "plain_systems",
-    "queries_by_type",
-    "rank_candidates",
-    "rank_queries",
-    "ranked_lists",
-    "system_spec",
-]
-
-#: Fused lists that a view remembers, for systems that differ only in their blend.
-FUSED_KEPT = 4
-
-
-@dataclass(frozen=True, eq=False)
-class SystemRanking:
-    """One plain system's final list for every query of ``runs``.
-
-    Attributes:
-        runs: The view that was ranked; its N candidates are the rows below.
-        scores: Shape (N,): final scores.
-        tiers: Shape (N,): see ``Blended``.
-        deciding: Shape (N,): what the order was decided on, see ``Blended``.
-        placed: Shape (N,): 1-based position before ``top_k`` cuts; 0 = dropped.
-        top_k: Where the list is cut; None = nowhere.
-    """
-
-    runs: AlignedRuns
-    scores: FloatArray
-    tiers: np.typing.NDArray[np.int8]
-    sort_scores: FloatArray
-    ranks_before_cut: IntArray
-    top_k: int | None = None
-
-    def __post_init__(self) -> None:
-        for array in (self.scores, self.tiers, self.sort_scores, self.ranks_before_cut):
-            make_readonly(array)
-
-    @cached_property
-    def positions(self) -> IntArray:
-        """(N,): 1-based position in the list that is returned; 0 = not returned."""
-        if self.top_k is None:
-            return self.ranks_before_cut
-        return np.where(self.ranks_before_cut > self.top_k, 0, self.ranks_before_cut)
-
-    @cached_property
-    def tie_starts(self) -> IntArray:
-        """(N,): position of the first member of each candidate's group of ties."""
-        return tie_group_starts(
-            self.ranks_before_cut, self.sort_scores, self.runs.offsets, tiers=self.tiers
-        )
+__all__ = ["Scores", "evaluate_systems", "resolved_config"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,124 +45,6 @@ class Scores:
     queries: tuple[str, ...]
     values: FloatArray
     evaluation_path: str
-
-
-def rank_candidates(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> SystemRanking:
-    """Order the candidates of every query as a plain system does.
-
-    Args:
-        system: Without weights by type; :func:`rankings` resolves those.
-        runs: All sources of the dataset.
-        spaces: Score space of each rerank list.
-    """
-    with _named(system):
-        view = system.active_runs(runs)
-        fused = fused_list(system, view)
-        scores, tiers, deciding = system.blend.blend(view, fused, spaces)
-    if system.min_relevance is not None:
-        tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
-    if isinstance(system.blend, NoBlend) and system.min_relevance is None:
-        placed = fused.positions
-    else:
-        tie_order = fused.positions if view.ties == "first_seen" else None
-        placed = positions(deciding, view.offsets, tiers=tiers, tie_order=tie_order)
-    return SystemRanking(view, scores, tiers, deciding, placed, system.top_k)
-
-
-def ranked_lists(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> tuple[AlignedRuns, RankedLists]:
-    """The view that a plain system ranks, and its lists.
-
-    They are those of :func:`rank`, which is called only for what the batch engine cannot do.
-    """
-    with _named(system):
-        view = system.active_runs(runs)
-        try:
-            lists = rank_system(system_spec(system), view, spaces)
-        except (AlignmentError, ConfigError):
-            lists = Unsupported("its sources raise an error")
-    if isinstance(lists, Unsupported):
-        ranking = rank_candidates(system, runs, spaces)
-        return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
-    return view, lists
-
-
-def fused_list(system: System, view: AlignedRuns) -> Fused:
-    """The fused list of a plain system on its own view of the runs, made once."""
-    return _fuse(view, system.fusion)
-
-
-@cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))
-def _fuse(view: AlignedRuns, fusion: Fusion) -> Fused:
-    scores = fusion.fuse(view)
-    fused = Fused(
-        fusion.display_scores(scores),
-        positions(scores, view.offsets),
-        fusion.max_possible(view),
-        scores,
-    )
-    for array in fused:
-        make_readonly(array)
-    return fused
-
-
-@contextmanager
-def _named(system: System) -> Iterator[None]:
-    """Say which system an error is about."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(f"system {system.name!r}: {error}") from None
-    except AlignmentError as error:
-        raise AlignmentError(f"system {system.name!r}: {error}") from None
-
-
-def rank_queries(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> Iterator[tuple[IntArray, SystemRanking]]:
-    """The rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in plain_systems(system, runs):
-        yield index, rank_candidates(plain, part, spaces)
-
-
-def plain_systems(
-    system: System, runs: AlignedRuns
-) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    """Plain systems that together answer every query: its indices, who answers it, its runs."""
-    for query_type, index, part in queries_by_type(system, runs):
-        yield index, system if query_type is None else system.of_type(query_type), part
-
-
-def queries_by_type(
-    system: System, runs: AlignedRuns
-) -> Iterator[tuple[str | None, IntArray, AlignedRuns]]:
-    """The queries that a system answers by each type's numbers: type, indices and runs.
-
-    One part of type None where all are answered alike; otherwise a part for each type that has
-    queries, made once.
-    """
-    known = system.query_types
-    if known is None:
-        yield None, np.arange(len(runs.queries)), runs
-        return
-    types = _resolved_types(runs, known)
-    for query_type in sorted(set(types.tolist())):
-        keep = types == query_type
-        yield query_type, np.flatnonzero(keep), _runs_of_type(runs, query_type, known)
-
-
-def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:
-    """(Q,): the type that answers each query."""
-    pairs = zip(runs.types, runs.confidences, strict=True)
-    return np.array([type_of(query_type, confidence, known) for query_type, confidence in pairs])
-
-
-@cached_by_view()
-def _runs_of_type(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> AlignedRuns:
-    return runs.subset(_resolved_types(runs, known) == query_type)
 
 
 def evaluate_systems(
@@ -346,7 +160,7 @@ def _counted(
     """What the engine can evaluate, by index into ``parts``, and why it cannot do the rest."""
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
     for p, part in enumerate(parts):
-        with _named(part.system):
+        with name_system_in_errors(part.system):
             view = part.system.active_runs(part.runs)
         views.setdefault(id(view), (view, []))[1].append(p)
     done: dict[int, Found] = {}
@@ -358,12 +172,6 @@ def _counted(
             continue  # ranking them meets the same error, and says which system it is about
         done |= dict(zip(members, found, strict=True))
     return done
-
-
-def system_spec(system: System) -> SystemSpec:
-    """A plain system as the engine sees it."""
-    blend = None if isinstance(system.blend, NoBlend) else system.blend
-    return SystemSpec(system.fusion, blend, system.min_relevance, system.top_k)
 
 
 def resolved_config(system: System) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.evaluation.scores import SystemRanking, fused_list, rank_candidates
+from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace

@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.scores import SystemRanking, rank_queries
+from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
 from fusion_bench.experiment.gate_settings import GatePolicy, Golden, Guard
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.check_statistics import Check

@@ -12,7 +12,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.scores import SystemRanking, rank_queries
+from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions

@@ -29,7 +29,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.scores import evaluate_systems, rank_candidates, rank_queries
+from fusion_bench.evaluation.ranking import rank_candidates, rank_queries
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measures import parse_measure

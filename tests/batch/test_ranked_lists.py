@@ -13,7 +13,7 @@ from fusion_bench.batch import Unsupported, rank_system
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import rank_candidates, system_spec
+from fusion_bench.evaluation.ranking import rank_candidates, system_spec
 from fusion_bench.experiment.system import System
 from tests.batch.test_blended_systems import reranked, systems
 

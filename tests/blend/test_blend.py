@@ -10,7 +10,7 @@ from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.scores import rank_candidates
+from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System
 
 FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last

@@ -14,7 +14,7 @@ from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns, align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
-from fusion_bench.evaluation.scores import SystemRanking, rank_candidates
+from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import normalizers

@@ -14,7 +14,7 @@ from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.ordering import score_keys, sum_terms
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank_candidates, rank_queries
+from fusion_bench.evaluation.ranking import rank_candidates, rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2
 

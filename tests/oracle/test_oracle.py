@@ -20,7 +20,7 @@ from fusion_bench.blend import blends
 from fusion_bench.data.aligned_runs import align
 from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.evaluation.scores import rank_candidates
+from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers

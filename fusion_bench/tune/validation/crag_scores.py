@@ -10,7 +10,7 @@ from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import rank_queries
+from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.report import tuning_records as model
