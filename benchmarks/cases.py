@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 
 __all__ = ["SIZES", "Case", "Size", "make_case"]

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import SIZES, make_case
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Query, ReadOptions, Run, ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_qrels, load_run

@@ -29,7 +29,7 @@ from benchmarks.study import parse_options, write_table
 from benchmarks.tuning import split_queries
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
 from fusion_bench.report.tuning_records import ParetoPoint

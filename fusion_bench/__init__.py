@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fusion_bench._version import __version__
     from fusion_bench.data.aligned_runs import AlignedRuns
-    from fusion_bench.data.aligned_runs import align as align_runs
+    from fusion_bench.data.alignment import align as align_runs
     from fusion_bench.data.records import Qrels, Query, ReadOptions, Run
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluation.report_records import Report, read_report
@@ -82,7 +82,7 @@ _HOME = {
     "Scores": "evaluation.scores",
     "System": "experiment.system",
     "__version__": "_version",
-    "align_runs": "data.aligned_runs",
+    "align_runs": "data.alignment",
     "compare_systems": "stats.comparison",
     "evaluate_systems": "evaluation.scores",
     "load_dataset": "io",

@@ -20,7 +20,8 @@ from benchmarks.scaling import fit_slope
 from benchmarks.synthetic import make_aligned_runs
 from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
 from benchmarks.timing import Row, median_seconds
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import Scores
 from tests.io.test_aligned_runs_folder import assert_same

@@ -24,11 +24,10 @@ __all__ = [
     "place_candidates",
     "scatter_grades",
     "scatter_runs",
-    "sort_keys",
 ]
 
 #: Where rows stand among the candidates, and which rows these are.
-Found: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
+Placement: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
 #: Rows that are sorted together.
 BLOCK = 1 << 15
 
@@ -43,16 +42,20 @@ def codes_in(vocabulary: IdVocabulary, names: IdVocabulary) -> IntArray:
 
 def place_candidates(
     queries: tuple[str, ...], runs: Sequence[Run], codes: Sequence[IntArray], bits: int
-) -> tuple[IntArray, IntArray, list[Found]]:
+) -> tuple[IntArray, IntArray, list[Placement]]:
     """The candidates as sorted keys, their offsets, and of each run which rows stand where."""
-    sources = [sort_keys(run, own, queries, bits) for run, own in zip(runs, codes, strict=True)]
+    sources = [
+        _sort_keys(run, known, queries, bits) for run, known in zip(runs, codes, strict=True)
+    ]
     candidates, places = _unite_keys([keys for keys, _ in sources], bits, len(queries))
     offsets = to_offsets(np.bincount(candidates >> bits, minlength=len(queries)))
-    found: list[Found] = [(at, rows) for at, (_, rows) in zip(places, sources, strict=True)]
-    return candidates, offsets, found
+    placements: list[Placement] = [
+        (at, rows) for at, (_, rows) in zip(places, sources, strict=True)
+    ]
+    return candidates, offsets, placements
 
 
-def sort_keys(
+def _sort_keys(
     table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
 ) -> tuple[IntArray, IntArray | slice]:
     """The rows of judged queries and known documents, by query.
@@ -104,10 +107,10 @@ def _unite_keys(
         distinct, codes = _number_keys(block - low, bits + step.bit_length())
         blocks.append(distinct + low)
         codes += before
-        for place, part, own in zip(
+        for place, part, numbers in zip(
             places, parts, np.split(codes, np.cumsum(stop - start)[:-1]), strict=True
         ):
-            place[part] = own
+            place[part] = numbers
         before += len(distinct)
     return np.concatenate(blocks), places
 
@@ -138,31 +141,41 @@ def _number_keys(keys: IntArray, bits: int) -> tuple[IntArray, IntArray]:
 
 
 def scatter_runs(
-    size: int, runs: Sequence[Run], found: Sequence[Found]
+    size: int, runs: Sequence[Run], placements: Sequence[Placement]
 ) -> tuple[IntArray, FloatArray]:
     """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
     ranks = np.zeros((len(runs), size), dtype=np.int64)
     scores = np.full((len(runs), size), np.nan)
-    for s, (run, (at, rows)) in enumerate(zip(runs, found, strict=True)):
+    for s, (run, (at, rows)) in enumerate(zip(runs, placements, strict=True)):
         ranks[s, at], scores[s, at] = run.ranks[rows], run.scores[rows]
     return ranks, scores
 
 
 def find_candidates(
-    candidates: IntArray, keys: IntArray, rows: IntArray | slice
-) -> tuple[IntArray, IntArray | slice]:
-    """Places among the sorted candidates, and the rows that stand there."""
+    candidates: IntArray, table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int
+) -> Placement:
+    """Where the rows of a table stand among the candidates, without those that are none.
+
+    Args:
+        candidates: Sorted keys.
+        table: As for :func:`_sort_keys`, likewise the rest.
+        codes: The common code of its documents.
+        queries: The judged queries.
+        bits: What a common code fits into.
+    """
     if len(candidates) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    keys, rows = _sort_keys(table, codes, queries, bits)
     at = np.minimum(np.searchsorted(candidates, keys), len(candidates) - 1)
-    found = np.flatnonzero(candidates[at] == keys)
-    return at[found], found if isinstance(rows, slice) else rows[found]
+    known = np.flatnonzero(candidates[at] == keys)
+    return at[known], known if isinstance(rows, slice) else rows[known]
 
 
 def scatter_grades(
-    qrels: Qrels, at: IntArray, rows: IntArray | slice, size: int
+    size: int, qrels: Qrels, placement: Placement
 ) -> tuple[NDArray[np.bool_], IntArray]:
     """(N,) whether each candidate is judged, and its grade (0 where it is not)."""
+    at, rows = placement
     judged = np.zeros(size, dtype=bool)
     grades = np.zeros(size, dtype=np.int64)
     judged[at], grades[at] = True, qrels.grades[rows]

@@ -14,6 +14,7 @@ from typing import Literal, Self, TypeAlias, cast
 import numpy as np
 
 from fusion_bench.data.grouped_rows import (
+    GroupedRows,
     count_within_queries,
     find_repeats,
     group_rows,
@@ -190,25 +191,12 @@ class Run:
         """
         read_options = read_options or ReadOptions()
         refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
-        values = np.asarray(scores, dtype=np.float64)
-        if not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataError(f"score {values[row]} is not a finite number", row=row)
+        values = _check_finite(scores)
         grouped = group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
         place = assign_ranks(grouped, values, ranks, read_options)
         order = order_by_rank(place, grouped.offsets, read_options)
-        zeros = int(np.count_nonzero(values == 0))
-        if read_options.drop_zero_scores and zeros:
-            order = np.arange(len(values))[order]
-            order = order[values[order] != 0]
-        duplicates = 0
-        if read_options.on_duplicate == "best_rank":
-            again = find_repeats(grouped, order)
-            duplicates = int(again.sum())
-            order = np.arange(len(values))[order][~again] if duplicates else order
-        else:
-            refuse_duplicates(grouped)
+        order, duplicates = _drop_rows(grouped, values, order, read_options)
         offsets = grouped.offsets
         if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
@@ -227,7 +215,7 @@ class Run:
             roles,
             read_options,
             duplicates,
-            zeros,
+            int(np.count_nonzero(values == 0)),
         )
 
     @classmethod
@@ -266,3 +254,28 @@ class Run:
     def remember_digest(self, known: str) -> None:
         """Take a digest that was computed before for these contents."""
         object.__setattr__(self, "_digest", known)
+
+
+def _check_finite(scores: Sequence[float] | FloatArray) -> FloatArray:
+    values = np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(f"score {values[row]} is not a finite number", row=row)
+    return values
+
+
+def _drop_rows(
+    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
+) -> tuple[IntArray | slice, int]:
+    """The rows that the options keep, in order, and how many duplicates they drop."""
+    if read_options.drop_zero_scores and not values.all():
+        order = np.arange(len(values))[order]
+        order = order[values[order] != 0]
+    if read_options.on_duplicate == "error":
+        refuse_duplicates(grouped)
+        return order, 0
+    is_repeat = find_repeats(grouped, order)
+    duplicates = int(is_repeat.sum())
+    if duplicates:
+        order = np.arange(len(values))[order][~is_repeat]
+    return order, duplicates

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Run
 from fusion_bench.evaluation.report_records import ListInfo
 from fusion_bench.evaluation.results import list_infos

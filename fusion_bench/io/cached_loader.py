@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align, query_fields
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.alignment import align, query_fields
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.cache import Cache, hash_key

@@ -164,6 +164,35 @@ def load_dataset(
     if spec.documents is not None:
         paths(spec.documents, "documents")
     qrels_file = FileRequest(paths.existing(spec.qrels, "qrels"))
+    run_files, rerank_files = _request_lists(spec, paths, runs, rerankers)
+    queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
+    store = cache if isinstance(cache, Cache) else None
+    if cache is True:
+        named = [spec.qrels, *(run.path for run in (*spec.runs.values(), *spec.rerank.values()))]
+        store = open_cache(path.parent, [path.parent / name for name in named])
+    tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
+    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables[1:])
+    return Dataset(
+        spec=spec,
+        qrels=qrels,
+        runs={run.name: run for run in lists[: len(run_files)]},
+        rerankers={run.name: run for run in lists[len(run_files) :]},
+        queries={} if queries is None else _load_known_queries(queries, qrels),
+        provenance={
+            file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
+        },
+        cache=store,
+        keys=tuple(zip(tables, keys, strict=True)),
+    )
+
+
+def _request_lists(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    runs: Collection[str] | None,
+    rerankers: Collection[str] | None,
+) -> tuple[list[FileRequest], list[FileRequest]]:
+    """The files of the runs and of the rerank lists; arguments as for :func:`load_dataset`."""
     run_files = [
         FileRequest(
             paths.existing(run.path, "runs", name, "path"),
@@ -184,25 +213,7 @@ def load_dataset(
         for name, run in spec.rerank.items()
         if rerankers is None or name in rerankers
     ]
-    queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
-    store = cache if isinstance(cache, Cache) else None
-    if cache is True:
-        named = [spec.qrels, *(run.path for run in (*spec.runs.values(), *spec.rerank.values()))]
-        store = open_cache(path.parent, [path.parent / name for name in named])
-    tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
-    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables[1:])
-    return Dataset(
-        spec=spec,
-        qrels=qrels,
-        runs={run.name: run for run in lists[: len(run_files)]},
-        rerankers={run.name: run for run in lists[len(run_files) :]},
-        queries={} if queries is None else _load_known_queries(queries, qrels),
-        provenance={
-            file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
-        },
-        cache=store,
-        keys=tuple(zip(tables, keys, strict=True)),
-    )
+    return run_files, rerank_files
 
 
 def documents_of(path: Path) -> dict[str, Document]:

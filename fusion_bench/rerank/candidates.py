@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.ranking import SystemRanking, rank_queries

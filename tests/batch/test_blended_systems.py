@@ -25,7 +25,8 @@ from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
 from fusion_bench.batch import top_k as tops
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError

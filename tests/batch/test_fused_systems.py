@@ -31,7 +31,8 @@ from fusion_bench.batch import counting as count
 from fusion_bench.batch import sorted_queries as pools
 from fusion_bench.batch import sorting as lists
 from fusion_bench.batch import top_k as tops
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run

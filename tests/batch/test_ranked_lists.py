@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.batch import Unsupported, rank_system
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates, system_spec

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from fusion_bench.blend import blends
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates

@@ -15,7 +15,7 @@ from fusion_bench.blend import blends
 from fusion_bench.cli import main
 from fusion_bench.config.plugins import distribution_of, load_reference
 from fusion_bench.config.registry import MethodRegistry, Registry
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import run_experiment

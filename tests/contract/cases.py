@@ -12,7 +12,8 @@ import numpy as np
 
 from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System

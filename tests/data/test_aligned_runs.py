@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Query, ReadOptions, Run
 from fusion_bench.errors import AlignmentError, UnknownNameError
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.data.view_cache import cached_by_view
 

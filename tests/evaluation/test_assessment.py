@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.assessment import (
     Assessment,

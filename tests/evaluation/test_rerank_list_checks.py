@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.evaluation.rerank_list_checks import (
     RerankListCheck,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.evaluation.report_records import ListInfo
 from fusion_bench.evaluation.results import list_infos
 from fusion_bench.io import load_dataset

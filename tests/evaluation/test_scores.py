@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import ConfigError

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.blend import Fused
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties, align
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System

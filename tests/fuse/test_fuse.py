@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion, fusions

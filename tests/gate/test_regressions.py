@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking

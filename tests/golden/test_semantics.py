@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.query_types import CONV_03_05, type_of
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import score_keys, sum_terms
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError

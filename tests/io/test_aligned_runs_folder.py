@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.aligned_runs_folder import KEY, load_aligned_runs, save_aligned_runs

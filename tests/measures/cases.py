@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from hypothesis import strategies as st
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import IntArray, positions, tie_group_starts
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.measures import Measure, parse_measure

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fusion_bench.blend import blends
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.evaluation.ranking import rank_candidates

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.io import load_qrels, load_run
 from tests.parity.data import parity_data

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, ReadOptions, ScoreSpace
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import AlignedRuns, align
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, ReadOptions, Run
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.measures import compute_measures, parse_measure

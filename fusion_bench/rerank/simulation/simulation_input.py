@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
-from fusion_bench.data.aligned_runs import align
+from fusion_bench.data.alignment import align
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
