@@ -1,8 +1,7 @@
 """Evaluation by worker processes, on this machine or on a Dask cluster.
 
 A call names a dataset by its path, some of its queries and a system. The worker opens the dataset,
-keeps it, and returns values per query. They are joined in query order, equal to those of one
-process to the last bit: a :class:`DistributedObjective` takes the place of any objective.
+keeps it, and returns values per query, equal to those of one process to the last bit.
 """
 
 from __future__ import annotations
@@ -18,12 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
@@ -44,7 +42,7 @@ __all__ = [
 
 #: How often a call is sent before its broken process counts as an error.
 ATTEMPTS: Final = 3
-#: Prefix of an address that starts processes on this machine, such as ``local:4``.
+#: Prefix of an address that starts processes on this machine.
 LOCAL: Final = "local:"
 #: What often ends a worker.
 MEMORY: Final = "(often for lack of memory: use fewer --workers, or a cluster with more memory)"
@@ -75,8 +73,8 @@ class WorkerPool:
         """
         results: dict[int, Any] = {}
         for _ in range(ATTEMPTS):
-            pending = [i for i in range(len(calls)) if i not in results]
-            results |= self._attempt_calls(function, {i: calls[i] for i in pending})
+            pending = {i: call for i, call in enumerate(calls) if i not in results}
+            results |= self._try_calls(function, pending)
             if len(results) == len(calls):
                 return [results[i] for i in range(len(calls))]
             for worker in {calls[i][0] for i in pending if i not in results}:
@@ -89,32 +87,21 @@ class WorkerPool:
         for executor in self._executors:
             executor.shutdown()
 
-    def _attempt_calls(
-        self, function: Callable[..., Any], calls: Mapping[int, Any]
-    ) -> dict[int, Any]:
+    def _try_calls(self, function: Callable[..., Any], calls: Mapping[int, Any]) -> dict[int, Any]:
         """The results of the calls whose executor did not break."""
         futures, results = {}, {}
         for i, (worker, argument) in calls.items():
             with contextlib.suppress(BrokenExecutor):  # broken since the last batch
                 futures[i] = self._executors[worker].submit(_run_call, function, argument)
         for i, future in futures.items():
-            with contextlib.suppress(BrokenExecutor):
-                try:
-                    results[i] = future.result()
-                except self._fatal as error:
-                    lost = f"cluster: workers are lost ({type(error).__name__}) {MEMORY}"
-                    raise FusionBenchError(lost) from None
-                if isinstance(results[i], FusionBenchError):
-                    raise results[i]
+            try:
+                results[i] = future.result()
+            except BrokenExecutor:
+                continue
+            except self._fatal as error:
+                lost = f"cluster: workers are lost ({type(error).__name__}) {MEMORY}"
+                raise FusionBenchError(lost) from None
         return results
-
-
-class _Part(NamedTuple):
-    """Queries of one dataset: their rows there, and their columns in the whole objective."""
-
-    paths: ObjectivePaths
-    rows: IntArray
-    columns: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +110,22 @@ class DistributedObjective(TuningObjective):
 
     Attributes:
         pool: The W workers.
-        parts: The queries of each call; worker i evaluates the parts i, i + W, ….
+        parts: A dataset and rows of its queries, in query order; worker i gets i, i + W, ….
     """
 
     pool: WorkerPool = field(kw_only=True)
-    parts: tuple[_Part, ...] = field(kw_only=True)
+    parts: tuple[tuple[ObjectivePaths, IntArray], ...] = field(kw_only=True)
 
     @cached_property
     def fingerprint(self) -> str:
         """Of the data; where ``runs`` has no candidates, of the folders' data."""
-        folders = [part.paths.fingerprint for part in self.parts if not len(self.runs.documents)]
+        folders = [paths.fingerprint for paths, _ in self.parts if not len(self.runs.documents)]
         whole = super().fingerprint
         return hashlib.sha256(repr((whole, folders)).encode()).hexdigest() if folders else whole
 
     def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
-        """(T, Q), equal to the values of one process to the last bit."""
-        values = np.empty((len(trials), len(self.runs.queries)))
-        for part, result in self._call_workers(TuningObjective.evaluate_params, list(trials)):
-            values[:, part.columns] = result
+        """The measure of each trial on every query, shape (T, Q)."""
+        values = np.hstack(self._call_workers(TuningObjective.evaluate_params, list(trials)))
         values[np.isnan(values).any(axis=1)] = np.nan  # a failure on some queries is one on all
         make_readonly(values)
         return values
@@ -148,24 +133,25 @@ class DistributedObjective(TuningObjective):
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
         results = self._call_workers(TuningObjective.failure_reason, params)
-        return next((reason for _, reason in results if reason is not None), None)
+        return next((reason for reason in results if reason is not None), None)
 
     def subset_queries(self, keep: BoolArray) -> TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
-        parts, column = [], np.cumsum(keep) - 1
-        for part in self.parts:
-            kept = keep[part.columns]
-            parts.append(_Part(part.paths, part.rows[kept], column[part.columns[kept]]))
-        return replace(self, runs=self.runs.subset(keep), parts=tuple(parts))
+        stops = np.cumsum([len(rows) for _, rows in self.parts])
+        kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
+        parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
+        return replace(self, runs=self.runs.subset(keep), parts=parts)
 
-    def _call_workers(self, function: Callable[..., Any], argument: object) -> Iterator[Any]:
-        """Each part that has queries, with what a method returns there."""
-        parts = [(i % len(self.pool), part) for i, part in enumerate(self.parts) if len(part.rows)]
-        details = (self.system, self.parameters, function, argument)
-        calls = [(worker, (part.paths, part.rows, *details)) for worker, part in parts]
-        return zip((part for _, part in parts), self.pool.run(_call_on_part, calls), strict=True)
+    def _call_workers(self, function: Callable[..., Any], argument: object) -> list[Any]:
+        """What a method returns for each part that has queries."""
+        calls = [
+            (i % len(self.pool), (paths, rows, self.system, self.parameters, function, argument))
+            for i, (paths, rows) in enumerate(self.parts)
+            if len(rows)
+        ]
+        return self.pool.run(_call_on_part, calls)
 
 
 def distribute_objective(
@@ -174,7 +160,8 @@ def distribute_objective(
     """An objective whose trials are evaluated by workers, each on as many queries."""
     paths = replace(paths, fingerprint=objective.fingerprint)
     rows = np.array_split(np.arange(len(objective.runs.queries)), len(pool))
-    return _attach_workers(objective, pool, [_Part(paths, part, part) for part in rows])
+    values: Any = {item.name: getattr(objective, item.name) for item in fields(TuningObjective)}
+    return DistributedObjective(**values, pool=pool, parts=tuple((paths, part) for part in rows))
 
 
 def join_folders(
@@ -183,31 +170,27 @@ def join_folders(
     """One objective on the queries of several datasets, whose candidates stay on the workers.
 
     Returns:
-        The objective, whose ``runs`` have the queries of each folder in turn but no candidates, and
-        what is known of the queries.
+        The objective, with the queries of each folder in turn, and what is known of them.
 
     Raises:
         ConfigError: No folder, or two that share a query or differ in their runs.
         FusionBenchError: A worker cannot read a folder.
     """
-    outlines = pool.run(
-        _outline_objective, [(i % len(pool), paths) for i, paths in enumerate(folders)]
-    )
-    if len({repr((objective.system, objective.parameters)) for objective, _, _ in outlines}) != 1:
+    calls = [(i % len(pool), paths) for i, paths in enumerate(folders)]
+    outlines = pool.run(_outline_objective, calls)
+    if len({repr((outline.system, outline.parameters)) for outline, _, _ in outlines}) != 1:
         raise ConfigError("cluster: give at least one folder of queries, and all the same runs")
-    names = ("queries", "types", "confidences", "groups")
     joined: Any = {
-        n: sum((getattr(objective.runs, n) for objective, _, _ in outlines), ()) for n in names
+        name: sum((getattr(outline.runs, name) for outline, _, _ in outlines), ())
+        for name in ("queries", "types", "confidences", "groups")
     }
     if len(set(joined["queries"])) < len(joined["queries"]):
         raise ConfigError("cluster: a query is in two folders: put each query into one")
     offsets = np.zeros(len(joined["queries"]) + 1, dtype=np.int64)
-    runs = replace(outlines[0][0].runs, **joined, offsets=offsets, ideal_offsets=offsets)
-    parts: list[_Part] = []
-    for objective, paths, _ in outlines:
-        rows = np.arange(len(objective.runs.queries))
-        parts.append(_Part(paths, rows, rows + sum(len(part.rows) for part in parts)))
-    joint = _attach_workers(replace(outlines[0][0], runs=runs), pool, parts)
+    first, paths, _ = outlines[0]
+    runs = replace(first.runs, **joined, offsets=offsets, ideal_offsets=offsets)
+    parts = tuple((paths, np.arange(len(outline.runs.queries))) for outline, paths, _ in outlines)
+    joint = replace(distribute_objective(first, paths, pool), runs=runs, parts=parts)
     return joint, {name: query for *_, known in outlines for name, query in known.items()}
 
 
@@ -215,15 +198,11 @@ def join_folders(
 def start_processes(count: int) -> Iterator[WorkerPool]:
     """Worker processes on this machine."""
     # Forking a process that has threads (a progress bar's) can lock up the child.
-    has_server = "forkserver" in multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if has_server else "spawn")
+    context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
     context.set_forkserver_preload([__name__])
     start = partial(ProcessPoolExecutor, 1, mp_context=context, initializer=_prepare_process)
-    pool = WorkerPool([start] * count)
-    try:
+    with contextlib.closing(WorkerPool([start] * count)) as pool:
         yield pool
-    finally:
-        pool.close()
 
 
 @contextlib.contextmanager
@@ -237,7 +216,14 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
     distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
-        target = stack.enter_context(_cluster_target(distributed, address))
+        target: Any = address
+        if address.startswith(LOCAL):
+            count = address.removeprefix(LOCAL)
+            if not count.isdecimal() or not int(count):
+                raise ConfigError(f"cluster {address}: say how many processes, such as {LOCAL}4")
+            options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+            local = distributed.LocalCluster(int(count), threads_per_worker=1, **options)
+            target = stack.enter_context(local)
         try:
             client = stack.enter_context(distributed.Client(target, timeout=timeout))
             client.wait_for_workers(1, timeout=timeout)
@@ -256,26 +242,9 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         yield WorkerPool([partial(start, workers=[name]) for name in workers], fatal)
 
 
-def _cluster_target(distributed: Any, address: str) -> Any:  # noqa: ANN401 - it has no types
-    """A context with what a client connects to."""
-    if not address.startswith(LOCAL):
-        return contextlib.nullcontext(address)
-    count = address.removeprefix(LOCAL)
-    if not count.isdecimal() or not int(count):
-        raise ConfigError(f"cluster {address}: say how many processes, such as {LOCAL}4")
-    options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-    return distributed.LocalCluster(n_workers=int(count), threads_per_worker=1, **options)
-
-
-def _attach_workers(
-    objective: TuningObjective, pool: WorkerPool, parts: Sequence[_Part]
-) -> DistributedObjective:
-    values: Any = {item.name: getattr(objective, item.name) for item in fields(TuningObjective)}
-    return DistributedObjective(**values, pool=pool, parts=tuple(parts))
-
-
 # What follows runs in the workers.
 _lock = threading.Lock()  # a Dask worker may have several threads
+_open_objective = cache(ObjectivePaths.open)
 
 
 def _prepare_process() -> None:
@@ -296,44 +265,36 @@ def _run_call(function: Callable[..., Any], argument: Any) -> Any:  # noqa: ANN4
         with _lock:
             return function(argument)
     except FusionBenchError as error:
-        return FusionBenchError(str(error))
-
-
-@cache
-def _open_objective(paths: ObjectivePaths) -> tuple[TuningObjective, Mapping[str, Query]]:
-    return paths.open()
+        raise FusionBenchError(str(error)) from None
 
 
 @lru_cache(maxsize=32)  # the folds of a search and some types, or some folders
-def _select_runs(paths: ObjectivePaths, rows: bytes) -> AlignedRuns:
+def _select_queries(paths: ObjectivePaths, rows: bytes) -> TuningObjective:
     objective, _ = _open_objective(paths)
-    keep = np.zeros(len(objective.runs.queries), dtype=bool)
-    keep[np.frombuffer(rows, dtype=np.int64)] = True
-    return objective.subset_queries(keep).runs
+    keep = np.isin(np.arange(len(objective.runs.queries)), np.frombuffer(rows, dtype=np.int64))
+    return objective.subset_queries(keep)
 
 
 def _clear_caches() -> None:
     _open_objective.cache_clear()
-    _select_runs.cache_clear()
+    _select_queries.cache_clear()
 
 
 def _call_on_part(call: tuple[Any, ...]) -> object:
     """What a method returns on some queries of an objective, for a system and its space."""
     paths, rows, system, parameters, function, argument = call
-    whole, _ = _open_objective(paths)
-    runs = _select_runs(paths, rows.tobytes())
-    return function(replace(whole, system=system, parameters=parameters, runs=runs), argument)
+    part = _select_queries(paths, rows.tobytes())
+    return function(replace(part, system=system, parameters=parameters), argument)
 
 
 def _outline_objective(
     paths: ObjectivePaths,
-) -> tuple[TuningObjective, ObjectivePaths, dict[str, Query]]:
+) -> tuple[TuningObjective, ObjectivePaths, Mapping[str, Query]]:
     """An objective without candidates, its paths and fingerprint, and what is known of queries."""
     objective, known = _open_objective(paths)
     runs = objective.runs
-    values: Any = {item.name: getattr(runs, item.name) for item in fields(runs)}
-    empty: Any = {k: a[..., :0] for k, a in values.items() if isinstance(a, np.ndarray)}
+    values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
+    empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
     outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
-    judged = {query: known[query] for query in runs.queries if query in known}
     paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, qrels=None), paths, judged
+    return replace(objective, runs=outline, qrels=None), paths, known
