@@ -20,9 +20,7 @@ from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.export_experiment import tuned_experiment
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
-from fusion_bench.tune.search.optuna_storage import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
-from fusion_bench.tune.search.shared_study import search_shared_study
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import (
@@ -164,6 +162,8 @@ class TuningRun:
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
         if self.export is not None:
+            from fusion_bench.tune.search.optuna_storage import export_search  # imports Optuna
+
             export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
         chosen = evaluation.choose_trial(result)
         cross = per_type = front = None
@@ -224,6 +224,8 @@ class TuningRun:
             self.progress(text, trial.number + 1, max(total, trial.number + 1))
 
         if self.storage is not None:
+            from fusion_bench.tune.search.shared_study import search_shared_study  # imports Optuna
+
             result = search_shared_study(
                 self.objective, keep, settings, self.storage, on_trial=show_best
             )

@@ -6,7 +6,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import optuna
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+from sqlalchemy.exc import (
+    IntegrityError,
+    OperationalError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
 
 from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.evaluation.scores import resolved_config
@@ -14,9 +23,6 @@ from fusion_bench.tune.search.samplers import distribution_around, silence_exper
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-
-if TYPE_CHECKING:
-    import optuna
 
 __all__ = ["export_search", "open_storage"]
 
@@ -27,9 +33,7 @@ MAX_RETRIES: Final = 3
 
 
 @contextmanager
-def open_storage(
-    url: str, *, heartbeat: tuple[int, int] | None = None
-) -> Iterator[optuna.storages.RDBStorage]:
+def open_storage(url: str, *, heartbeat: tuple[int, int] | None = None) -> Iterator[RDBStorage]:
     """Optuna's storage at a URL; its connections are closed in the end.
 
     Args:
@@ -40,9 +44,6 @@ def open_storage(
         ConfigError: The database cannot be reached; the message hides the password.
         MissingExtraError: The driver of PostgreSQL is not installed.
     """
-    import optuna
-    from sqlalchemy.exc import SQLAlchemyError
-
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         storage = _connect(url, heartbeat)
@@ -72,8 +73,6 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
     Raises:
         ConfigError: There is a study of that name, or the database cannot be reached.
     """
-    import optuna
-
     with open_storage(url) as storage:
         try:
             study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
@@ -86,10 +85,7 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
     return len(result.trials)
 
 
-def _connect(url: str, heartbeat: tuple[int, int] | None) -> optuna.storages.RDBStorage:
-    import optuna
-    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
-
+def _connect(url: str, heartbeat: tuple[int, int] | None) -> RDBStorage:
     if url.startswith(("postgresql://", "postgres://", "postgresql+psycopg2://")):
         if find_spec("psycopg2") is None:
             raise MissingExtraError("psycopg2", extra="postgres", purpose="a PostgreSQL storage")
@@ -98,21 +94,19 @@ def _connect(url: str, heartbeat: tuple[int, int] | None) -> optuna.storages.RDB
         options: dict[str, Any] = {"engine_kwargs": {"pool_pre_ping": True}}
         if heartbeat is not None:
             options["heartbeat_interval"], options["grace_period"] = heartbeat
-            options["heartbeat_stale_trial_callback"] = (
-                optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=MAX_RETRIES)
+            options["heartbeat_stale_trial_callback"] = RetryHeartbeatStaleTrialCallback(
+                MAX_RETRIES
             )
         for delay in RETRY_DELAYS:
             try:
-                return optuna.storages.RDBStorage(url, **options)
+                return RDBStorage(url, **options)
             except (IntegrityError, OperationalError, ProgrammingError):
                 time.sleep(delay)
-        return optuna.storages.RDBStorage(url, **options)
+        return RDBStorage(url, **options)
 
 
 def _frozen_trial(trial: Trial, objective: TuningObjective) -> optuna.trial.FrozenTrial:
     """A finished trial as Optuna keeps it, with the whole configuration beside its parameters."""
-    import optuna
-
     states = optuna.trial.TrialState
     distributions = {}
     for parameter in objective.parameters:

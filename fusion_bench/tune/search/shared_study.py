@@ -1,21 +1,23 @@
 """One search by many processes, through a database that Optuna keeps.
 
-Every process runs the same command and starts trials until enough are finished, whoever finished
-them. The trial of a process without heartbeat fails, and another process repeats it. A search that
-one process begins and ends repeats itself by its seed; one that several take part in does not.
+Every process runs the same command and starts trials until enough are finished. The trial of a
+process without heartbeat fails, and another process repeats it. Only a search that one process
+begins and ends repeats itself by its seed.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any
 
 import numpy as np
+import optuna
 from numpy.typing import NDArray
+from optuna.trial import FrozenTrial, TrialState
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
@@ -25,13 +27,8 @@ from fusion_bench.tune.search.search import SearchResult, TrialCallback, search_
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 
-if TYPE_CHECKING:
-    import optuna
-
 __all__ = ["search_shared_study"]
 
-#: Seconds between two heartbeats, and after how many without one a process counts as dead.
-HEARTBEAT: Final = (10, 60)
 #: What a trial notes: where its parameters come from, and the trial that its heartbeat is of.
 ORIGIN, STARTED = "fusion_bench:origin", "fusion_bench:started"
 
@@ -43,7 +40,7 @@ def search_shared_study(
     url: str,
     *,
     on_trial: TrialCallback | None = None,
-    heartbeat: tuple[int, int] = HEARTBEAT,
+    heartbeat: tuple[int, int] = (10, 60),
 ) -> SearchResult:
     """Take part in a search until it is done: the trials of all processes, the default first.
 
@@ -58,7 +55,8 @@ def search_shared_study(
     Raises:
         ConfigError: No such database, or the sampler or the default cannot be used.
     """
-    part, started, interrupted = objective.subset_queries(keep), time.monotonic(), False
+    part, interrupted = objective.subset_queries(keep), False
+    deadline = time.monotonic() + (settings.timeout or math.inf)
     if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
     if settings.sampler in {"grid", "brute_force"}:
@@ -70,7 +68,8 @@ def search_shared_study(
         study = _join_study(part, settings, storage)
         worker = _StudyWorker(part, settings.trials - 1, study, on_trial, first)
         try:
-            worker.run_trials(started + (settings.timeout or math.inf), heartbeat[1])
+            worker.fail_dead_trials(heartbeat[1])
+            worker.run_trials(deadline)
         except KeyboardInterrupt:
             interrupted = True
         finished = map(worker.convert_trial, worker.finished_trials())
@@ -82,8 +81,6 @@ def _join_study(
     objective: TuningObjective, settings: SearchSettings, storage: optuna.storages.RDBStorage
 ) -> optuna.Study:
     """The study of this search; the process that makes it queues the presets."""
-    import optuna
-
     sampler = samplers.optuna_sampler(settings)
     name = f"fusion_bench-{search_fingerprint(objective, settings)[:40]}"
     options: Any = {"storage": storage, "study_name": name, "sampler": sampler}
@@ -107,62 +104,47 @@ class _StudyWorker:
     study: optuna.Study
     on_trial: TrialCallback | None
     best: Trial
-    is_evaluated: bool = False
 
-    def run_trials(self, deadline: float, grace: float) -> None:
-        """Evaluate trials until enough are finished, or time is up."""
-        from optuna.trial import TrialState
-
-        # Optuna fails trials whose heartbeat is overdue, but not those that never had one.
+    def fail_dead_trials(self, grace: float) -> None:
+        """Fail the trials that never had a heartbeat: Optuna fails only those that had one."""
         latest = datetime.now() - timedelta(seconds=grace)
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             has_heartbeat = trial.user_attrs.get(STARTED) == trial.number
             if not has_heartbeat and trial.datetime_start and trial.datetime_start < latest:
                 self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-        while (missing := self._count_missing()) > 0 and (left := deadline - time.monotonic()) > 0:
+
+    def run_trials(self, deadline: float) -> None:
+        """Evaluate trials until enough are finished, or time is up."""
+        while len(self.finished_trials()) < self.trials and time.monotonic() < deadline:
+            evaluated: list[Trial] = []
             try:
-                self.study.optimize(self._evaluate, missing, left, callbacks=[self._notify])
+                self.study.optimize(partial(self._evaluate, evaluated), 1)
             except (AssertionError, ValueError):
-                # Another process failed a trial of this one, which was suspended for too long.
-                if not self.is_evaluated:
+                if not evaluated:
                     raise
+                continue  # another process failed this trial: this one was suspended for too long
+            self.best = max(self.best, evaluated[0], key=lambda trial: trial.value)
+            if self.on_trial is not None:
+                self.on_trial(evaluated[0], self.best)
 
-    def finished_trials(self) -> Sequence[optuna.trial.FrozenTrial]:
+    def finished_trials(self) -> list[FrozenTrial]:
         """Of all processes; a pruned trial is one that could not be computed."""
-        from optuna.trial import TrialState
+        return self.study.get_trials(False, (TrialState.COMPLETE, TrialState.PRUNED))
 
-        states = (TrialState.COMPLETE, TrialState.PRUNED)
-        return self.study.get_trials(deepcopy=False, states=states)
-
-    def convert_trial(self, trial: optuna.trial.FrozenTrial) -> Trial:
+    def convert_trial(self, trial: FrozenTrial) -> Trial:
         """A trial of the database, its parameters as they were evaluated."""
         params = samplers.round_params(trial.params, self.objective.parameters)
         value = math.nan if trial.value is None else trial.value
         origin = trial.user_attrs.get(ORIGIN, "sampler")
         return Trial(trial.number, self.objective.normalize_weights(params), value, origin)
 
-    def _count_missing(self) -> int:
-        return self.trials - len(self.finished_trials())
-
-    def _evaluate(self, trial: optuna.Trial) -> float:
-        import optuna
-
-        self.is_evaluated = False
+    def _evaluate(self, evaluated: list[Trial], trial: optuna.Trial) -> float:
         trial.set_user_attr(STARTED, trial.number)
         params = samplers.suggest_params(trial, self.objective.parameters)
         params = self.objective.normalize_weights(params)
         value = float(self.objective.evaluate_params([params]).mean())
-        self.is_evaluated = True
+        origin = trial.user_attrs.get(ORIGIN, "sampler")
+        evaluated.append(Trial(trial.number, params, value, origin))
         if math.isnan(value):
             raise optuna.TrialPruned
         return value
-
-    def _notify(self, study: optuna.Study, frozen: optuna.trial.FrozenTrial) -> None:
-        """Stop when enough trials are finished, and tell the caller of this one."""
-        self.is_evaluated = False
-        if self._count_missing() <= 0:
-            study.stop()
-        trial = self.convert_trial(frozen)
-        self.best = trial if trial.value > self.best.value else self.best
-        if self.on_trial is not None:
-            self.on_trial(trial, self.best)
