@@ -53,33 +53,33 @@ class BlendCounter:
     def count_ranks(self) -> tuple[IntArray, BoolArray]:
         """(R,) place of each of ``lists.member``, 0 = dropped; (n,) lists that stay open."""
         lists = self.tops.lists
-        alone, found, left = (
+        alone, ranks, left = (
             self.formula.has_few(lists.sizes),
             self.tops.relevant_ranks.copy(),
             self.tops.is_unresolved.copy(),
         )
-        inside = (found <= self.formula.blend.depth) & ~alone[lists.owner]
+        inside = (ranks <= self.formula.blend.depth) & ~alone[lists.owner]
         if self.formula.blend.tail == "drop":
-            found[~inside & ~alone[lists.owner]] = 0
+            ranks[~inside & ~alone[lists.owner]] = 0
         wanted = np.zeros(len(lists.queries), dtype=bool)
         wanted[lists.owner if self._drops_documents() else lists.owner[inside]] = True
         wanted &= ~alone & ~left
         for exact in (False, True):
-            wanted = self._count_lists(np.flatnonzero(wanted), inside, found, exact=exact)
+            wanted = self._count_lists(np.flatnonzero(wanted), inside, ranks, exact=exact)
         if self.formula.min_relevance is not None:
-            outside = np.flatnonzero(~inside & (found > 0))
+            outside = np.flatnonzero(~inside & (ranks > 0))
             kept = is_relevant_enough(
                 self.formula.runs, self.trial, lists.member[outside], self.formula.min_relevance
             )
-            found[outside[kept == 0]] = 0
+            ranks[outside[kept == 0]] = 0
             left[lists.owner[outside[kept < 0]]] = True
-        return found, left
+        return ranks, left
 
     def _drops_documents(self) -> bool:
         return self.formula.blend.min_score is not None or self.formula.min_relevance is not None
 
     def _count_lists(
-        self, rows: IntArray, inside: BoolArray, found: IntArray, *, exact: bool
+        self, rows: IntArray, inside: BoolArray, ranks: IntArray, *, exact: bool
     ) -> BoolArray:
         """Place the relevant documents of these lists; (n,) the lists that scores leave open."""
         open_ = np.zeros(len(self.tops.lists.queries), dtype=bool)
@@ -87,7 +87,7 @@ class BlendCounter:
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
             open_[
-                some[self._place_members(self._final_scores(some, exact=exact), inside, found)]
+                some[self._place_members(self._final_scores(some, exact=exact), inside, ranks)]
             ] = True
         return open_
 
@@ -98,25 +98,25 @@ class BlendCounter:
             rerank_window(runs, self.tops, self.trial, rows, self.depth, exact=exact)
         )
 
-    def _place_members(self, mixed: FinalScores, inside: BoolArray, found: IntArray) -> BoolArray:
+    def _place_members(self, mixed: FinalScores, inside: BoolArray, ranks: IntArray) -> BoolArray:
         """Write the places of the relevant documents; (m,) lists that scores leave open."""
-        mine, row = self._list_members(mixed.window.rows)
-        within = inside[mine]
+        member, row = self._list_members(mixed.window.rows)
+        within = inside[member]
         # Those beyond the depth move up by as many as were dropped before them.
         behind, gone = (
-            mine[~within],
+            member[~within],
             (mixed.window.is_candidate & ~mixed.is_kept).sum(axis=1)[row[~within]],
         )
-        found[behind] = np.where(found[behind] > 0, self.tops.relevant_ranks[behind] - gone, 0)
-        mine, row = mine[within], row[within]
-        slot = self.tops.relevant_ranks[mine] - 1
+        ranks[behind] = np.where(ranks[behind] > 0, self.tops.relevant_ranks[behind] - gone, 0)
+        member, row = member[within], row[within]
+        slot = self.tops.relevant_ranks[member] - 1
         stays = mixed.is_kept[row, slot]
-        found[mine[~stays]] = 0
+        ranks[member[~stays]] = 0
         bare = stays & ~mixed.has_score[row, slot]
         if bare.any():
-            found[mine[bare]] = mixed.unscored_places(row[bare], slot[bare])
+            ranks[member[bare]] = mixed.unscored_places(row[bare], slot[bare])
         blended = stays & ~bare
-        return self._count_blended(mixed, mine[blended], row[blended], slot[blended], found)
+        return self._count_blended(mixed, member[blended], row[blended], slot[blended], ranks)
 
     def _list_members(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """(k,) relevant documents of these ascending lists, and which of these lists."""
@@ -127,33 +127,33 @@ class BlendCounter:
         return np.arange(first, last)[there], place[there]
 
     def _count_blended(
-        self, mixed: FinalScores, mine: IntArray, row: IntArray, slot: IntArray, found: IntArray
+        self, mixed: FinalScores, member: IntArray, row: IntArray, slot: IntArray, ranks: IntArray
     ) -> BoolArray:
         """Write the places of blended documents; (m,) lists that scores leave open."""
         open_ = mixed.is_doubtful
         step = max(MOST_PAIRS // max(self.depth, 1), 1)
-        for start in range(0, len(mine), step):
+        for start in range(0, len(member), step):
             some = slice(start, start + step)
             above, pair, other = mixed.compare_within(row[some], slot[some])
             rough = mixed.error[row[some], 0][pair] > 0
             open_[row[some][pair[rough]]] = True
             pair, other = pair[~rough], other[~rough]
             wins = self._is_above(mixed, row[some][pair], slot[some][pair], other)
-            found[mine[some]] = 1 + above + np.bincount(pair[wins], minlength=len(above))
+            ranks[member[some]] = 1 + above + np.bincount(pair[wins], minlength=len(above))
         return open_
 
     def _is_above(
         self, mixed: FinalScores, row: IntArray, slot: IntArray, other: IntArray
     ) -> BoolArray:
         """(k,): whether the other document of each pair, its exact score near, is above."""
-        mine, theirs = mixed.scores[row, slot], mixed.scores[row, other]
-        keys = score_keys(np.concatenate([mine, theirs]))
-        ours, others = keys[: len(row)], keys[len(row) :]
+        member_scores, other_scores = mixed.scores[row, slot], mixed.scores[row, other]
+        keys = score_keys(np.concatenate([member_scores, other_scores]))
+        member_keys, other_keys = keys[: len(row)], keys[len(row) :]
         earlier = other < slot
         if self.formula.runs.ties == "trec":
             candidates = mixed.window.candidates
             earlier = candidates[row, other] < candidates[row, slot]
-        return np.asarray((others > ours) | ((others == ours) & earlier))
+        return np.asarray((other_keys > member_keys) | ((other_keys == member_keys) & earlier))
 
 
 def is_relevant_enough(

@@ -86,11 +86,11 @@ class FinalScores(NamedTuple):
         Final scores that differ by more than both their errors and the twelfth digit of one of
         them have keys in the same order; the rounding of rough ones is within their error.
         """
-        theirs = self.scores[row]
-        own = self.scores[row, slot][:, None]
-        margin = 2 * self.error[row] + np.abs(own) * KEY_STEP
-        above = theirs > own + margin
-        near = (theirs >= own - margin) & ~above
+        list_scores = self.scores[row]
+        score = self.scores[row, slot][:, None]
+        margin = 2 * self.error[row] + np.abs(score) * KEY_STEP
+        above = list_scores > score + margin
+        near = (list_scores >= score - margin) & ~above
         crowded = np.flatnonzero(near.sum(axis=1) > 1)
         place, other = np.nonzero(near[crowded])
         pair = crowded[place]

@@ -37,7 +37,7 @@ class BatchResult(NamedTuple):
 
 
 def evaluate_blends(
-    asked: Sequence[SystemSpec],
+    specs: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
@@ -46,19 +46,19 @@ def evaluate_blends(
 
     Arguments and result as for :func:`fusion_bench.batch.evaluate`, which asks for them.
     """
-    found: list[BatchResult | Unsupported] = [Unsupported("")] * len(asked)
+    results: list[BatchResult | Unsupported] = [Unsupported("")] * len(specs)
     groups: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
-    for number, one in enumerate(asked):
-        plan = plan_system(one, runs, spaces)
+    for number, spec in enumerate(specs):
+        plan = plan_system(spec, runs, spaces)
         if isinstance(plan, Unsupported):
-            found[number] = plan
+            results[number] = plan
         else:
-            key = f"{type(one.fusion).__name__} {one.fusion.model_dump_json()}"
+            key = f"{type(spec.fusion).__name__} {spec.fusion.model_dump_json()}"
             groups.setdefault((plan.which, key), []).append((number, plan))
     for members, tops in _fuse_groups(runs, groups):
         for number, plan in members:
-            found[number] = _count_system(asked[number], plan, runs, tops, measures)
-    return tuple(found)
+            results[number] = _count_system(specs[number], plan, runs, tops, measures)
+    return tuple(results)
 
 
 def _fuse_groups(
@@ -67,22 +67,22 @@ def _fuse_groups(
     """Systems of one fusion with its lists, a few fusions at a time."""
     kinds: tuple[Which, Which] = ("relevant", "all")
     for which in kinds:
-        mine = [members for (kind, _), members in groups.items() if kind == which]
-        for start in range(0, len(mine), MOST_FUSIONS):
-            some = mine[start : start + MOST_FUSIONS]
+        plans_by_fusion = [members for (kind, _), members in groups.items() if kind == which]
+        for start in range(0, len(plans_by_fusion), MOST_FUSIONS):
+            some = plans_by_fusion[start : start + MOST_FUSIONS]
             depth = max(plan.depth for members in some for _, plan in members)
             trials = [members[0][1].fusion for members in some]
             yield from zip(some, top_documents(runs, which, trials, depth), strict=True)
 
 
 def _count_system(
-    one: SystemSpec,
+    spec: SystemSpec,
     plan: SystemPlan,
     runs: AlignedRuns,
     tops: TopDocuments,
     measures: Sequence[Measure],
 ) -> BatchResult | Unsupported:
-    placed = _relevant_ranks(one, plan, runs, tops)
+    placed = _relevant_ranks(spec, plan, runs, tops)
     if isinstance(placed, Unsupported):
         return placed
     places, open_ = placed
@@ -90,15 +90,15 @@ def _count_system(
     by_storage[tops.lists.which] = places
     left = np.zeros(len(runs.queries), dtype=bool)
     left[tops.lists.queries[open_]] = True
-    return BatchResult(measure_values(runs, by_storage, measures, one.top_k), left)
+    return BatchResult(measure_values(runs, by_storage, measures, spec.top_k), left)
 
 
 def _relevant_ranks(
-    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
+    spec: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
 ) -> tuple[IntArray, NDArray[np.bool_]] | Unsupported:
     """(R,) place of each relevant document, by list, and (n,) lists that stay open."""
     if plan.formula is None:
-        return _ranks_above_threshold(one, plan, runs, tops)
+        return _ranks_above_threshold(spec, plan, runs, tops)
     blending = BlendCounter(plan.formula, plan.fusion, tops)
     if plan.formula.blend.missing == "error" and has_unscored(blending):
         return Unsupported("documents without a rerank score")
@@ -106,12 +106,12 @@ def _relevant_ranks(
 
 
 def _ranks_above_threshold(
-    one: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
+    spec: SystemSpec, plan: SystemPlan, runs: AlignedRuns, tops: TopDocuments
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Fused places, but 0 where the score is below ``min_relevance``."""
     left = np.zeros(len(tops.lists.queries), dtype=bool)
-    if one.min_relevance is None:
+    if spec.min_relevance is None:
         return tops.relevant_ranks, left
-    kept = is_relevant_enough(runs, plan.fusion, tops.lists.member, one.min_relevance)
+    kept = is_relevant_enough(runs, plan.fusion, tops.lists.member, spec.min_relevance)
     left[tops.lists.owner[kept < 0]] = True
     return np.where(kept == 0, 0, tops.relevant_ranks), left

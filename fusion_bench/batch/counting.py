@@ -63,59 +63,61 @@ class RankCounter:
 
         Beyond the limit a place may be any that is beyond it, and need not be the only one there.
         """
-        found = np.repeat((self.layout.above + 1)[:, None], lanes.stop - lanes.start, axis=1)
-        if self.layout.blocks and not (native.is_usable() and self._count_natively(lanes, found)):
-            self._count_blocks(lanes, found)
+        ranks = np.repeat((self.layout.above + 1)[:, None], lanes.stop - lanes.start, axis=1)
+        if self.layout.blocks and not (native.is_usable() and self._count_natively(lanes, ranks)):
+            self._count_blocks(lanes, ranks)
         for pool in self.layout.pools:
-            self._sort_pool(pool, lanes, found)
-        return np.ascontiguousarray(found.T)
+            self._sort_pool(pool, lanes, ranks)
+        return np.ascontiguousarray(ranks.T)
 
-    def _count_blocks(self, lanes: slice, found: IntArray) -> None:
-        """Add what the blocks say to ``found``, (R, L)."""
+    def _count_blocks(self, lanes: slice, ranks: IntArray) -> None:
+        """Add the counts of the blocks to ``ranks``, (R, L)."""
         rough = self.scorer.rough_scores(lanes)
         space = _Buffers(self.size, rough.scores.shape[1], rough.scores.dtype)
         waiting, size = [], 0
         for block in self.layout.blocks:
             certain, doubts = _count_block(block, rough, space)
-            found[block.members] += certain
+            ranks[block.members] += certain
             waiting.append(doubts)
             size += len(doubts.lane)
             if size > MOST_DOUBTS:
-                self._resolve_doubts(lanes.start, _join_doubts(waiting), found)
+                self._resolve_doubts(lanes.start, _join_doubts(waiting), ranks)
                 waiting, size = [], 0
         if size:
-            self._resolve_doubts(lanes.start, _join_doubts(waiting), found)
+            self._resolve_doubts(lanes.start, _join_doubts(waiting), ranks)
 
-    def _count_natively(self, lanes: slice, found: IntArray) -> bool:
+    def _count_natively(self, lanes: slice, ranks: IntArray) -> bool:
         """The same in C, unless there are too many sources for it; whether it did."""
         sums = self.scorer.rough_terms(lanes)
         if len(sums.tables) > native.MOST_TABLES:
             return False
         pairs = self.layout.member_pairs
         certain, lane, pair = native.count_pairs(sums, pairs)
-        found[pairs.members] += certain
+        ranks[pairs.members] += certain
         member = pairs.members[np.searchsorted(pairs.starts, pair, side="right") - 1]
         doubts = DoubtfulPairs(lane, member, pairs.rows[pair], pairs.earlier[pair])
-        self._resolve_doubts(lanes.start, doubts, found)
+        self._resolve_doubts(lanes.start, doubts, ranks)
         return True
 
-    def _sort_pool(self, pool: QueryPool, lanes: slice, found: IntArray) -> None:
-        """Write the places in a pool into ``found``, (R, L)."""
+    def _sort_pool(self, pool: QueryPool, lanes: slice, ranks: IntArray) -> None:
+        """Write the ranks within a pool into ``ranks``, (R, L)."""
         for lane, trial in enumerate(range(lanes.start, lanes.stop)):
             keys = partial(self.scorer.exact_keys, trial)
             scores = self.scorer.precise_scores(trial, pool)
             for member, place in sort_pool(pool, scores, self.limit, keys):
-                found[member, lane] = place
+                ranks[member, lane] = place
 
-    def _resolve_doubts(self, start: int, doubts: DoubtfulPairs, found: IntArray) -> None:
-        """Add to ``found``, (R, L), what exact keys and the tie rule say of doubtful pairs."""
-        for lane in range(found.shape[1]):
+    def _resolve_doubts(self, start: int, doubts: DoubtfulPairs, ranks: IntArray) -> None:
+        """Add the doubtful pairs to ``ranks``, (R, L), by exact keys and the tie rule."""
+        for lane in range(ranks.shape[1]):
             chosen = doubts.lane == lane
             if chosen.any():
                 member, other, earlier = (column[chosen] for column in doubts[1:])
-                mine, theirs = self._exact_keys(start + lane, self.layout.own_rows[member], other)
-                above = (theirs > mine) | ((theirs == mine) & earlier)
-                found[:, lane] += np.bincount(member[above], minlength=len(found))
+                member_keys, other_keys = self._exact_keys(
+                    start + lane, self.layout.own_rows[member], other
+                )
+                above = (other_keys > member_keys) | ((other_keys == member_keys) & earlier)
+                ranks[:, lane] += np.bincount(member[above], minlength=len(ranks))
 
     def _exact_keys(self, trial: int, *rows: IntArray) -> Iterator[FloatArray]:
         """(d,) each: the exact keys of these rows, each row's computed once."""

@@ -26,7 +26,7 @@ __all__ = ["evaluate_batch"]
 
 
 def evaluate_batch(
-    asked: Sequence[SystemSpec],
+    specs: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace] | None = None,
@@ -34,7 +34,7 @@ def evaluate_batch(
     """Evaluate systems of one view; the more at once, the faster each.
 
     Args:
-        asked: (T,).
+        specs: (T,).
         runs: A view of the sources that take part in each of them.
         measures: (M,).
         spaces: Score space of each rerank list.
@@ -45,29 +45,29 @@ def evaluate_batch(
     """
     reason = unsupported_reason(measures)
     if reason is not None:
-        return (Unsupported(reason),) * len(asked)
-    found: dict[int, BatchResult | Unsupported] = {}
+        return (Unsupported(reason),) * len(specs)
+    results: dict[int, BatchResult | Unsupported] = {}
     sums: list[tuple[int, RankSum]] = []
     others: list[int] = []
-    for trial, one in enumerate(asked):
+    for trial, spec in enumerate(specs):
         # Blends and dropped scores need more of a list than the places of relevant documents.
-        plain = one.blend is None and one.min_relevance is None
-        form = one.fusion.engine_form(runs) if plain else None
+        plain = spec.blend is None and spec.min_relevance is None
+        form = spec.fusion.engine_form(runs) if plain else None
         if not isinstance(form, RankSum):
             others.append(trial)
         elif (reason := RankScorer.unsupported_reason(form)) is not None:
-            found[trial] = Unsupported(reason)
+            results[trial] = Unsupported(reason)
         else:
             sums.append((trial, form))
-    found |= _evaluate_rank_sums(sums, asked, runs, measures)
-    listed = evaluate_blends([asked[trial] for trial in others], runs, measures, spaces or {})
-    found |= dict(zip(others, listed, strict=True))
-    return tuple(found[trial] for trial in range(len(asked)))
+    results |= _evaluate_rank_sums(sums, specs, runs, measures)
+    listed = evaluate_blends([specs[trial] for trial in others], runs, measures, spaces or {})
+    results |= dict(zip(others, listed, strict=True))
+    return tuple(results[trial] for trial in range(len(specs)))
 
 
 def _evaluate_rank_sums(
     trials: Sequence[tuple[int, RankSum]],
-    asked: Sequence[SystemSpec],
+    specs: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
 ) -> dict[int, BatchResult]:
@@ -76,16 +76,16 @@ def _evaluate_rank_sums(
     for trial, form in trials:
         groups.setdefault(RankScorer.group_key(form), []).append((trial, form))
     none_left = np.zeros(len(runs.queries), dtype=bool)
-    found = {}
+    results = {}
     for members in groups.values():
         scorer = RankScorer(runs, [form for _, form in members])
-        most = _deepest_limit([deepest_rank(measures, asked[trial].top_k) for trial, _ in members])
+        most = _deepest_limit([deepest_rank(measures, specs[trial].top_k) for trial, _ in members])
         places = _count_all(scorer, len(members), most)
         for (trial, _), placed in zip(members, places, strict=True):
-            found[trial] = BatchResult(
-                measure_values(runs, placed, measures, asked[trial].top_k), none_left
+            results[trial] = BatchResult(
+                measure_values(runs, placed, measures, specs[trial].top_k), none_left
             )
-    return found
+    return results
 
 
 def _deepest_limit(limits: Sequence[int | None]) -> int | None:

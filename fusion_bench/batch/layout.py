@@ -138,11 +138,11 @@ def pair_layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> PairLayout:
     """
     relevant = np.flatnonzero(runs.grades > 0)
     query = runs.query_index[relevant]
-    found = np.bincount(query, minlength=len(runs.queries))
-    counted = np.flatnonzero(found[query] <= MOST_COUNTED)
+    relevant_counts = np.bincount(query, minlength=len(runs.queries))
+    counted = np.flatnonzero(relevant_counts[query] <= MOST_COUNTED)
     pairs, above = _undecided_pairs(runs, relevant, counted, pruned=pruned)
-    sorted_queries = np.flatnonzero(found > MOST_COUNTED)
-    is_sorted = found[query] > MOST_COUNTED
+    sorted_queries = np.flatnonzero(relevant_counts > MOST_COUNTED)
+    is_sorted = relevant_counts[query] > MOST_COUNTED
     above[is_sorted] = np.diff(runs.offsets)[query[is_sorted]] - 1
     order, members = _pair_blocks(pairs, counted, len(relevant))
     used = [relevant[counted], pairs.other[order], rows_of(runs.offsets, sorted_queries)]
@@ -158,7 +158,7 @@ def pair_layout(runs: AlignedRuns, *, merged: bool, pruned: bool) -> PairLayout:
         np.where(is_sorted, 0, row_of[relevant]),
         _fill_blocks(pairs, members, relevant, row_of, padding=len(rows)),
         query_pools(runs, sorted_queries, relevant, row_of, padding=len(rows)),
-        np.flatnonzero(found[query] > 1),
+        np.flatnonzero(relevant_counts[query] > 1),
     )
 
 
@@ -176,14 +176,14 @@ def _undecided_pairs(
         document = relevant[chunk]
         query = runs.query_index[document]
         offsets = to_offsets(np.diff(runs.offsets)[query])
-        mine = query_of_rows(offsets)
-        other = count_within_queries(offsets) - 1 + runs.offsets[query][mine]
-        keep = other != document[mine]
+        row = query_of_rows(offsets)
+        other = count_within_queries(offsets) - 1 + runs.offsets[query][row]
+        keep = other != document[row]
         if ranks is not None:
-            never, always = _dominance_masks(ranks, document[mine], other)
-            above += np.bincount(chunk[mine[always & keep]], minlength=len(above))
+            never, always = _dominance_masks(ranks, document[row], other)
+            above += np.bincount(chunk[row[always & keep]], minlength=len(above))
             keep &= ~(never | always)
-        parts.append(CandidatePairs(chunk[mine[keep]], other[keep]))
+        parts.append(CandidatePairs(chunk[row[keep]], other[keep]))
     return CandidatePairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), above
 
 
@@ -194,9 +194,9 @@ def _dominance_masks(
     never = np.ones(len(other), dtype=bool)
     always = np.ones(len(other), dtype=bool)
     for row in ranks:
-        its, theirs = row[document], row[other]
-        never &= theirs >= its
-        always &= theirs <= its
+        document_ranks, other_ranks = row[document], row[other]
+        never &= other_ranks >= document_ranks
+        always &= other_ranks <= document_ranks
     return never, always
 
 

@@ -186,13 +186,13 @@ def _scaled_features(
     blocks = []
     for block in lists.blocks:
         grid = lists.candidate_grid(block)
-        mine = features[:, grid]
-        low = np.nanmin(mine, axis=(0, 2))[:, None]
-        high = np.nanmax(mine, axis=(0, 2))[:, None]
+        block_features = features[:, grid]
+        low = np.nanmin(block_features, axis=(0, 2))[:, None]
+        high = np.nanmax(block_features, axis=(0, 2))[:, None]
         spread = high - low
         # Where scores hardly differ all become 0, hence near each other, hence settled exactly.
         wide = spread > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))
-        scaled = np.where(wide, mine - low, np.nan) / np.where(wide, spread, 1.0)
+        scaled = np.where(wide, block_features - low, np.nan) / np.where(wide, spread, 1.0)
         blocks.append(
             _ScaledBlock(
                 np.nan_to_num(scaled).astype(np.float32),

@@ -48,10 +48,10 @@ def measure_values(
         top_k: Where the final list is cut; None = nowhere.
     """
     ranking = RelevantRanking(runs, placed, deepest_rank(measures, top_k))
-    found: FloatArray = np.zeros((len(measures), len(runs.queries)))
+    values: FloatArray = np.zeros((len(measures), len(runs.queries)))
     for m, measure in enumerate(measures):
-        found[m] = measure.compute_values(ranking)
-    return found
+        values[m] = measure.compute_values(ranking)
+    return values
 
 
 def deepest_rank(measures: Sequence[Measure], top_k: int | None) -> int | None:

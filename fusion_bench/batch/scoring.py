@@ -140,11 +140,11 @@ class RankScorer:
         """The same scores before they are added up, and their bounds."""
         small = self._scaled_tables(lanes)
         tables, columns = zip(*self._join_columns(small), strict=True)
-        mine = [
+        terms = [
             np.take(table, _row_codes(self.runs, self.layout, some)[self.layout.own_rows], axis=0)
             for table, some in zip(tables, columns, strict=True)
         ]
-        bounds = _score_bounds(reduce(np.add, mine), len(small))
+        bounds = _score_bounds(reduce(np.add, terms), len(small))
         return RoughTerms(
             tables, tuple(_pair_codes(self.runs, self.layout, some) for some in columns), *bounds
         )
@@ -234,9 +234,9 @@ def merged_columns(trial: RankSum) -> tuple[tuple[tuple[int, ...], ...], FloatAr
 
 def _score_bounds(scores: RoughArray, columns: int) -> tuple[RoughArray, RoughArray]:
     """Below and above each sum of so many columns; the class says why so wide."""
-    mine = scores.astype(np.float64)
-    margin = np.abs(mine) * (4 * (columns + 1) * 2.0**-24) + 1e-35
-    return (mine - margin).astype(scores.dtype), (mine + margin).astype(scores.dtype)
+    sums = scores.astype(np.float64)
+    margin = np.abs(sums) * (4 * (columns + 1) * 2.0**-24) + 1e-35
+    return (sums - margin).astype(scores.dtype), (sums + margin).astype(scores.dtype)
 
 
 def _is_strict(columns: tuple[tuple[int, ...], ...], tables: FloatArray) -> bool:

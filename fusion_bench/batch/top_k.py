@@ -94,17 +94,17 @@ def top_documents(
         return
     lists = makers[0].lists
     longest = lists.blocks[-1].width if lists.blocks else 0
-    found = [_ListState(lists, min(depth + SPARE, longest) if depth else 0) for _ in trials]
+    states = [_ListState(lists, min(depth + SPARE, longest) if depth else 0) for _ in trials]
     for number, block in enumerate(lists.blocks):
-        for maker, mine in zip(makers, found, strict=True):
-            _sort_block(lists, block, maker.block_keys(number), maker, mine)
-    for trial, maker, mine in zip(trials, makers, found, strict=True):
-        _resolve_members(runs, lists, trial, mine)
-        _resolve_order(runs, lists, trial, mine)
+        for maker, state in zip(makers, states, strict=True):
+            _sort_block(lists, block, maker.block_keys(number), maker, state)
+    for trial, maker, state in zip(trials, makers, states, strict=True):
+        _resolve_members(runs, lists, trial, state)
+        _resolve_order(runs, lists, trial, state)
         cut = slice(min(depth, longest))
-        best, scores = mine.best[:, cut], mine.scores[:, cut]
+        best, scores = state.best[:, cut], state.scores[:, cut]
         yield TopDocuments(
-            lists, mine.places, best, scores, mine.unit, mine.base, maker.error, mine.open
+            lists, state.places, best, scores, state.unit, state.base, maker.error, state.open
         )
 
 
@@ -113,29 +113,29 @@ def _sort_block(
     block: ListBlock,
     given: BlockKeys,
     maker: QuantizedScores,
-    found: _ListState,
+    state: _ListState,
 ) -> None:
     """Sort one block, keep the first of each list and place its relevant documents."""
     owner = lists.owner[block.members] - block.rows.start
     score = given.keys[owner, lists.storage_places[block.members]] >> given.bits
     given.keys.sort(axis=1)
-    if found.best.shape[1]:
-        _keep_first(lists, block, given, maker.slack, found)
+    if state.best.shape[1]:
+        _keep_first(lists, block, given, maker.slack, state)
     # Places among the sorted keys before which all are better, and from which on all are worse.
     limits = (score - maker.slack) << given.bits, (score + maker.slack + 1) << given.bits
     first, last = _count_smaller(given.keys, owner, *limits)
-    found.places[block.members] = first + 1
+    state.places[block.members] = first + 1
     doubtful = np.flatnonzero(last - first > 1)
     if len(doubtful):
         near = (last - first)[doubtful]
-        mine = np.repeat(doubtful, near)
-        column = count_within_queries(to_offsets(near)) - 1 + first[mine]
-        place = given.keys[owner[mine], column] & ((1 << given.bits) - 1)
-        mine += block.members.start
-        other = place + lists.starts[lists.owner[mine]]
-        keep = other != lists.member[mine]
-        found.members.append(mine[keep])
-        found.others.append(other[keep])
+        repeated = np.repeat(doubtful, near)
+        column = count_within_queries(to_offsets(near)) - 1 + first[repeated]
+        place = given.keys[owner[repeated], column] & ((1 << given.bits) - 1)
+        repeated += block.members.start
+        other = place + lists.starts[lists.owner[repeated]]
+        keep = other != lists.member[repeated]
+        state.members.append(repeated[keep])
+        state.others.append(other[keep])
 
 
 def _count_smaller(
@@ -143,9 +143,9 @@ def _count_smaller(
 ) -> Iterator[IntArray]:
     """(m,) for each of the limits: how many keys of its list, sorted, are below it."""
     if len(owner) <= MOST_COUNTED * len(keys):
-        theirs = keys[owner]
+        list_keys = keys[owner]
         for limit in limits:
-            yield _true_by_row(theirs < limit[:, None])
+            yield _true_by_row(list_keys < limit[:, None])
         return
     ends = np.searchsorted(owner, np.arange(len(keys) + 1))
     for limit in limits:
@@ -164,18 +164,18 @@ def _true_by_row(table: NDArray[np.bool_]) -> IntArray:
 
 
 def _keep_first(
-    lists: CandidateLists, block: ListBlock, given: BlockKeys, slack: int, found: _ListState
+    lists: CandidateLists, block: ListBlock, given: BlockKeys, slack: int, state: _ListState
 ) -> None:
     """The first of each list, and which neighbours are in doubt."""
-    width = min(found.best.shape[1], block.width)
+    width = min(state.best.shape[1], block.width)
     first = given.keys[:, :width]
     scores = first >> given.bits
-    found.best[block.rows, :width] = first & ((1 << given.bits) - 1)
-    found.scores[block.rows, :width] = scores
-    found.unit[block.rows], found.base[block.rows] = given.unit, given.base
+    state.best[block.rows, :width] = first & ((1 << given.bits) - 1)
+    state.scores[block.rows, :width] = scores
+    state.unit[block.rows], state.base[block.rows] = given.unit, given.base
     near = np.diff(scores, axis=1) <= slack
     near &= np.arange(1, width) < lists.sizes[block.rows, None]
-    found.near[block.rows, : width - 1] = near
+    state.near[block.rows, : width - 1] = near
 
 
 def _exact_keys(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> FloatArray:
@@ -185,35 +185,35 @@ def _exact_keys(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> F
 
 
 def _resolve_members(
-    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, found: _ListState
+    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, state: _ListState
 ) -> None:
     """Add to the places what exact keys and the tie rule say of doubtful pairs."""
-    if not found.members:
+    if not state.members:
         return
-    member, other = np.concatenate(found.members), np.concatenate(found.others)
-    mine = lists.member[member]
-    keys = _exact_keys(runs, trial, np.concatenate([mine, other]))
-    ours, theirs = keys[: len(mine)], keys[len(mine) :]
-    above = (theirs > ours) | ((theirs == ours) & (other < mine))
-    found.places += np.bincount(member[above], minlength=len(found.places))
+    member, other = np.concatenate(state.members), np.concatenate(state.others)
+    candidate = lists.member[member]
+    keys = _exact_keys(runs, trial, np.concatenate([candidate, other]))
+    candidate_keys, other_keys = keys[: len(candidate)], keys[len(candidate) :]
+    above = (other_keys > candidate_keys) | ((other_keys == candidate_keys) & (other < candidate))
+    state.places += np.bincount(member[above], minlength=len(state.places))
 
 
 def _resolve_order(
-    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, found: _ListState
+    runs: AlignedRuns, lists: CandidateLists, trial: EngineForm, state: _ListState
 ) -> None:
     """Put doubtful neighbours in the order of their exact keys."""
-    width = found.best.shape[1]
-    pairs = np.flatnonzero(found.near)
+    width = state.best.shape[1]
+    pairs = np.flatnonzero(state.near)
     if not len(pairs):
         return
     # A list longer than what was kept, in doubt from the depth to the end of that.
-    reaching = found.near[:, max(width - SPARE - 1, 0) : width - 1].all(axis=1)
-    found.open |= reaching & (lists.sizes > width)
-    crowd = found.near.copy()
+    reaching = state.near[:, max(width - SPARE - 1, 0) : width - 1].all(axis=1)
+    state.open |= reaching & (lists.sizes > width)
+    crowd = state.near.copy()
     crowd.ravel()[pairs + 1] = True  # the last column is never near what follows
     place = np.flatnonzero(crowd)
     row = place // width
-    best = found.best.ravel()
+    best = state.best.ravel()
     candidate = lists.starts[row] + best[place]
     keys = _exact_keys(runs, trial, candidate)
     at = np.searchsorted(place, pairs)
@@ -221,8 +221,8 @@ def _resolve_order(
     wrong = (upper < lower) | ((upper == lower) & (candidate[at] > candidate[at + 1]))
     if not wrong.any():
         return
-    chain = np.cumsum(~found.near.ravel()[place - 1] | (place == 0)) - 1
+    chain = np.cumsum(~state.near.ravel()[place - 1] | (place == 0)) - 1
     bad = np.flatnonzero(np.bincount(chain[at[wrong]], minlength=chain[-1] + 1)[chain])
     order = bad[np.lexsort((candidate[bad], -keys[bad], chain[bad]))]
-    scores = found.scores.ravel()
+    scores = state.scores.ravel()
     best[place[bad]], scores[place[bad]] = best[place[order]], scores[place[order]]

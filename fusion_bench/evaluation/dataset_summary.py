@@ -150,14 +150,14 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
-    found = []
+    notices = []
     for info in list_infos(dataset, runs):
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
-        found += _coverage_notices(dataset, info, run, kind)
-        found += _content_notices(info, run, kind)
+        notices += _coverage_notices(dataset, info, run, kind)
+        notices += _content_notices(info, run, kind)
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
         queries = pluralize(outside, "judged query")
-        found.append(f"{queries} without a relevant document: scored 0, and counted")
-    return found
+        notices.append(f"{queries} without a relevant document: scored 0, and counted")
+    return notices

@@ -239,8 +239,8 @@ class Collection(ReportRecord):
 
     def comparison(self, candidate: str, measure: str) -> ComparisonResult | None:
         """That system against the baseline; None for the baseline and the bounds."""
-        found = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
-        return next(found, None)
+        matches = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
+        return next(matches, None)
 
 
 class Provenance(ReportRecord):

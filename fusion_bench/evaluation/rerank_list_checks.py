@@ -157,17 +157,17 @@ def _dealt(run: Run, source: Run) -> float:
     place = {query: q for q, query in enumerate(source.queries)}
     compared = hits = 0
     for q, query in enumerate(run.queries):
-        mine = run.scores[run.offsets[q] : run.offsets[q + 1]]
-        if len(mine) < 2 or mine.max() == mine.min():
+        scores = run.scores[run.offsets[q] : run.offsets[q + 1]]
+        if len(scores) < 2 or scores.max() == scores.min():
             continue  # says nothing
         compared += 1
         other = place.get(query)
         if other is None:
             continue
         begin, end = source.offsets[other], source.offsets[other + 1]
-        theirs = np.sort(source.scores[begin:end])[::-1][: len(mine)]
-        if len(theirs) == len(mine):
-            hits += bool(np.allclose(np.sort(mine)[::-1], theirs, rtol=SAME, atol=0))
+        best_scores = np.sort(source.scores[begin:end])[::-1][: len(scores)]
+        if len(best_scores) == len(scores):
+            hits += bool(np.allclose(np.sort(scores)[::-1], best_scores, rtol=SAME, atol=0))
     return hits / compared if compared else 0.0
 
 
@@ -223,9 +223,9 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
         place = _among(aligned, ranks, scored & (ranks > 0))
         return np.asarray(measure.compute_measures(asked, aligned, place)[0][answered])
 
-    own = value(aligned.rerank_ranks[row])
-    found = {}
+    list_values = value(aligned.rerank_ranks[row])
+    gains = {}
     for s, name in enumerate(aligned.sources):
-        difference = estimate_mean(own - value(aligned.ranks[s]), groups)
-        found[name] = (difference.mean, difference.low, difference.high)
-    return found
+        difference = estimate_mean(list_values - value(aligned.ranks[s]), groups)
+        gains[name] = (difference.mean, difference.low, difference.high)
+    return gains

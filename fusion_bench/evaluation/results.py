@@ -64,10 +64,10 @@ def _rerank_facts(
     dataset: Dataset, aligned: AlignedRuns, run: Run, space: ScoreSpace
 ) -> dict[str, Any]:
     """What is known of a rerank list beyond what is known of any run."""
-    found = check_rerank_list(run, space, aligned, dict(dataset.runs))
+    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
     meta = dataset.provenance.get(run.name)
     return {
-        "problems": tuple(describe_problems(found)),
+        "problems": tuple(describe_problems(check)),
         "degraded_queries": len(dataset.degraded(run.name)),
         "provider": None if meta is None else meta.asked,
         "ledger": None if meta is None else meta.ledger,
@@ -78,7 +78,7 @@ def _measure_result(
     task: EvaluationSet, values: FloatArray, ties: model.TieResult | None = None
 ) -> model.MeasureResult:
     settings = task.experiment
-    found = estimate_mean(
+    estimate = estimate_mean(
         values,
         task.groups,
         alpha=settings.alpha,
@@ -86,9 +86,9 @@ def _measure_result(
         seed=settings.seed,
     )
     return model.MeasureResult(
-        mean=found.mean,
-        low=_maybe(found.low),
-        high=_maybe(found.high),
+        mean=estimate.mean,
+        low=_maybe(estimate.low),
+        high=_maybe(estimate.high),
         values=tuple(values.tolist()),
         ties=ties,
     )
@@ -98,25 +98,27 @@ def _maybe(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def system_result(task: EvaluationSet, system: System, found: Assessment) -> model.SystemResult:
+def system_result(
+    task: EvaluationSet, system: System, assessment: Assessment
+) -> model.SystemResult:
     """The row of one system."""
     results = {}
     for m, asked in enumerate(task.measures):
         ties = model.TieResult(
-            affected_queries=int(found.tie_affected[m]),
-            minimum=float(found.tie_minimum[m].mean()),
-            maximum=float(found.tie_maximum[m].mean()),
-            expected=_maybe(float(found.tie_expected[m].mean())),
+            affected_queries=int(assessment.tie_affected[m]),
+            minimum=float(assessment.tie_minimum[m].mean()),
+            maximum=float(assessment.tie_maximum[m].mean()),
+            expected=_maybe(float(assessment.tie_expected[m].mean())),
         )
-        results[asked.name] = _measure_result(task, found.values[m], ties)
+        results[asked.name] = _measure_result(task, assessment.values[m], ties)
     return model.SystemResult(
         name=system.name,
         kind="system",
         config=resolved_config(system),
         measures=results,
-        judged_only=tuple(found.judged_only.tolist()),
-        unjudged_share=float(found.unjudged.mean()),
-        returned_documents=found.candidates,
+        judged_only=tuple(assessment.judged_only.tolist()),
+        unjudged_share=float(assessment.unjudged.mean()),
+        returned_documents=assessment.candidates,
     )
 
 
@@ -169,7 +171,7 @@ def compare_assessments(
     settings = task.experiment
     results = []
     for m, asked in enumerate(task.measures):
-        found = compare_with_baseline(
+        comparisons = compare_with_baseline(
             asked.name,
             {name: assessment.values[m] for name, assessment in assessments.items()},
             settings.baseline,
@@ -180,7 +182,9 @@ def compare_assessments(
             interval=settings.interval,
             resamples=settings.resamples,
         )
-        results += [_comparison_result(task, comparison, assessments, m) for comparison in found]
+        results += [
+            _comparison_result(task, comparison, assessments, m) for comparison in comparisons
+        ]
     return results
 
 

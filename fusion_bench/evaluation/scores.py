@@ -37,7 +37,7 @@ class Scores:
         measures: The M measures.
         queries: The Q query ids.
         values: Shape (M, Q).
-        path: How they were found: ``counted`` by the engine, or ``ranked`` and why.
+        evaluation_path: ``counted`` by the batch engine, or ``ranked`` and why.
     """
 
     system: str
@@ -58,52 +58,52 @@ def evaluate_systems(
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
-    What the engine can count is counted, all at once where systems share their sources; systems
-    that share a fusion share its lists. The rest is ranked, and ``Scores.path`` says why. The
-    values are the same to the last bit, however many threads share the work.
+    The batch engine counts whatever it supports, all systems of the same sources at once. The
+    other systems are ranked, and ``Scores.evaluation_path`` gives the reason. The values are
+    bitwise equal for any number of threads.
 
     Args:
-        systems: T systems; one is the plain case.
+        systems: T systems.
         runs: Aligned runs.
         measures: M measures.
         spaces: Score space of each rerank list.
-        qrels: The judgements; only measures that ir_measures computes need them.
+        qrels: The judgments; only measures that ir_measures computes need them.
         threads: How many may work on many queries (see :mod:`fusion_bench.data.shards`); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
 
     Returns:
-        One ``Scores`` a system, in their order.
+        One ``Scores`` per system, in the same order.
     """
 
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
-        return _values(systems, part, measures, spaces or {}, qrels)
+        return _evaluate_parts(systems, part, measures, spaces or {}, qrels)
 
     if any(isinstance(measure, ExternalMeasure) for measure in measures):
-        found = [work(runs)]  # ir_measures would read all judgements again for each shard
+        parts = [work(runs)]  # ir_measures would read all judgments again for each shard
     else:
-        found = list(over_shards(work, runs, threads))
-    values = np.concatenate([part for part, _ in found], axis=2)
+        parts = list(over_shards(work, runs, threads))
+    values = np.concatenate([part for part, _ in parts], axis=2)
     make_readonly(values)
-    paths = [[path for _, part in found for path in part[t]] for t in range(len(systems))]
+    paths = [[path for _, part in parts for path in part[t]] for t in range(len(systems))]
     return tuple(
-        Scores(system.name, tuple(measures), runs.queries, mine, _summed_up(taken))
-        for system, mine, taken in zip(systems, values, paths, strict=True)
+        Scores(system.name, tuple(measures), runs.queries, system_values, _join_paths(taken))
+        for system, system_values, taken in zip(systems, values, paths, strict=True)
     )
 
 
-def _summed_up(paths: Sequence[str]) -> str:
-    """The paths of the parts of one system, each said once."""
+def _join_paths(paths: Sequence[str]) -> str:
+    """The distinct evaluation paths of the parts of one system."""
     return "; ".join(dict.fromkeys(paths))
 
 
-def _values(
+def _evaluate_parts(
     systems: Sequence[System],
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels | None,
 ) -> tuple[FloatArray, list[list[str]]]:
-    """(T, M, Q), and which path each part of each system took."""
+    """(T, M, Q) values, and the evaluation path of each part of each system."""
     values = np.zeros((len(systems), len(measures), len(runs.queries)))
     paths: list[list[str]] = [[] for _ in systems]
     parts = [
@@ -111,32 +111,34 @@ def _values(
         for t, system in enumerate(systems)
         for index, plain, part in plain_systems(system, runs)
     ]
-    counted = _counted(parts, measures, spaces)
+    results = _count_parts(parts, measures, spaces)
     for p, part in enumerate(parts):
-        found = counted.get(p, Unsupported("its sources raise an error"))
-        if isinstance(found, Unsupported):
-            mine = _ranked(part.system, part.runs, measures, spaces, qrels)
-            path = f"ranked: {found.reason}"
+        result = results.get(p, Unsupported("its sources raise an error"))
+        if isinstance(result, Unsupported):
+            part_values = _rank_and_measure(part.system, part.runs, measures, spaces, qrels)
+            path = f"ranked: {result.reason}"
         else:
-            mine, path = found.values, "counted"
-            if found.unresolved.any():
-                mine = mine.copy()
-                few = part.runs.subset(found.unresolved)
-                mine[:, found.unresolved] = _ranked(part.system, few, measures, spaces, qrels)
+            part_values, path = result.values, "counted"
+            if result.unresolved.any():
+                part_values = part_values.copy()
+                few = part.runs.subset(result.unresolved)
+                part_values[:, result.unresolved] = _rank_and_measure(
+                    part.system, few, measures, spaces, qrels
+                )
                 path = "counted, but for queries whose ties reach too far: ranked"
-        values[part.place][:, part.index] = mine
+        values[part.place][:, part.index] = part_values
         paths[part.place].append(path)
     return values, paths
 
 
-def _ranked(
+def _rank_and_measure(
     system: System,
     runs: AlignedRuns,
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
     qrels: Qrels | None,
 ) -> FloatArray:
-    """(M, Q): the plain path."""
+    """(M, Q): values of the full ranking, without the batch engine."""
     ranking = rank_candidates(system, runs, spaces)
     return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
 
@@ -151,27 +153,27 @@ class _Part:
     runs: AlignedRuns
 
 
-Found: TypeAlias = BatchResult | Unsupported
+PartResult: TypeAlias = BatchResult | Unsupported
 
 
-def _counted(
+def _count_parts(
     parts: Sequence[_Part], measures: Sequence[Measure], spaces: Mapping[str, ScoreSpace]
-) -> dict[int, Found]:
-    """What the engine can evaluate, by index into ``parts``, and why it cannot do the rest."""
+) -> dict[int, PartResult]:
+    """Results of the batch engine by index into ``parts``, or why it cannot evaluate one."""
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
     for p, part in enumerate(parts):
         with name_system_in_errors(part.system):
             view = part.system.active_runs(part.runs)
         views.setdefault(id(view), (view, []))[1].append(p)
-    done: dict[int, Found] = {}
+    results: dict[int, PartResult] = {}
     for view, members in views.values():
-        asked = [system_spec(parts[p].system) for p in members]
+        specs = [system_spec(parts[p].system) for p in members]
         try:
-            found = evaluate_batch(asked, view, measures, spaces)
+            part_results = evaluate_batch(specs, view, measures, spaces)
         except (AlignmentError, ConfigError):
             continue  # ranking them meets the same error, and says which system it is about
-        done |= dict(zip(members, found, strict=True))
-    return done
+        results |= dict(zip(members, part_results, strict=True))
+    return results
 
 
 def resolved_config(system: System) -> dict[str, Any]:

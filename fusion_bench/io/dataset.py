@@ -85,8 +85,8 @@ class Dataset:
     @property
     def splits(self) -> tuple[str, ...]:
         """Names of the splits that judged queries belong to."""
-        found = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
-        return tuple(sorted(split for split in found if split))
+        names = {self.queries[q].split for q in self.qrels.queries if q in self.queries}
+        return tuple(sorted(split for split in names if split))
 
     def degraded(self, reranker: str) -> tuple[str, ...]:
         """The queries whose scores in a rerank list are not those of the provider it names.

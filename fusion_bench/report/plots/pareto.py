@@ -105,9 +105,9 @@ def _join_points(axes: Axes, points: Sequence[ParetoPoint], effort: str, color: 
 def _mark_points(axes: Axes, points: Sequence[ParetoPoint], effort: str) -> None:
     """The default and the choice, by their values on the tuning queries."""
     for role in ("default", "chosen"):
-        own = [point for point in points if role in point.roles]
+        marked_points = [point for point in points if role in point.roles]
         mark, color = MARKS[role]
-        x, y = _efforts(own, effort), _values(own)
+        x, y = _efforts(marked_points, effort), _values(marked_points)
         axes.plot(x, y, mark, color=color, mfc="none", mew=1.5, ms=10, label=role)
 
 
