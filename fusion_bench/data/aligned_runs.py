@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +167,16 @@ class AlignedRuns:
             rerank_ranks=self.rerank_ranks[:, kept],
         )
 
+    def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
+        """The arrays of these candidates only; a slice copies nothing."""
+        return {
+            **{name: getattr(self, name)[rows] for name in ("documents", "grades", "judged")},
+            **{
+                name: getattr(self, name)[:, rows]
+                for name in ("ranks", "scores", "rerank", "rerank_ranks")
+            },
+        }
+
     def between(self, start: int, stop: int) -> AlignedRuns:
         """Only the queries from ``start`` up to ``stop``, without a copy of their candidates."""
         rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
@@ -178,13 +188,7 @@ class AlignedRuns:
             confidences=self.confidences[start:stop],
             groups=self.groups[start:stop],
             offsets=self.offsets[start : stop + 1] - rows.start,
-            documents=self.documents[rows],
-            ranks=self.ranks[:, rows],
-            scores=self.scores[:, rows],
-            grades=self.grades[rows],
-            judged=self.judged[rows],
-            rerank=self.rerank[:, rows],
-            rerank_ranks=self.rerank_ranks[:, rows],
+            **self._take_candidates(rows),
             ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
             ideal_grades=self.ideal_grades[ideal],
         )
@@ -207,13 +211,7 @@ class AlignedRuns:
             confidences=tuple(self.confidences[q] for q in index),
             groups=tuple(self.groups[q] for q in index),
             offsets=to_offsets(np.diff(self.offsets)[index]),
-            documents=self.documents[kept],
-            ranks=self.ranks[:, kept],
-            scores=self.scores[:, kept],
-            grades=self.grades[kept],
-            judged=self.judged[kept],
-            rerank=self.rerank[:, kept],
-            rerank_ranks=self.rerank_ranks[:, kept],
+            **self._take_candidates(kept),
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import (
     GroupedRows,
@@ -52,27 +51,16 @@ def assign_ranks(
     """
     if read_options.rank_from == "column":
         return _column_ranks(grouped, ranks)
-    loose = np.flatnonzero(~_already_sorted(grouped, scores, read_options))
+    # Greater document id first; the row breaks the tie of a duplicate, which comes later.
+    ties = None if read_options.source_ties == "file" else ~grouped.documents
+    loose = np.flatnonzero(~already_sorted(scores, grouped.offsets, tie_order=ties))
     if len(loose) == 0:  # most files are written best first, and only some queries need sorting
         return None
-    ties = _tie_order(grouped, read_options)
     places = count_within_queries(grouped.offsets)
     rows = rows_of(grouped.offsets, loose)
     lengths = to_offsets(np.diff(grouped.offsets)[loose])
     places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
-
-
-def _tie_order(grouped: GroupedRows, read_options: ReadOptions) -> IntArray | None:
-    """Greater document id first; the row breaks the tie of a duplicate, which comes later."""
-    return None if read_options.source_ties == "file" else ~grouped.documents
-
-
-def _already_sorted(
-    grouped: GroupedRows, scores: FloatArray, read_options: ReadOptions
-) -> NDArray[np.bool_]:
-    """Which queries hold their rows in order already."""
-    return already_sorted(scores, grouped.offsets, tie_order=_tie_order(grouped, read_options))
 
 
 def order_by_rank(

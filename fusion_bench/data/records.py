@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import (
     GroupedRows,
@@ -115,13 +116,7 @@ class Qrels:
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""
-        return {
-            query: {
-                self.vocabulary[d]: int(g)
-                for d, g in zip(self.documents[rows], self.grades[rows], strict=True)
-            }
-            for query, rows in query_slices(self.queries, self.offsets)
-        }
+        return _nest_values(self, self.grades)
 
     def digest(self) -> str:
         """SHA-256 over the contents, the same for any file format and row order of queries."""
@@ -236,13 +231,7 @@ class Run:
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query → document → score, best first."""
-        return {
-            query: {
-                self.vocabulary[d]: float(s)
-                for d, s in zip(self.documents[rows], self.scores[rows], strict=True)
-            }
-            for query, rows in query_slices(self.queries, self.offsets)
-        }
+        return _nest_values(self, self.scores)
 
     def digest(self) -> str:
         """SHA-256 over ranks and scores, the same for any file format and order of queries."""
@@ -254,6 +243,17 @@ class Run:
     def remember_digest(self, known: str) -> None:
         """Take a digest that was computed before for these contents."""
         object.__setattr__(self, "_digest", known)
+
+
+def _nest_values(table: Qrels | Run, values: NDArray[Any]) -> dict[str, dict[str, Any]]:
+    """Query → document → value, in the order of the table."""
+    return {
+        query: {
+            table.vocabulary[document]: value
+            for document, value in zip(table.documents[rows], values[rows].tolist(), strict=True)
+        }
+        for query, rows in query_slices(table.queries, table.offsets)
+    }
 
 
 def _check_finite(scores: Sequence[float] | FloatArray) -> FloatArray:
