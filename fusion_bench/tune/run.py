@@ -161,10 +161,7 @@ class TuningRun:
         evaluation = HeldOutEvaluation(self.objective, split, tuning, self.alpha, self.interval)
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
-        if self.export is not None:
-            from fusion_bench.tune.search.optuna_storage import export_search  # imports Optuna
-
-            export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
+        self._export(result, f"{name} on {self.dataset.name}")
         chosen = evaluation.choose_trial(result)
         cross = per_type = front = None
         try:
@@ -192,6 +189,13 @@ class TuningRun:
             per_type=per_type,
             front=front,
         )
+
+    def _export(self, result: SearchResult, study: str) -> None:
+        """Copy a finished search into an Optuna storage, where one is named."""
+        if self.export is not None:
+            from fusion_bench.tune.search.optuna_storage import export_search  # imports Optuna
+
+            export_search(result, self.objective, self.export, study)
 
     def _search_front(
         self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
