@@ -35,12 +35,15 @@ def is_usable() -> bool:
     return counted is not None and os.environ.get("FUSION_BENCH_NATIVE") != "0"
 
 
-def count_pairs(sums: RoughTerms, pairs: MemberPairs) -> tuple[IntArray, IntArray, IntArray]:
+def count_pairs(
+    sums: RoughTerms, pairs: MemberPairs, *, doubt_capacity: int = DOUBT_CAPACITY
+) -> tuple[IntArray, IntArray, IntArray]:
     """Count, for each member, the other documents that stand above it for certain.
 
     Args:
         sums: For L trials, at most ``LANES``, of at most ``MOST_TABLES`` tables.
         pairs: n members and their P pairs.
+        doubt_capacity: Pairs in doubt to make room for at first.
 
     Returns:
         (n, L) how many are above; and of each pair in doubt the trial and the index, (d,) each.
@@ -52,7 +55,7 @@ def count_pairs(sums: RoughTerms, pairs: MemberPairs) -> tuple[IntArray, IntArra
     lower = _pad_lanes(sums.lower[pairs.members], width, np.inf)
     upper = _pad_lanes(sums.upper[pairs.members], width, np.inf)
     above = np.empty((len(pairs.members), width), dtype=np.int64)
-    room, doubts = 0, DOUBT_CAPACITY
+    room, doubts = 0, doubt_capacity
     while doubts > room:
         room = doubts
         pair, between = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.uint8)

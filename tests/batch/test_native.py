@@ -54,9 +54,8 @@ def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], se
 @given(st.integers(0, 2**32), st.integers(1, native.LANES), st.integers(1, 5), st.booleans())
 def test_it_counts_as_the_obvious_loop(seed: int, lanes: int, tables: int, cramped: bool) -> None:
     sums, pairs = random_work(seed, lanes, tables)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "DOUBT_CAPACITY", 1 if cramped else native.DOUBT_CAPACITY)
-        above, lane, pair = native.count_pairs(sums, pairs)
+    capacity = 1 if cramped else native.DOUBT_CAPACITY
+    above, lane, pair = native.count_pairs(sums, pairs, doubt_capacity=capacity)
     expected, doubts = obvious(sums, pairs)
     np.testing.assert_array_equal(above, expected)
     assert sorted(zip(pair.tolist(), lane.tolist(), strict=True)) == sorted(doubts)
