@@ -21,8 +21,8 @@ from fusion_bench.batch import (
     quantized_scores,
 )
 from fusion_bench.batch import blend_counting as blending
-from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import sorting as lists
+from fusion_bench.batch import systems as blends
 from fusion_bench.batch import top_k as tops
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns

@@ -26,10 +26,10 @@ from fusion_bench.batch import (
     quantized_scores,
     scoring,
 )
-from fusion_bench.batch import blended_systems as blends
 from fusion_bench.batch import counting as count
 from fusion_bench.batch import sorted_queries as pools
 from fusion_bench.batch import sorting as lists
+from fusion_bench.batch import systems as blends
 from fusion_bench.batch import top_k as tops
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
