@@ -103,10 +103,3 @@ class GatePolicy(StrictModel):
         """The slices of a measure: None = all queries, then the query types."""
         slices = self.checks[measure].slices
         return (None, *(self.slices if slices is None else slices))
-
-
-def _no_repeats(value: tuple[str, ...]) -> tuple[str, ...]:
-    for name in value:
-        if value.count(name) > 1:
-            raise ValueError(f"{name!r} is listed twice: keep one")
-    return value
