@@ -19,8 +19,6 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
-__all__ = ["TITLE", "rows"]
-
 TITLE = "Rerank blends and weighted scores"
 #: What is measured: name → blend.
 CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {

@@ -10,8 +10,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 
-__all__ = ["SIZES", "Case", "Size", "make_case"]
-
 
 @dataclass(frozen=True)
 class Size:

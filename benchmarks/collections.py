@@ -16,23 +16,13 @@ from typing import Any
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Query, ReadOptions, Run, ScoreSpace
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
-
-__all__ = [
-    "ATTACK",
-    "COLLECTIONS",
-    "Collection",
-    "build_objective",
-    "load_attack",
-    "load_collection",
-    "load_parity_run",
-    "make_toy_collection",
-]
 
 ATTACK = Path(__file__).parent.parent / "datasets" / "attack" / "dataset.yaml"
 MEASURE = parse_measure("nDCG@10")

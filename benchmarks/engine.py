@@ -12,8 +12,6 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 
-__all__ = ["TITLE", "make_systems", "ranx_task", "rows"]
-
 TITLE = "RRF configurations"
 #: fusion_bench and ranx's names of the measures.
 MEASURES = {"nDCG@10": "ndcg@10", "RR@10": "mrr@10", "R@100": "recall@100"}

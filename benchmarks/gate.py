@@ -16,8 +16,6 @@ from benchmarks.timing import Row
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.check_statistics import Check, run_checks
 
-__all__ = ["TITLE", "gate_p_values", "largest_difference", "make_checks", "rows", "scipy_p_values"]
-
 TITLE = "The gate's statistics"
 #: Queries, measures, collections and randomizations.
 SIZES = ((1_000, 3, 1, 10_000), (10_000, 5, 3, 10_000))

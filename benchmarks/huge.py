@@ -19,8 +19,6 @@ from benchmarks.synthetic import make_aligned_runs
 from benchmarks.timing import Row, median_seconds
 from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
-__all__ = ["TITLE", "rows"]
-
 TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
 RANX_QUERIES = 12_000
 BATCH = 8

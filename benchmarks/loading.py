@@ -25,8 +25,6 @@ from benchmarks.timing import Row
 from fusion_bench.io import load_dataset
 from fusion_bench.io.cache import FOLDER, Cache
 
-__all__ = ["NAMES", "TITLE", "rows"]
-
 TITLE = "Loading four runs of 698,000 lines"
 #: How a document is named by its number.
 NAMES: Final[dict[str, Callable[[int], str]]] = {

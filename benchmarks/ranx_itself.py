@@ -22,15 +22,6 @@ from fusion_bench.tune.validation.splits import BoolArray
 if TYPE_CHECKING:
     import ranx
 
-__all__ = [
-    "RanxChoice",
-    "compile_ranx",
-    "query_slices",
-    "read_choices",
-    "run_ranx",
-    "write_choices",
-]
-
 #: Its choices, as a run takes minutes: delete an entry to run it again.
 CHOICES = Path(__file__).parent / "ranx.json"
 #: Fusion method and normalizer. The last compiles fastest.

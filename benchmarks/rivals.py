@@ -21,8 +21,6 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.validation.splits import BoolArray
 
-__all__ = ["RANX", "RIVALS", "Rival"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rival:

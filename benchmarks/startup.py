@@ -12,8 +12,6 @@ from pathlib import Path
 
 from benchmarks.timing import Row
 
-__all__ = ["TITLE", "rows"]
-
 TITLE = "Starting"
 #: Starts of each in a round.
 TIMES = 5

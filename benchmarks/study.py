@@ -8,8 +8,6 @@ from pathlib import Path
 
 from benchmarks.table import replace_between_marks
 
-__all__ = ["parse_options", "write_table"]
-
 PAGE = Path(__file__).parent.parent / "docs" / "tuning.md"
 
 

@@ -9,8 +9,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ids import encode_ids
 
-__all__ = ["make_aligned_runs"]
-
 #: Queries that are made at a time: bounds the memory that takes.
 BLOCK = 2_000
 #: Scores are whole numbers of steps above the least possible one; the last bits are the document.

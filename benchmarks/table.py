@@ -11,8 +11,6 @@ from benchmarks.timing import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "draw_panel", "markdown", "replace_between_marks"]
-
 #: How a number is written, by the unit that its column ends in.
 FORMATS = {"ms": "{:,.2f} ms", "s": "{:,.3g} s", "GB": "{:.1f} GB", "ratio": "{:,.0f}×"}
 #: Colors and hatches of a table's bars.

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Row", "Task", "describe_machine", "median_seconds"]
-
 #: Called with the number of the turn, so that no two turns repeat the same work.
 Task: TypeAlias = Callable[[int], object]
 #: A line of a table: its cells by column. A column ends in its unit: ms, s, GB or ratio.

@@ -11,8 +11,6 @@ from benchmarks.collections import COLLECTIONS
 from benchmarks.study import write_table
 from fusion_bench.experiment.tune_settings import SelectionRule
 
-__all__ = ["DEFAULT", "FUSION_BENCH", "RANX_ITSELF", "format_table", "write_records"]
-
 RESULTS = Path(__file__).parent / "tuning.json"
 #: Selection rule → row.
 FUSION_BENCH: Mapping[SelectionRule, str] = {

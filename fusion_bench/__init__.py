@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from fusion_bench._version import __version__
     from fusion_bench.data.aligned_runs import AlignedRuns
     from fusion_bench.data.alignment import align as align_runs
-    from fusion_bench.data.records import Qrels, Query, ReadOptions, Run
+    from fusion_bench.data.read_options import ReadOptions
+    from fusion_bench.data.records import Qrels, Query, Run
     from fusion_bench.errors import FusionBenchError
     from fusion_bench.evaluation.report_records import Report, read_report
     from fusion_bench.evaluation.run_experiment import run_experiment as run_experiment
@@ -76,7 +77,7 @@ _HOME = {
     "Measure": "measures",
     "Qrels": "data.records",
     "Query": "data.records",
-    "ReadOptions": "data.records",
+    "ReadOptions": "data.read_options",
     "Report": "evaluation.report_records",
     "Run": "data.records",
     "Scores": "evaluation.scores",

@@ -19,18 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "AlignmentError",
-    "ConfigError",
-    "CostLimitError",
-    "DataError",
-    "FusionBenchError",
-    "MissingExtraError",
-    "ProviderError",
-    "UnknownNameError",
-    "did_you_mean",
-]
-
 
 class FusionBenchError(Exception):
     """Base of all errors a user can cause; the command line prints it without a traceback."""

@@ -20,8 +20,6 @@ import pytest
 if TYPE_CHECKING:
     from fusion_bench.gate import GateVerdict
 
-__all__ = ["FusionGate", "GateWarning", "fusion_gate"]
-
 
 class GateWarning(UserWarning):
     """A check is inconclusive, and the policy says to warn."""

@@ -21,8 +21,6 @@ from fusion_bench.data.ordering import IntArray, score_keys
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm
 
-__all__ = ["BlendCounter", "has_unscored", "is_relevant_enough", "unscored_by_query"]
-
 BoolArray = NDArray[np.bool_]
 
 #: Documents that are blended in one go: their numbers stay in the second-level cache.

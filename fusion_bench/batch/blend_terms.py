@@ -21,15 +21,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import EngineForm
 
-__all__ = [
-    "BlendFormula",
-    "FinalScores",
-    "RerankWindow",
-    "rerank_term",
-    "rerank_window",
-    "retrieval_term",
-]
-
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 

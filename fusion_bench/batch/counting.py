@@ -15,8 +15,6 @@ from fusion_bench.batch.scoring import RankScorer, RoughArray, RoughScores
 from fusion_bench.batch.sorted_queries import QueryPool, sort_pool
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["RankCounter"]
-
 #: Bytes of a sum of so many Booleans never run over.
 BYTE_ROWS: Final = 255
 #: Doubtful pairs that are collected before they are settled: bounds their memory.

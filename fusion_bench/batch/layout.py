@@ -23,8 +23,6 @@ from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, 
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
-__all__ = ["PairBlock", "PairLayout", "pair_layout"]
-
 BoolArray: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 

@@ -20,8 +20,6 @@ try:
 except ImportError:
     counted = None  # type: ignore[assignment] # it was not compiled
 
-__all__ = ["MOST_TABLES", "count_pairs", "is_usable"]
-
 #: Terms of a sum that the loop has room for.
 MOST_TABLES: Final = 16
 #: It counts for one trial, or for so many side by side.

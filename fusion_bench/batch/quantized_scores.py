@@ -21,8 +21,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
 
-__all__ = ["quantized_scores", "unsupported_reason"]
-
 #: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
 MEAN_BITS: Final = 22
 #: Normalized scores that a view remembers row by row.

@@ -26,8 +26,6 @@ from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, Fusion
 from fusion_bench.measures.ranking import BoolArray
 
-__all__ = ["RankedLists", "rank_system"]
-
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT: Final = 4
 #: Documents that are blended in one go: their numbers stay in the second-level cache.

@@ -14,8 +14,6 @@ from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ranking import BoolArray, Ranking, Rows
 
-__all__ = ["RelevantRanking", "Unsupported", "deepest_rank", "measure_values", "unsupported_reason"]
-
 
 @dataclass(frozen=True)
 class Unsupported:

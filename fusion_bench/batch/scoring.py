@@ -20,8 +20,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray, score_keys, sum_ter
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import RankSum, best_ranks
 
-__all__ = ["RankScorer", "RoughArray", "RoughScores", "RoughTerms", "merged_columns"]
-
 RoughArray: TypeAlias = NDArray[np.floating[Any]]
 #: For each of some columns the sources that it looks at.
 Columns: TypeAlias = tuple[tuple[int, ...], ...]

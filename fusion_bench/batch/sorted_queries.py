@@ -18,8 +18,6 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["QueryPool", "query_pools", "sort_pool", "width_batches"]
-
 #: Beyond the places asked for: neighbours of the last ones must be seen too.
 MARGIN: Final = 28
 #: A sort of fewer candidates than so many times the places asked for costs less than a partition.

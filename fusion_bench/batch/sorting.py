@@ -19,16 +19,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
-__all__ = [
-    "BlockKeys",
-    "CandidateLists",
-    "KeyArray",
-    "ListBlock",
-    "QuantizedScores",
-    "Which",
-    "candidate_lists",
-]
-
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]
 

@@ -18,8 +18,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import EngineForm, Fusion
 
-__all__ = ["SystemPlan", "SystemSpec", "plan_system"]
-
 
 class SystemSpec(NamedTuple):
     """A plain system without its sources.

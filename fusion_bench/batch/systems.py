@@ -26,8 +26,6 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
 
-__all__ = ["BatchResult", "evaluate_batch"]
-
 #: Fusions whose lists are sorted block by block together; bounds their memory.
 MOST_FUSIONS: Final = 8
 

@@ -20,8 +20,6 @@ from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
 from fusion_bench.fuse import EngineForm
 
-__all__ = ["TopDocuments", "top_documents"]
-
 #: Places kept beyond the depth, so that doubts across it can be settled.
 SPARE: Final = 12
 #: Bytes of a sum of so many Booleans never run over, and are by far the fastest to add.

@@ -16,8 +16,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 
-__all__ = ["Blend", "BlendTerms", "BlendWeights", "Blended", "BoolArray", "Fused", "blends"]
-
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Documents of a lower tier rank above all those of a higher one; DROPPED ones are not returned.

@@ -26,8 +26,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 
-__all__ = ["RerankBlend"]
-
 
 class RerankBlend(Blend):
     """A blend that reads a rerank list.

@@ -15,8 +15,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.errors import AlignmentError
 
-__all__ = ["Retrieval", "RetrievalBlend"]
-
 Retrieval: TypeAlias = Literal["fused", "fused_max_possible", "fused_min_max", "reciprocal_rank"]
 
 

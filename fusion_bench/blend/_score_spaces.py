@@ -11,8 +11,6 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.normalize.squash import sigmoid
 
-__all__ = ["fixed_scale", "min_max_within", "on_unit_scale"]
-
 
 def on_unit_scale(
     runs: AlignedRuns, reranker: int, candidates: NDArray[np.bool_], space: ScoreSpace

@@ -12,8 +12,6 @@ from fusion_bench.blend._retrieval_blend import RetrievalBlend
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["Linear"]
-
 
 @blends.register
 class Linear(RetrievalBlend):

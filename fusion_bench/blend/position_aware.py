@@ -12,8 +12,6 @@ from fusion_bench.blend._retrieval_blend import RetrievalBlend
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-__all__ = ["PositionAware"]
-
 Rank = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 

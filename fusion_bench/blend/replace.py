@@ -11,8 +11,6 @@ from fusion_bench.blend._rerank_blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 
-__all__ = ["Replace"]
-
 
 @blends.register
 class Replace(RerankBlend):

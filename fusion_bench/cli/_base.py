@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
 
-__all__ = [
-    "DEFAULT",
-    "DatasetFolders",
-    "ExperimentFile",
-    "JsonFlag",
-    "OutFolder",
-    "PlotsFlag",
-    "app",
-    "command_app",
-    "experiment_context",
-    "folders_for",
-    "format_examples",
-    "make_console",
-    "out_folder",
-    "refuse_options",
-    "require_folder",
-]
-
 #: The default experiment.
 DEFAULT = Path("experiments/default.yaml")
 

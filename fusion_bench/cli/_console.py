@@ -8,8 +8,6 @@ import typer
 
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["echo", "echo_error", "echo_table", "echo_written"]
-
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
 

@@ -14,8 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import UnknownNameError
 
-__all__ = ["LazyGroup"]
-
 PACKAGE = "fusion_bench.cli"
 FOLDER = Path(__file__).parent
 #: Entry points of other distributions: a name, and a Typer application with one command.

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from fusion_bench.evaluation.run_experiment import Progress
 
-__all__ = ["progress_bar"]
-
 #: Seconds before the bar appears.
 SECONDS_BEFORE_BAR = 2.0
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fusion_bench.rerank.run import WrittenList
     from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
 
-__all__ = ["print_estimate", "print_list", "print_simulation"]
-
 
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     """Print what a run would ask for and cost."""

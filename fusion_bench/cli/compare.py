@@ -21,8 +21,6 @@ from fusion_bench.cli._base import (
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compare_systems import CollectionComparison
 
-__all__ = ["command", "compare"]
-
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
 

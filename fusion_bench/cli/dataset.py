@@ -21,8 +21,6 @@ from fusion_bench.cli._console import echo, echo_table
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
 
-__all__ = ["check_command", "command", "list_command", "show_command"]
-
 command = command_app(
     help="List, show and check datasets.",
     no_args_is_help=True,

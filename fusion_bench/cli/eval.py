@@ -21,9 +21,6 @@ from fusion_bench.cli._base import (
 )
 from fusion_bench.cli._console import echo_written
 
-__all__ = ["command", "eval_command"]
-
-
 command = command_app()
 
 

@@ -19,9 +19,6 @@ from fusion_bench.cli._base import (
     make_console,
 )
 
-__all__ = ["command", "explain"]
-
-
 command = command_app()
 
 

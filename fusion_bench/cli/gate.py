@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fusion_bench.gate import GateVerdict
     from fusion_bench.report.page import Page
 
-__all__ = ["command", "gate"]
-
 #: The file name that stands for standard output.
 STDOUT = Path("-")
 

@@ -6,9 +6,6 @@ import typer
 
 from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
 
-__all__ = ["command", "methods_command"]
-
-
 command = command_app()
 
 

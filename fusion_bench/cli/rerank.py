@@ -20,8 +20,6 @@ from fusion_bench.cli._base import (
 if TYPE_CHECKING:
     from fusion_bench.rerank.run import RerankInputs, ScoringOptions
 
-__all__ = ["command", "rerank_command"]
-
 DEGRADED = 4
 
 command = command_app()

@@ -16,8 +16,6 @@ from fusion_bench.cli._base import (
     make_console,
 )
 
-__all__ = ["command", "tune"]
-
 INTERRUPTED = 130
 
 command = command_app()

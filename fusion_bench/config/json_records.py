@@ -11,8 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from fusion_bench.errors import DataError
 
-__all__ = ["read_stored"]
-
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -19,8 +19,6 @@ from fusion_bench.config.yaml_errors import line_of, plain_words
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["Source", "StrictModel", "UniqueNames", "Weight", "parse_model", "read_yaml"]
-
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 

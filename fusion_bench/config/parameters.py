@@ -15,18 +15,6 @@ from typing import Final, Literal, TypeAlias
 
 from fusion_bench.errors import ConfigError
 
-__all__ = [
-    "Kind",
-    "Parameter",
-    "Params",
-    "Value",
-    "choice",
-    "integer",
-    "merge_parameters",
-    "real",
-    "table",
-]
-
 Value: TypeAlias = float | int | str | bool | None
 #: Path → value; only parameters that are active.
 Params: TypeAlias = Mapping[str, Value]

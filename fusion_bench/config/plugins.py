@@ -18,8 +18,6 @@ from urllib.parse import unquote, urlsplit
 
 from fusion_bench.errors import ConfigError
 
-__all__ = ["distribution_of", "is_reference", "load_reference", "read_entry_points"]
-
 #: Id of a loaded object → the object, which keeps its id, and its distribution.
 _LOADED: Final[dict[int, tuple[object, str]]] = {}
 

@@ -13,8 +13,6 @@ from pydantic import RootModel, model_validator
 
 from fusion_bench.config.models import Weight
 
-__all__ = ["BY_QUERY_TYPE", "CONV_03_05", "UNSURE", "TypeWeights", "split_by_type", "type_of"]
-
 ByRole: TypeAlias = dict[str, Weight]
 
 #: Below this a classification counts as none.

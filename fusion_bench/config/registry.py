@@ -23,8 +23,6 @@ from fusion_bench.config.plugins import (
 )
 from fusion_bench.errors import ConfigError, UnknownNameError
 
-__all__ = ["Method", "MethodRegistry", "Registry"]
-
 P = TypeVar("P")
 M = TypeVar("M", bound="Method")
 C = TypeVar("C", bound="Method")

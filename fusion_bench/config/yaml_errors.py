@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from yaml import YAMLError
 
-__all__ = ["line_of", "plain_words"]
-
 
 def line_of(error: Exception) -> int | None:
     """Index of the line that the parser stopped at; None = it does not say."""

@@ -21,8 +21,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 
-__all__ = ["AlignedRuns", "Ties"]
-
 Ties: TypeAlias = Literal["trec", "first_seen"]
 BoolArray: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T")

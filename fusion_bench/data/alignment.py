@@ -20,8 +20,6 @@ from fusion_bench.data.ids import unite_vocabularies
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError
 
-__all__ = ["align", "query_fields"]
-
 
 def align(
     qrels: Qrels,

@@ -17,15 +17,6 @@ from fusion_bench.data.ids import IdVocabulary, unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels, Run
 
-__all__ = [
-    "codes_in",
-    "find_candidates",
-    "ideal_gains",
-    "place_candidates",
-    "scatter_grades",
-    "scatter_runs",
-]
-
 #: Where rows stand among the candidates, and which rows these are.
 Placement: TypeAlias = tuple[IntArray | NDArray[np.int32], IntArray | slice]
 #: Rows that are sorted together.

@@ -13,22 +13,6 @@ from fusion_bench.data.ids import CategoricalIds, IdVocabulary, encode_ids
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
 
-__all__ = [
-    "GroupedRows",
-    "count_within_queries",
-    "find_repeats",
-    "group_rows",
-    "hash_table",
-    "number_by_appearance",
-    "query_of_rows",
-    "query_slices",
-    "refuse_duplicates",
-    "refuse_ragged",
-    "rows_of",
-    "to_offsets",
-]
-
-
 T = TypeVar("T", bound=np.generic)
 #: Rows that are sorted together: they fit a core's cache.
 BLOCK: Final = 1 << 15

@@ -11,15 +11,6 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import IntArray, make_readonly
 
-__all__ = [
-    "CategoricalIds",
-    "IdBytes",
-    "IdVocabulary",
-    "encode_ids",
-    "sort_by_bytes",
-    "unite_vocabularies",
-]
-
 #: Bytes that are compared at a time.
 WORD: Final = 8
 #: The first n bytes of a word.

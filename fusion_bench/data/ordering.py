@@ -16,17 +16,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FloatArray",
-    "IntArray",
-    "already_sorted",
-    "make_readonly",
-    "positions",
-    "score_keys",
-    "sum_terms",
-    "tie_group_starts",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 

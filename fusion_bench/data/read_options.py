@@ -18,8 +18,6 @@ from fusion_bench.data.grouped_rows import (
 from fusion_bench.data.ordering import FloatArray, IntArray, already_sorted, positions
 from fusion_bench.errors import DataError
 
-__all__ = ["ReadOptions", "assign_ranks", "order_by_rank", "order_by_value"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:

@@ -31,8 +31,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank, order_by_value
 from fusion_bench.errors import DataError
 
-__all__ = ["Document", "Qrels", "Query", "ReadOptions", "Run", "ScoreSpace"]
-
 #: What the numbers of a rerank list mean; ``order`` = only which is greater.
 ScoreSpace: TypeAlias = Literal["unit", "logit", "log_prob", "unbounded", "order"]
 

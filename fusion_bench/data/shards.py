@@ -20,8 +20,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
 
-__all__ = ["THREADS", "over_shards", "shards"]
-
 T = TypeVar("T")
 
 #: The environment variable that fixes the number of threads.

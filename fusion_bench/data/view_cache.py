@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 if TYPE_CHECKING:
     from fusion_bench.data.aligned_runs import AlignedRuns
 
-__all__ = ["ViewCache", "cached_by_view"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

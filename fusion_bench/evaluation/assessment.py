@@ -15,8 +15,6 @@ from fusion_bench.evaluation.ranking import plain_systems, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 
-__all__ = ["Assessment", "assess_system", "best_source_values", "perfect_order_values"]
-
 #: Depth at which the unjudged share is stated.
 UNJUDGED_DEPTH = 10
 

@@ -20,9 +20,6 @@ from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
-__all__ = ["CollectionComparison", "compare_files", "compare_reports"]
-
-
 #: What to do about a report that somebody changed.
 REMEDY = "run the experiment again"
 

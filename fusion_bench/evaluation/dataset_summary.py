@@ -17,8 +17,6 @@ from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
-__all__ = ["dataset_notices", "describe_dataset", "summarize_dataset"]
-
 #: Zero-scored rows from this share of a run on look like padding.
 PADDED = 0.01
 #: Unjudged documents count down to this rank.

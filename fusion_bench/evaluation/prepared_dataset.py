@@ -17,8 +17,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.measures import Measure
 
-__all__ = ["ALL_QUERIES", "EvaluationSet", "prepare_dataset"]
-
 #: The split that means every judged query.
 ALL_QUERIES = "all"
 #: The split that is evaluated, and the one that choices are made on, where a dataset has them.

@@ -28,18 +28,6 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 
-__all__ = [
-    "SystemRanking",
-    "fused_list",
-    "name_system_in_errors",
-    "plain_systems",
-    "queries_by_type",
-    "rank_candidates",
-    "rank_queries",
-    "ranked_lists",
-    "system_spec",
-]
-
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT = 4
 

@@ -18,19 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
 
-__all__ = [
-    "FORMAT_VERSION",
-    "Collection",
-    "ComparisonResult",
-    "ListInfo",
-    "MeasureResult",
-    "Provenance",
-    "Report",
-    "SystemResult",
-    "TieResult",
-    "read_report",
-]
-
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
 FORMAT_VERSION = 2
 

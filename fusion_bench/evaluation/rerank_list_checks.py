@@ -21,8 +21,6 @@ from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
 from fusion_bench.stats.intervals import estimate_mean
 
-__all__ = ["RerankListCheck", "check_rerank_list", "describe_problems"]
-
 #: Scores count as equal to the first stage's up to this part of them: files keep few decimals.
 SAME = 1e-5
 #: From this share of the queries on, a list's scores are called dealt out.

@@ -22,8 +22,6 @@ from fusion_bench.stats.comparison import Comparison, compare_with_baseline, dec
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids
 
-__all__ = ["compare_assessments", "list_infos", "reference_rows", "system_result"]
-
 
 def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[model.ListInfo]:
     """What was noticed about each input list, sources first.

@@ -26,8 +26,6 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 
-__all__ = ["Progress", "report_provenance", "run_experiment", "run_on_datasets"]
-
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
 

@@ -25,8 +25,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ir_measures_backend import ExternalMeasure
 
-__all__ = ["Scores", "evaluate_systems", "resolved_config"]
-
 
 @dataclass(frozen=True, eq=False)
 class Scores:

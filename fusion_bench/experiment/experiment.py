@@ -19,8 +19,6 @@ from fusion_bench.experiment.v1_fallback import replace_v2
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.util import env_flags
 
-__all__ = ["Experiment", "read_experiment"]
-
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     """Give each system the name that its key states.

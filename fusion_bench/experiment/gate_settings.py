@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from fusion_bench.config.models import StrictModel, UniqueNames
 
-__all__ = ["GatePolicy", "Golden", "Guard", "OnInconclusive", "Tolerance"]
-
 OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
 Share = Annotated[float, Field(ge=0, le=1)]
 

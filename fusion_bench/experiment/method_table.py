@@ -13,8 +13,6 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
 
-__all__ = ["MethodEntry", "list_methods"]
-
 
 class MethodEntry(TypedDict):
     """One method.

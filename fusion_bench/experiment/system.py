@@ -16,8 +16,6 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 
-__all__ = ["PerTypeConfig", "System"]
-
 Depth = Annotated[int, Field(ge=1)]
 Location = tuple[str | int, ...]
 AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validate_field)]

@@ -11,19 +11,6 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError
 
-__all__ = [
-    "DECLARED",
-    "CragSettings",
-    "DeclaredCost",
-    "EffortSettings",
-    "FrontSettings",
-    "ParameterRange",
-    "SamplerName",
-    "SearchSettings",
-    "SelectionRule",
-    "TuneSettings",
-]
-
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
 #: In YAML, the ranges that the methods declare.

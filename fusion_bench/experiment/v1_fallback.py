@@ -10,8 +10,6 @@ from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
 
-__all__ = ["replace_v2"]
-
 
 def replace_v2(system: System) -> System:
     """The system with ``rrf`` for ``rrf_v2`` and ``replace`` for ``position_aware``.

@@ -15,8 +15,6 @@ from fusion_bench.io import find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["explain_query", "select_traces"]
-
 
 def explain_query(
     path: Path,

@@ -18,8 +18,6 @@ from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formul
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
 from fusion_bench.fuse import ScoreTerms
 
-__all__ = ["explain_order", "explain_ranking", "unknown_query_message"]
-
 TIERS = {
     0: "ranked",
     1: "without a rerank score: below every scored candidate",

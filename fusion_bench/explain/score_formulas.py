@@ -9,8 +9,6 @@ from fusion_bench.blend import Fused
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 
-__all__ = ["rerank_formula", "retrieval_formula"]
-
 
 def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
     """The formula that maps a score of a rerank list to the unit scale.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["BlendTrace", "Explanation", "ScoreTerm", "ScoreTrace"]
-
 
 @dataclass(frozen=True)
 class ScoreTerm:

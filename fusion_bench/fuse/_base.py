@@ -18,8 +18,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._engine_form import EngineForm
 from fusion_bench.fuse._score_terms import ScoreTerms
 
-__all__ = ["Fusion", "Homogeneity", "WeightedFusion", "fusions"]
-
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
 Homogeneity: TypeAlias = Literal[0, 1, None]
 

@@ -16,8 +16,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.data.view_cache import cached_by_view
 
-__all__ = ["EngineForm", "RankSum", "WeightedMean", "best_ranks"]
-
 #: Normalized scores that a view remembers for the batch engine.
 FEATURES_KEPT = 2
 

@@ -16,8 +16,6 @@ from fusion_bench.fuse._base import Homogeneity, WeightedFusion
 from fusion_bench.fuse._engine_form import RankSum, best_ranks
 from fusion_bench.fuse._score_terms import ScoreTerms
 
-__all__ = ["RankTerm", "RankTermFusion"]
-
 
 @dataclass(frozen=True)
 class RankTerm:

@@ -8,8 +8,6 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, sum_terms
 
-__all__ = ["ScoreTerms"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreTerms:

@@ -14,8 +14,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion
 
-__all__ = ["RRF"]
-
 
 @fusions.register
 class RRF(RankTermFusion):

@@ -17,8 +17,6 @@ from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion
 from fusion_bench.fuse.rrf import RRF
 
-__all__ = ["RRFv2"]
-
 Rank = Annotated[int, Field(ge=1)]
 
 #: Greatest bonus that a search tries. One list's first document has 1/(k+1), .016 at k = 60, in

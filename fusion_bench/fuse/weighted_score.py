@@ -18,8 +18,6 @@ from fusion_bench.fuse._score_terms import ScoreTerms
 from fusion_bench.normalize import AnyNormalizer, normalizers
 from fusion_bench.normalize.raw import RawScores
 
-__all__ = ["WeightedScore"]
-
 #: Normalizers for which a view remembers the greatest score of each list.
 TOPS_KEPT = 4
 

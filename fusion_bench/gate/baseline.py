@@ -23,18 +23,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.util.atomic_files import write_atomic
 
-__all__ = [
-    "FORMAT_VERSION",
-    "Baseline",
-    "BaselineUpdate",
-    "CollectionBaseline",
-    "ListDescription",
-    "baseline_path",
-    "read_baseline",
-    "update_command",
-    "write_baseline",
-]
-
 FORMAT: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
 FORMAT_VERSION = 2
 

@@ -16,8 +16,6 @@ from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
 
-__all__ = ["Check", "run_checks"]
-
 
 @dataclass(frozen=True, eq=False)
 class Check:

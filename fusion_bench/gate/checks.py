@@ -18,16 +18,6 @@ from fusion_bench.gate.loaded_collections import LoadedCollection
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE
 
-__all__ = [
-    "ValuesByCollection",
-    "build_checks",
-    "check_golden_queries",
-    "check_golden_query",
-    "check_guard",
-    "find_rank",
-    "run_guards",
-]
-
 Rankings: TypeAlias = Sequence[tuple[IntArray, SystemRanking]]
 #: Collection → measure → (Q,) values.
 ValuesByCollection: TypeAlias = dict[str, dict[str, FloatArray]]

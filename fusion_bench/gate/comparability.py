@@ -14,8 +14,6 @@ from fusion_bench.gate.baseline import Baseline, CollectionBaseline
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["find_changed_values", "find_incompatibilities"]
-
 #: Printed digits of a digest.
 DIGEST_LENGTH = 12
 

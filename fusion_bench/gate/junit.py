@@ -8,8 +8,6 @@ from fusion_bench.gate.report import describe_check, describe_query_check
 from fusion_bench.gate.result import CheckResult, GateVerdict, GuardResult, QueryCheck
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["render_junit"]
-
 
 def render_junit(verdict: GateVerdict) -> str:
     """JUnit XML: one test case a check, guard and golden query.

@@ -22,20 +22,6 @@ from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
 
-__all__ = [
-    "LoadedCollection",
-    "Progress",
-    "compute_values",
-    "describe_collection",
-    "evaluate_collection",
-    "ignore_progress",
-    "lists_without_results",
-    "load_collections",
-    "require_policy",
-    "select_candidate",
-    "unusable_lists",
-]
-
 Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
 

@@ -24,8 +24,6 @@ from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.resampling import draw_groups, group_codes
 
-__all__ = ["POWER", "RulePower", "compute_power"]
-
 #: The power of the minimum detectable drop.
 POWER = 0.8
 #: Resamples: as many as need this many draws, within these bounds.

@@ -20,8 +20,6 @@ from fusion_bench.gate.result import CheckResult
 from fusion_bench.gate.self_test.run import compare_two_systems
 from fusion_bench.util.formatting import format_number, pluralize
 
-__all__ = ["check_power", "power_warning", "required_queries", "required_queries_text"]
-
 #: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
 NOISY = 1.5
 

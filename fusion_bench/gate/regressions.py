@@ -15,8 +15,6 @@ from fusion_bench.gate.loaded_collections import LoadedCollection
 from fusion_bench.gate.result import DocumentChange, QueryRegression
 from fusion_bench.stats.comparison import NOISE
 
-__all__ = ["explain_move", "worst_queries"]
-
 #: Relevant documents of one query in the verdict, by their best rank before or after.
 MAX_DOCUMENTS = 20
 #: A smaller change of a term, as a part of the query's best score, is float noise.

@@ -17,14 +17,6 @@ from fusion_bench.gate.verdict import INCONCLUSIVE, PASSED
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
-__all__ = [
-    "build_gate_page",
-    "describe_check",
-    "describe_documents",
-    "describe_query_check",
-    "format_text",
-]
-
 TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
 EXIT_TONES: dict[int, Tone] = {PASSED: "passed", INCONCLUSIVE: "inconclusive"}
 COLUMNS = (

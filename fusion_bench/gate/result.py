@@ -17,17 +17,6 @@ from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
 
-__all__ = [
-    "CheckResult",
-    "DocumentChange",
-    "GateVerdict",
-    "GoldenResult",
-    "GuardResult",
-    "QueryCheck",
-    "QueryRegression",
-    "check_name",
-]
-
 
 def _nan_to_none(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -37,8 +37,6 @@ from fusion_bench.gate.regressions import worst_queries
 from fusion_bench.gate.result import CheckResult, GateVerdict, QueryCheck, QueryRegression
 from fusion_bench.gate.verdict import REFUSED, decide_exit_code
 
-__all__ = ["run_gate"]
-
 
 def run_gate(
     experiment: Experiment,

@@ -35,8 +35,6 @@ from fusion_bench.gate.loaded_collections import (
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["update_baseline"]
-
 
 def update_baseline(
     experiment: Experiment,

@@ -11,18 +11,6 @@ from typing import Literal, TypeAlias
 from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.stats.comparison import NOISE
 
-__all__ = [
-    "ALPHA",
-    "INCONCLUSIVE",
-    "MIN_CHANGED",
-    "PASSED",
-    "REFUSED",
-    "REGRESSED",
-    "CheckStatus",
-    "decide_exit_code",
-    "decide_status",
-]
-
 CheckStatus: TypeAlias = Literal["pass", "regressed", "inconclusive"]
 
 #: Level of the test and of the lower bound.

@@ -18,8 +18,6 @@ from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.array_folder import Array, is_array_folder, open_arrays, write_arrays
 from fusion_bench.io.stored_tables import restore_ids, split_ids
 
-__all__ = ["KEY", "load_aligned_runs", "save_aligned_runs"]
-
 #: Of the format: a folder of another one is refused.
 KEY: Final = "aligned runs 3"
 

@@ -25,15 +25,6 @@ from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
 
-__all__ = [
-    "Array",
-    "StoredArrays",
-    "is_array_folder",
-    "open_arrays",
-    "remove_leftovers",
-    "write_arrays",
-]
-
 Array: TypeAlias = NDArray[np.generic]
 CONTENTS: Final = "contents.json"
 #: Folders that are being written end so.

@@ -23,8 +23,6 @@ from fusion_bench.data.ids import CategoricalIds, IdBytes, IdVocabulary, encode_
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
 
-__all__ = ["encode_documents", "parse_regular_text"]
-
 BLANK, NEWLINE = b" \n"
 #: Bytes that are searched at a time: they fit a core's cache.
 BLOCK: Final = 1 << 17

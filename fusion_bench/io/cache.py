@@ -16,7 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.data.records import ReadOptions, ScoreSpace
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.array_folder import (
     Array,
@@ -28,8 +29,6 @@ from fusion_bench.io.array_folder import (
 from fusion_bench.io.file_bytes import GZIP, format_suffix
 from fusion_bench.io.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.formats import find_distribution
-
-__all__ = ["FOLDER", "Cache", "hash_key", "open_cache"]
 
 log = logging.getLogger("fusion_bench.io")
 

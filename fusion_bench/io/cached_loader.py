@@ -20,8 +20,6 @@ from fusion_bench.io.stored_tables import (
     store_table,
 )
 
-__all__ = ["load_aligned", "load_tables"]
-
 #: The arrays of an alignment; everything else is in the tables and the ``dataset.yaml``.
 ALIGNED_FIELDS = (
     "offsets",

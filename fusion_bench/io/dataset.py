@@ -19,8 +19,6 @@ from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.stored_tables import FileRequest
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["Dataset", "DatasetSpec", "documents_of", "load_dataset", "read_spec"]
-
 T = TypeVar("T", Qrels, Run)
 
 

@@ -10,18 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
-from fusion_bench.data.records import ReadOptions, ScoreSpace
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
-
-__all__ = [
-    "DatasetPaths",
-    "DatasetSpec",
-    "RerankSpec",
-    "RunSpec",
-    "find_dataset",
-    "list_datasets",
-    "read_spec",
-]
 
 FILE = "dataset.yaml"
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 
-__all__ = ["decode_text", "format_suffix", "read_bytes", "read_text", "strip_suffixes"]
-
 #: The first bytes of a gzip file.
 GZIP = b"\x1f\x8b"
 

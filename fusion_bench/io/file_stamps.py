@@ -17,8 +17,6 @@ from pathlib import Path
 
 from fusion_bench.util.atomic_files import replace_file
 
-__all__ = ["FileStamps", "hash_contents"]
-
 #: Nanoseconds. Coarser than the clock of any file system in use (FAT: two seconds).
 MIN_AGE = 3_000_000_000
 State = list[list[int | str]]

@@ -12,8 +12,6 @@ from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.util.formatting import is_encodable
 
-__all__ = ["load_documents", "load_queries", "read_objects", "require_text"]
-
 
 def load_queries(path: Path) -> dict[str, Query]:
     """Read what is known of the queries from JSON Lines; ``_id`` is read as ``id``.

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
-
-__all__ = ["encode_tables", "load_qrels", "load_run", "make_qrels", "make_run"]
 
 
 def load_qrels(path: Path) -> Qrels:

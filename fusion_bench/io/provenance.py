@@ -20,8 +20,6 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
 
-__all__ = ["FUSED_ORDER", "ListMeta", "meta_path", "read_meta"]
-
 FORMAT_VERSION: Literal[1] = 1
 #: Stands in the place of a provider where none answered and the fused order was kept.
 FUSED_ORDER = "fused order"

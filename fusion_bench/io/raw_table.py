@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.ordering import IntArray
 
-__all__ = ["ArrowStrings", "Kind", "RawTable"]
-
 Kind: TypeAlias = Literal["run", "qrels"]
 
 

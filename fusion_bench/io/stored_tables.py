@@ -11,14 +11,13 @@ import numpy as np
 
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ids import IdBytes, IdVocabulary
-from fusion_bench.data.records import Qrels, ReadOptions, Run, ScoreSpace
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.io.array_folder import Array, StoredArrays
 from fusion_bench.io.cache import Cache
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.load_records import make_qrels, make_run
 from fusion_bench.io.raw_table import RawTable
-
-__all__ = ["FileRequest", "restore_ids", "restore_table", "split_ids", "store_table"]
 
 Table: TypeAlias = Qrels | Run
 

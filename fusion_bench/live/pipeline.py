@@ -17,8 +17,6 @@ from fusion_bench.rerank.protocol import Candidate
 from fusion_bench.rerank.score_spaces import rank_positions, to_unit_scale
 from fusion_bench.rerank.settings import RerankSettings
 
-__all__ = ["LiveResult", "rerank_candidates", "select_candidates"]
-
 log = logging.getLogger("fusion_bench.rerank")
 
 

@@ -15,8 +15,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures.ranking import Ranking
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["BinaryMeasure", "Measure", "RequiredRanks", "list_distributions", "measure_classes"]
-
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
 RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]
 PositiveInt = Annotated[int, Field(ge=1, strict=True)]

@@ -11,8 +11,6 @@ from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_cl
 from fusion_bench.measures.ranking import Ranking, count_in_groups, divide_or_zero, relevant_counts
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["AveragePrecision"]
-
 
 @measure_classes.register
 class AveragePrecision(BinaryMeasure):

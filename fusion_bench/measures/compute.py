@@ -17,8 +17,6 @@ from fusion_bench.measures._base import Measure
 from fusion_bench.measures.ir_measures_backend import ExternalMeasure, evaluate_externally
 from fusion_bench.measures.ranking import Ranking
 
-__all__ = ["compute_measures"]
-
 
 def compute_measures(
     measures: Sequence[Measure],

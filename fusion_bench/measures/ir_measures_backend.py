@@ -26,8 +26,6 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.ranking import Ranking, has_grade
 
-__all__ = ["ExternalMeasure", "evaluate_externally", "parse_external_measure"]
-
 EXAMPLES: Final = (
     *("nDCG@10", "nDCG(dcg='exp-log2')@10", "RR@10", "RR(rel=2)@10"),
     *("R@100", "AP@100", "P@5", "Success@1", "Judged@10"),

@@ -11,8 +11,6 @@ from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, divide_or_zero
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["Judged"]
-
 
 @measure_classes.register
 class Judged(Measure):

@@ -16,8 +16,6 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
 from fusion_bench.measures.ir_measures_backend import parse_external_measure
 
-__all__ = ["parse_measure"]
-
 Options: TypeAlias = dict[str, object]
 
 FORM: Final = re.compile(

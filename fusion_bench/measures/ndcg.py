@@ -17,8 +17,6 @@ from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
 from fusion_bench.measures.ranking import Ranking, divide_or_zero
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["NDCG"]
-
 Dcg: TypeAlias = Literal["log2", "exp-log2"]
 
 #: 2^grade must stay finite; far below the range of float64, so that a sum over a list does too.

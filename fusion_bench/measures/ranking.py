@@ -18,17 +18,6 @@ from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
-__all__ = [
-    "BoolArray",
-    "Ranking",
-    "Rows",
-    "count_in_groups",
-    "divide_or_zero",
-    "has_grade",
-    "no_relevant",
-    "relevant_counts",
-]
-
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 

@@ -11,8 +11,6 @@ from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_cl
 from fusion_bench.measures.ranking import Ranking, count_in_groups
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["ReciprocalRank"]
-
 
 @measure_classes.register
 class ReciprocalRank(BinaryMeasure):

@@ -11,8 +11,6 @@ from fusion_bench.measures._base import BinaryMeasure, RequiredRanks, measure_cl
 from fusion_bench.measures.ranking import Ranking, divide_or_zero, relevant_counts
 from fusion_bench.measures.tied_lists import TiedLists
 
-__all__ = ["Precision", "Recall", "Success"]
-
 
 class _RelevantInTop(BinaryMeasure):
     """A measure that depends on the number of relevant documents within the cutoff alone."""

@@ -17,8 +17,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
 
-__all__ = ["TiedLists", "find_tied_lists"]
-
 
 @dataclass(frozen=True, eq=False)
 class TiedLists:

@@ -22,8 +22,6 @@ from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
 from fusion_bench.measures.tied_lists import TiedLists, find_tied_lists
 
-__all__ = ["TieSensitivity", "tie_sensitivity"]
-
 
 @dataclass(frozen=True, eq=False)
 class TieSensitivity:

@@ -18,8 +18,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError
 
-__all__ = ["AnyNormalizer", "Normalizer", "ScoreLists", "normalizers"]
-
 #: Greater scores cannot be weighed and added without an overflow.
 HUGE = 1e300
 

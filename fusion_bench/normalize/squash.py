@@ -9,8 +9,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
-__all__ = ["sigmoid"]
-
 
 def sigmoid(values: FloatArray) -> FloatArray:
     """1 / (1 + e^−x), without a warning where e^−x overflows and the result is 0."""

@@ -9,8 +9,6 @@ from fusion_bench.report.page import Column, Page, Row, Section, Table
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["build_comparison_page"]
-
 
 def build_comparison_page(collections: Sequence[CollectionComparison]) -> Page:
     """A table a collection: difference, interval, p and wins of every system."""

@@ -10,8 +10,6 @@ from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm,
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["build_explanation_page"]
-
 TERM_COLUMNS = (
     Column("term", is_text=True),
     Column("contribution"),

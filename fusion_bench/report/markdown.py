@@ -10,8 +10,6 @@ import yaml
 from fusion_bench.report.page import Figure, Finding, Page, Part, Section, Table, Tone, YamlBlock
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["escape_markdown", "format_table", "render_page"]
-
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
 #: At the start of a paragraph these would make it a list.
 LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")

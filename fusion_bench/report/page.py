@@ -33,20 +33,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-__all__ = [
-    "Column",
-    "Figure",
-    "Finding",
-    "Page",
-    "Part",
-    "Row",
-    "Section",
-    "Table",
-    "Tone",
-    "YamlBlock",
-    "join_tables",
-]
-
 #: What a row or a finding is. ``reference`` rows stand apart, below the others.
 Tone: TypeAlias = Literal[
     "plain",

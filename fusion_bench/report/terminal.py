@@ -15,8 +15,6 @@ from rich.text import Text
 from fusion_bench.report.page import Finding, Page, Section, Table, Tone, join_tables
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = ["DROPPED_COLUMNS", "print_page", "print_table"]
-
 STYLES: dict[Tone, str] = {
     "plain": "",
     "baseline": "bold",

@@ -17,8 +17,6 @@ from fusion_bench.report.page import Figure, Page
 from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.atomic_files import replace_file
 
-__all__ = ["write_report", "write_tuning"]
-
 #: Longer parts of a file name are cut.
 MAX_NAME_LENGTH = 60
 

@@ -20,8 +20,6 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 
-__all__ = ["BreakerPhase", "BreakerRules", "BreakerState", "CircuitBreaker"]
-
 BreakerPhase: TypeAlias = Literal["closed", "open", "half_open"]
 
 

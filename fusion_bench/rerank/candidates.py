@@ -20,8 +20,6 @@ from fusion_bench.io import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.rerank.protocol import Candidate
 
-__all__ = ["QueryCandidates", "ScoringRequest", "find_system", "prepare_request"]
-
 
 @dataclass(frozen=True)
 class QueryCandidates:

@@ -24,8 +24,6 @@ from fusion_bench.rerank.protocol import Identity
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import RerankSettings
 
-__all__ = ["ProviderChain", "RerankAnswer"]
-
 log = logging.getLogger("fusion_bench.rerank")
 
 #: Failures after which the next provider is asked.

@@ -15,8 +15,6 @@ from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 
-__all__ = ["RerankConfig", "apply_overrides", "read_rerank_config", "select_providers"]
-
 M = TypeVar("M", bound=StrictModel)
 
 #: A provider by its method's name, or as a mapping with ``method``.

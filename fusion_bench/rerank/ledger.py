@@ -14,16 +14,6 @@ from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.protocol import Usage
 from fusion_bench.rerank.store import ScoreStore
 
-__all__ = [
-    "CostEstimate",
-    "estimate_cost",
-    "latency_by_candidates",
-    "latency_by_documents",
-    "latency_percentiles",
-    "query_event",
-    "summarize_events",
-]
-
 #: Upper ends of the classes in tables of latency.
 SIZE_CLASSES = (10, 20, 30, 50, 100)
 

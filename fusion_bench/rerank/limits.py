@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from fusion_bench.errors import CostLimitError
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["Budget", "RateLimiter"]
-
 MINUTE = 60.0
 
 

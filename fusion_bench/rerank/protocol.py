@@ -22,8 +22,6 @@ from typing import Any, Protocol
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ProviderError
 
-__all__ = ["Candidate", "Identity", "Reply", "Reranker", "Usage", "check_reply", "rows_to_scores"]
-
 #: A score this far outside its space is rounded by the server.
 ROUNDING = 1e-6
 

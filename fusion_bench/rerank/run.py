@@ -27,15 +27,6 @@ from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.util.atomic_files import replace_file
 
-__all__ = [
-    "RerankInputs",
-    "ScoringOptions",
-    "WrittenList",
-    "estimate_list",
-    "score_list",
-    "simulate_list",
-]
-
 
 @dataclass(frozen=True)
 class RerankInputs:

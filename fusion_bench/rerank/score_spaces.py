@@ -10,8 +10,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.normalize.squash import sigmoid
 
-__all__ = ["rank_positions", "to_unit_scale"]
-
 
 def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
     """The scores as a blend reads them from a list.

@@ -21,8 +21,6 @@ from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 
-__all__ = ["ScoringResult", "run_key", "score_queries"]
-
 #: Called with queries done, queries in all, and the cost so far.
 OnProgress = Callable[[int, int, float], None]
 

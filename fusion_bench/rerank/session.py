@@ -20,8 +20,6 @@ from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.rerank.truncation import Truncation
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["ProviderSession", "ScoredQuery"]
-
 #: Attempts per query while the provider changes its model between calls.
 MAX_MODEL_CHANGES = 3
 #: Failures that say nothing about a provider's health.

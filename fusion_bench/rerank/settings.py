@@ -10,8 +10,6 @@ from pydantic import Field
 from fusion_bench.config.models import StrictModel
 from fusion_bench.rerank.breaker import BreakerRules
 
-__all__ = ["Deadline", "Profile", "RerankSettings", "RetryRules"]
-
 Profile: TypeAlias = Literal["bench", "production"]
 Milliseconds = Annotated[float, Field(gt=0)]
 

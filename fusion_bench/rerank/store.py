@@ -19,8 +19,6 @@ from typing import Any
 from fusion_bench.errors import DataError
 from fusion_bench.rerank.protocol import Identity
 
-__all__ = ["ScoreStore"]
-
 #: Raised when the layout or the meaning of a key changes.
 VERSION = 1
 TABLES = """

@@ -10,8 +10,6 @@ from pathlib import Path
 from fusion_bench.errors import DataError
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["Truncation", "approximate_tokens"]
-
 #: Scripts written without blanks have about one token per character.
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 #: A wide character, up to four others of a word, or a mark.

@@ -10,8 +10,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.retrieve.common import import_extra, stem_texts
 
-__all__ = ["BM25Index"]
-
 
 class BM25Index:
     """An inverted index of a small collection, in memory.

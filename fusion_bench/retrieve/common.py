@@ -12,8 +12,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import DataError, MissingExtraError
 
-__all__ = ["Ranking", "import_extra", "rank_documents", "stem_texts"]
-
 #: Documents with their scores, best first.
 Ranking: TypeAlias = list[tuple[str, float]]
 

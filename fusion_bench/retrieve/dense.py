@@ -20,8 +20,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.retrieve.common import import_extra
 
-__all__ = ["DenseIndex", "Encoder"]
-
 #: Below this a vector is taken as zero and not scaled up to length one.
 SMALLEST_NORM = 1e-12
 

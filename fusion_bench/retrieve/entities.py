@@ -10,8 +10,6 @@ from scipy import sparse
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.retrieve.common import stem_texts
 
-__all__ = ["EntityLinker"]
-
 
 class EntityLinker:
     """Matches texts with the names of entities, word by word.

@@ -17,8 +17,6 @@ from scipy import sparse
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 
-__all__ = ["Graph", "personalized_pagerank"]
-
 
 @dataclass(frozen=True, eq=False)
 class Graph:

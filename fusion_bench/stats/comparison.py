@@ -18,8 +18,6 @@ from fusion_bench.stats.intervals import IntervalMethod, estimate_mean, exact_me
 from fusion_bench.stats.power import minimum_detectable_difference
 from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
 
-__all__ = ["Answer", "Comparison", "compare_with_baseline", "decide_answer"]
-
 Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
 
 #: Differences up to this count as 0. A measure's value is a sum of a few dozen terms in [0, 1]: the

@@ -7,8 +7,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 
-__all__ = ["adjust_holm"]
-
 
 def adjust_holm(p_values: FloatArray) -> FloatArray:
     """Holm's step-down adjusted p-values (Holm 1979), shape (C,), in the order given.

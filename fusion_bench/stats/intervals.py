@@ -12,16 +12,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.stats.resampling import check_values, draw_groups, group_codes
 
-__all__ = [
-    "IntervalMethod",
-    "MeanEstimate",
-    "check_alpha",
-    "clopper_pearson",
-    "estimate_mean",
-    "exact_mean",
-    "t_quantile",
-]
-
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 BOOTSTRAP_RESAMPLES = 10_000
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import MeanEstimate, check_alpha, t_quantile
 
-__all__ = ["minimum_detectable_difference"]
-
 
 def minimum_detectable_difference(
     estimate: MeanEstimate, *, alpha: float = 0.05, power: float = 0.8

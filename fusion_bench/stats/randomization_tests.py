@@ -11,8 +11,6 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.stats.resampling import check_values, group_codes, random_words
 
-__all__ = ["Alternative", "default_resamples", "fixed_point", "randomization_p_values"]
-
 #: The alternative hypothesis: any difference, or a mean below 0.
 Alternative: TypeAlias = Literal["two-sided", "less"]
 #: |T*| counts as |T| within this share of Σ|d|, so that equal sums tie in spite of rounding.

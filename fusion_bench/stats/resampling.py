@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError
 
-__all__ = ["check_values", "draw_groups", "group_codes", "random_words"]
-
 #: Resamples are drawn in blocks of about this size: bounded memory, and it stays in the cache.
 BLOCK_BYTES = 1 << 22
 

@@ -31,15 +31,6 @@ from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = [
-    "DistributedObjective",
-    "WorkerPool",
-    "connect_cluster",
-    "distribute_objective",
-    "join_folders",
-    "start_processes",
-]
-
 #: How often a call is sent before its broken process counts as an error.
 ATTEMPTS: Final = 3
 #: Prefix of an address that starts processes on this machine.

@@ -10,8 +10,6 @@ from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records import TuningReport
 
-__all__ = ["tuned_experiment"]
-
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")
 #: Where the dataset has no splits of its own.

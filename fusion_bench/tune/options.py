@@ -13,8 +13,6 @@ from fusion_bench.tune.distributed import connect_cluster, distribute_objective,
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
 
-__all__ = ["Execution", "TuneOptions"]
-
 
 @dataclass(frozen=True)
 class Execution:

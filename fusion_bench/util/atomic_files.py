@@ -11,8 +11,6 @@ from typing import IO
 
 from fusion_bench.errors import FusionBenchError
 
-__all__ = ["open_atomic", "replace_file", "write_atomic"]
-
 
 def write_atomic(path: Path, data: bytes) -> Path:
     """Write a file under another name and move it into place; its folder is made if need be.

@@ -6,8 +6,6 @@ import os
 
 from fusion_bench.errors import ConfigError
 
-__all__ = ["v2_enabled"]
-
 V2_VARIABLE = "RAG_FUSION_V2_ENABLED"
 TRUE, FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 

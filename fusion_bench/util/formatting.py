@@ -8,20 +8,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "UNADJUSTED",
-    "escape_control_chars",
-    "format_coverage",
-    "format_interval",
-    "format_number",
-    "format_p_value",
-    "format_percent",
-    "format_rounded",
-    "is_encodable",
-    "is_known",
-    "pluralize",
-]
-
 #: Stands beside every p that is not adjusted for the number of comparisons.
 UNADJUSTED = "†"
 #: A p above this is not 1 either.

@@ -22,8 +22,6 @@ from fusion_bench.util.optional_imports import import_optional
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ApiKey", "JsonClient", "check_url", "retry_after"]
-
 #: Characters of a server's message that an error quotes.
 MAX_QUOTED = 200
 #: Characters of a key that are redacted wherever they occur in a row.

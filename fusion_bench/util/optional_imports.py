@@ -7,8 +7,6 @@ from typing import Any
 
 from fusion_bench.errors import MissingExtraError
 
-__all__ = ["import_optional"]
-
 
 def import_optional(module: str, *, extra: str, purpose: str) -> Any:  # noqa: ANN401 - a module
     """Import an optional library.

@@ -6,8 +6,6 @@ import difflib
 import re
 from collections.abc import Collection
 
-__all__ = ["MOST_NAMED", "UnmatchedId", "find_unmatched_ids", "format_unmatched_ids"]
-
 #: A query id, and the judged id that it resembles; None = none.
 UnmatchedId = tuple[str, str | None]
 

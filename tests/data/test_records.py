@@ -6,7 +6,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from fusion_bench.data.records import Document, Qrels, Query, ReadOptions, Run
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Document, Qrels, Query, Run
 from fusion_bench.errors import DataError
 
 Rows = Sequence[tuple[str, str, float]]

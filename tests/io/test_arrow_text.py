@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ids import CategoricalIds
-from fusion_bench.data.records import Qrels, ReadOptions, Run
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io import load_qrels, load_run
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text

@@ -11,8 +11,6 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
 
-__all__ = ["aligned"]
-
 
 def aligned(
     queries: int = 24,

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["make"]
-
 DATASET = """\
 name: made
 qrels: qrels.txt

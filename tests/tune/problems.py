@@ -13,8 +13,6 @@ from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
 from tests.tune.cases import aligned
 
-__all__ = ["problem", "roles_of", "system"]
-
 RRF = {"method": "rrf"}
 BLEND = {"method": "linear", "reranker": "sharp", "depth": 5}
 

@@ -32,8 +32,6 @@ from fusion_bench.gate.verdict import ALPHA, CheckStatus
 from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["ErrorRate", "SelfTestResult", "measure_error_rates"]
-
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 Progress = Callable[[str, int, int], None]

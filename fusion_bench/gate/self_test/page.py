@@ -18,8 +18,6 @@ from fusion_bench.util.formatting import format_number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-__all__ = ["build_self_test_page", "draw_power_curves", "format_json", "write_self_test"]
-
 COLUMNS = (
     Column("error rate", is_text=True),
     Column("check", is_text=True),

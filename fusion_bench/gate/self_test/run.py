@@ -22,8 +22,6 @@ from fusion_bench.gate.loaded_collections import (
 )
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 
-__all__ = ["compare_two_systems", "run_self_test", "select_reference"]
-
 
 def select_reference(
     experiment: Experiment, source: Source, candidate: System, name: str | None

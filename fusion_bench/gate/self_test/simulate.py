@@ -17,18 +17,6 @@ from fusion_bench.stats.randomization_tests import randomization_p_values
 from fusion_bench.stats.resampling import draw_groups, group_codes
 from fusion_bench.util.formatting import pluralize
 
-__all__ = [
-    "RESAMPLES",
-    "GroupedCheck",
-    "adjust_runs",
-    "decide_runs",
-    "draw_label_swaps",
-    "group_check",
-    "resample_groups",
-    "simulated_p_values",
-    "untestable_reason",
-]
-
 #: Resamples of the randomization test in each run; its level is exact for any number.
 RESAMPLES = 2_000
 #: Runs that share their signs.

@@ -11,8 +11,6 @@ from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["FORMATS", "Format", "TableReader", "register_format"]
-
 
 class TableReader(Protocol):
     """Reads one file; its errors name file and line."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from fusion_bench.errors import DataError
 from fusion_bench.io.raw_table import Kind
 
-__all__ = ["NAMES", "find_columns"]
-
 NAMES = {
     "query": ("query", "query_id", "query-id", "qid", "q_id", "topic"),
     "document": ("document", "doc_id", "doc-id", "docid", "docno", "corpus-id", "corpus_id", "doc"),

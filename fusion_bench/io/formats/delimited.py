@@ -14,8 +14,6 @@ from fusion_bench.io.formats._column_names import NAMES, find_columns
 from fusion_bench.io.formats.trec import COLUMNS, read_lines
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["read_table"]
-
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 
 

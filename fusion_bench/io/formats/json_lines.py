@@ -10,8 +10,6 @@ from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["read_table"]
-
 
 @register_format("json_lines", ".jsonl", ".ndjson")
 def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:

@@ -12,8 +12,6 @@ from fusion_bench.io.file_bytes import decode_text, read_bytes
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["COLUMNS", "read_lines", "read_table"]
-
 COLUMNS = {
     "run": ("query", "Q0", "document", "rank", "score", "tag"),
     "qrels": ("query", "0", "document", "grade"),

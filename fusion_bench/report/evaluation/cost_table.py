@@ -8,8 +8,6 @@ from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemR
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_number, format_rounded
 
-__all__ = ["cost_table"]
-
 
 def cost_table(collection: Collection) -> Table | None:
     """Quality against cost and latency of the rerank lists; None where no list has a ledger."""

@@ -11,8 +11,6 @@ from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize
 from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
-__all__ = ["data_warnings", "list_names"]
-
 #: Warn where more of the top 10 than this is unjudged.
 MAX_UNJUDGED = 0.2
 #: Warn where ties decide the value of more of the queries than this.

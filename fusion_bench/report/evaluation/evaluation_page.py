@@ -17,8 +17,6 @@ from fusion_bench.report.evaluation.tables import (
 from fusion_bench.report.page import Figure, Page, Part, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
 
-__all__ = ["build_page"]
-
 
 def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page:
     """The page of an evaluation: for each collection its findings, tables and inputs.

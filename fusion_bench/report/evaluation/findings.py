@@ -26,8 +26,6 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
-__all__ = ["collection_findings"]
-
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""

@@ -15,8 +15,6 @@ from fusion_bench.util.formatting import (
     is_known,
 )
 
-__all__ = ["fusion_finding"]
-
 #: Values closer than this are equal.
 NOISE = 1e-12
 #: What systems are called that all blend in a reranker.

@@ -11,8 +11,6 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
-__all__ = ["paired_difference"]
-
 
 def paired_difference(
     report: Report,

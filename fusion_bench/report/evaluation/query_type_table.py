@@ -12,8 +12,6 @@ from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_coverage, format_interval, format_number
 
-__all__ = ["query_type_table"]
-
 #: So many of the best systems are shown for each type.
 MAX_SYSTEMS = 4
 #: Differences up to this are ties, as in the comparison itself.

@@ -24,8 +24,6 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
-__all__ = ["input_table", "measure_tables", "primary_table", "validity_table"]
-
 TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdict": "warning"}
 
 

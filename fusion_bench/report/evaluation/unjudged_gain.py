@@ -8,8 +8,6 @@ from fusion_bench.report.page import Finding
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import format_interval, format_number, pluralize
 
-__all__ = ["unjudged_gain"]
-
 #: Less than this part of a difference is little of it.
 MIN_SHARE = 0.5
 

@@ -22,28 +22,6 @@ from fusion_bench.report.page import Figure
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import escape_control_chars
 
-__all__ = [
-    "BLUE",
-    "DPI",
-    "GRAY",
-    "GREEN",
-    "INK",
-    "ORANGE",
-    "RED",
-    "WIDTH",
-    "Plot",
-    "collection_figures",
-    "create_drawing",
-    "create_panels",
-    "draw_sorted_differences",
-    "evaluation_plot",
-    "plot_style",
-    "plot_text",
-    "render_png",
-    "tuning_figures",
-    "tuning_plot",
-]
-
 # Okabe & Ito's palette: told apart with any color vision; marks differ in shape as well.
 BLUE, RED, ORANGE, GREEN = "#0072B2", "#D55E00", "#B07800", "#007A5E"
 INK, GRAY = "#222222", "#777777"

@@ -13,17 +13,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.tuning.format_values import format_value
 from fusion_bench.report.tuning_records import ParameterInfo, Trial, TuningReport, Value
 
-__all__ = [
-    "MARKS",
-    "axis_positions",
-    "limit_to_best",
-    "marked_trials",
-    "set_parameter_scale",
-    "sort_by_importance",
-    "trial_values",
-    "unit_positions",
-]
-
 #: By origin of a trial, and for the chosen one: marker and color.
 MARKS = {
     "default": ("s", base.INK),

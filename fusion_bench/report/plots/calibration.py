@@ -12,8 +12,6 @@ from fusion_bench.report.page import Figure
 from fusion_bench.report.tuning_records import ThresholdReport, TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
 
-__all__ = ["draw_calibration"]
-
 
 @base.tuning_plot("calibration", position=7)
 def calibration_figures(report: TuningReport) -> Iterator[Figure]:

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 
-__all__ = ["draw_degradation"]
-
 #: By (breaker, fallback): label, color, marker, line.
 LINES = {
     (False, False): ("without either", base.RED, "v", ":"),

@@ -15,8 +15,6 @@ from fusion_bench.report.page import Figure
 from fusion_bench.report.plots.means import format_title
 from fusion_bench.util.formatting import format_number
 
-__all__ = ["draw_differences"]
-
 MAX_PANELS = 6
 
 

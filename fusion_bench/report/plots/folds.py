@@ -16,8 +16,6 @@ from fusion_bench.report.tuning.format_values import format_value
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport, Value
 from fusion_bench.util.formatting import format_percent
 
-__all__ = ["draw_folds"]
-
 #: Points nearer to each other than this share of the range are drawn as one, and counted.
 MERGE_DISTANCE = 0.01
 #: Nearer to an end than this, a text runs inwards.

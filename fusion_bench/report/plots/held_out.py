@@ -14,8 +14,6 @@ from fusion_bench.report.page import Figure
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
-__all__ = ["draw_held_out"]
-
 
 @base.tuning_plot("held-out", position=1)
 def held_out_figures(report: TuningReport) -> Iterator[Figure]:

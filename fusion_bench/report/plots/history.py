@@ -15,8 +15,6 @@ from fusion_bench.report.plots._parameters import MARKS, limit_to_best, trial_va
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_number
 
-__all__ = ["draw_history"]
-
 #: The search had converged if its last gain came before this share of the trials.
 CONVERGED = 0.5
 

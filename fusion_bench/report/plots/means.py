@@ -16,8 +16,6 @@ from fusion_bench.evaluation.report_records import Collection, Report, SystemRes
 from fusion_bench.report.page import Figure
 from fusion_bench.util.formatting import format_coverage, format_number
 
-__all__ = ["draw_means", "format_title"]
-
 #: By verdict: marker, color, filled, legend.
 MARKS: dict[str, tuple[str, str, bool, str]] = {
     "baseline": ("s", base.INK, True, "baseline"),

@@ -17,8 +17,6 @@ from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint, TuningReport
 from fusion_bench.util.formatting import is_known
 
-__all__ = ["draw_pareto_front"]
-
 #: Kinds of effort, and their axis labels.
 EFFORT_LABELS = {
     "candidates": "candidates reranked per query",

@@ -11,8 +11,6 @@ from matplotlib.figure import Figure as Drawing
 import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
 
-__all__ = ["Point", "draw_power"]
-
 #: Drop, share, and the interval of the share.
 Point = tuple[float, float, float, float]
 HEIGHT = 2.7

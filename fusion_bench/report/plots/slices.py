@@ -22,8 +22,6 @@ from fusion_bench.report.plots._parameters import (
 )
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
 
-__all__ = ["draw_slices"]
-
 #: Parameters in one figure; the most important first.
 MAX_PANELS = 9
 CAPTION = (

@@ -19,8 +19,6 @@ from fusion_bench.report.tuning.recommendation import (
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
 
-__all__ = ["tuning_findings"]
-
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
 WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
 #: Nearer to an end of its range than this share of it: the range may be too narrow.

@@ -8,8 +8,6 @@ from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report.tuning_records import Gain, ParameterInfo, Value
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
-__all__ = ["format_gain", "format_range", "format_value", "format_values"]
-
 
 def format_value(value: Value) -> str:
     """A tuned number or choice; ``-`` where there is none."""

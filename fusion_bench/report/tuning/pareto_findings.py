@@ -12,8 +12,6 @@ from fusion_bench.report.tuning_records import (
 )
 from fusion_bench.util.formatting import format_interval, format_number, format_percent
 
-__all__ = ["EFFORT_NAMES", "format_difference", "pareto_texts"]
-
 #: How an axis is called in a sentence.
 EFFORT_NAMES = {"candidates": "candidates", "cost": "cost", "seconds": "latency"}
 

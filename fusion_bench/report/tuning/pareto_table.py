@@ -14,8 +14,6 @@ from fusion_bench.report.tuning_records import (
 )
 from fusion_bench.util.formatting import format_number, is_known
 
-__all__ = ["effort_sources", "pareto_table"]
-
 #: Columns shown where an effort is known.
 EFFORT_COLUMNS = {
     "cost": Column("cost of 1,000 queries"),

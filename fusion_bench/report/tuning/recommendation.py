@@ -7,14 +7,6 @@ from fusion_bench.report.tuning.pareto_findings import format_difference
 from fusion_bench.report.tuning_records import ParetoPoint, TuningReport
 from fusion_bench.util.formatting import format_number
 
-__all__ = [
-    "better_effort_finding",
-    "better_effort_point",
-    "has_no_gain",
-    "recommend",
-    "unjudged_decide",
-]
-
 
 def recommend(report: TuningReport) -> Finding:
     """One thing to do now."""

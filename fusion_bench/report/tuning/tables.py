@@ -23,15 +23,6 @@ from fusion_bench.util.formatting import (
     format_percent,
 )
 
-__all__ = [
-    "gain_table",
-    "parameter_table",
-    "per_type_table",
-    "threshold_table",
-    "tuning_tables",
-    "type_gain_table",
-]
-
 TONES: dict[str, Tone] = {"ship": "better", "worse": "worse", "too few queries": "warning"}
 
 

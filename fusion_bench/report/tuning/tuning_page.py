@@ -9,8 +9,6 @@ from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.tables import tuning_tables
 from fusion_bench.report.tuning_records import TuningReport
 
-__all__ = ["build_page"]
-
 
 def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
     """The page of a tuning run: the verdict, what it rests on, tables and figures.

@@ -7,8 +7,6 @@ from typing import Any, Literal
 from fusion_bench.evaluation.report_records import OptionalFloat, ReportRecord
 from fusion_bench.report.tuning_records.trials import Value
 
-__all__ = ["PairedDifference", "ParetoFront", "ParetoPoint", "RerankerEffort"]
-
 
 class PairedDifference(ReportRecord):
     """A mean paired difference on the held-out queries, with its interval."""

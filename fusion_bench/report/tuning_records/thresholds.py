@@ -7,8 +7,6 @@ from typing import Literal
 from fusion_bench.evaluation.report_records import ReportRecord
 from fusion_bench.report.tuning_records.trials import Gain
 
-__all__ = ["CalibrationBin", "ThresholdReport", "ThresholdRule"]
-
 
 class ThresholdRule(ReportRecord):
     """A rule on held-out queries: (with, without) a relevant document, by verdict.

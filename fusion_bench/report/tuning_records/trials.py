@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.evaluation.report_records import OptionalFloat, ReportRecord
 
-__all__ = ["Gain", "ParameterInfo", "Trial", "Value"]
-
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
 

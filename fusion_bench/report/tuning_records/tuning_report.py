@@ -24,18 +24,6 @@ from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value
 
-__all__ = [
-    "FORMAT_VERSION",
-    "Choice",
-    "Fold",
-    "Importance",
-    "PerTypeResult",
-    "Plateau",
-    "TuningReport",
-    "TypeGain",
-    "read_tuning",
-]
-
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
 FORMAT_VERSION = 4
 

@@ -19,8 +19,6 @@ from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
 from fusion_bench.util.http import ApiKey, JsonClient, check_url
 
-__all__ = ["HttpProvider", "Price", "Provider", "providers"]
-
 Amount = Annotated[float, Field(ge=0)]
 
 

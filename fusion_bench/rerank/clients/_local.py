@@ -17,8 +17,6 @@ from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
 from fusion_bench.rerank.protocol import Identity, Reply
 
-__all__ = ["LocalProvider", "LocalReranker", "hash_files"]
-
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 #: Bytes read at a time.
 CHUNK = 1 << 20

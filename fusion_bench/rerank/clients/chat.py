@@ -24,8 +24,6 @@ from fusion_bench.rerank.clients._base import (
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.truncation import approximate_tokens
 
-__all__ = ["Chat", "parse_scores"]
-
 #: Changes with the prompt, so that stored scores of another prompt are not used.
 PROMPT_VERSION = "CONV-07-05/1"
 #: Replaces a missing score.

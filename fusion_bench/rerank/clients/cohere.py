@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Literal
 from fusion_bench.rerank.clients._base import HttpProvider, integer_at, mapping_at, providers
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
-__all__ = ["Cohere", "CohereV1"]
-
 #: Documents of one search unit.
 DOCUMENTS_PER_SEARCH = 100
 

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal
 from fusion_bench.rerank.clients._base import Price, providers
 from fusion_bench.rerank.clients.jina import Jina
 
-__all__ = ["Infinity"]
-
 
 @providers.register
 class Infinity(Jina):

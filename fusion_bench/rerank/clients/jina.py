@@ -14,8 +14,6 @@ from fusion_bench.rerank.clients._base import (
 )
 from fusion_bench.rerank.protocol import Reply, Usage, rows_to_scores
 
-__all__ = ["Jina"]
-
 
 @providers.register
 class Jina(HttpProvider):

@@ -10,8 +10,6 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.rerank.clients._base import Price, Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker
 
-__all__ = ["NoOp"]
-
 
 @providers.register
 class NoOp(Provider):

@@ -15,8 +15,6 @@ from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, has
 from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["OnnxCrossEncoder"]
-
 
 @providers.register
 class OnnxCrossEncoder(LocalProvider):

@@ -11,8 +11,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import Provider, providers
 from fusion_bench.rerank.protocol import Identity, Reranker
 
-__all__ = ["PythonObject"]
-
 
 @providers.register
 class PythonObject(Provider):

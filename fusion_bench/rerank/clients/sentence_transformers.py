@@ -13,8 +13,6 @@ from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, has
 from fusion_bench.rerank.protocol import Reranker
 from fusion_bench.util.optional_imports import import_optional
 
-__all__ = ["SentenceTransformers"]
-
 
 @providers.register
 class SentenceTransformers(LocalProvider):

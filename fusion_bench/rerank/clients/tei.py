@@ -9,8 +9,6 @@ from fusion_bench.rerank.clients._base import HttpProvider, Price, providers, te
 from fusion_bench.rerank.protocol import Reply, rows_to_scores
 from fusion_bench.util.http import JsonClient
 
-__all__ = ["TEI"]
-
 
 @providers.register
 class TEI(HttpProvider):

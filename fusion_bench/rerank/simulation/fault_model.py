@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from fusion_bench.config.models import StrictModel
 
-__all__ = ["LatencyModel", "SimulationSettings"]
-
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 

@@ -30,8 +30,6 @@ from fusion_bench.rerank.simulation.simulation_result import (
 )
 from fusion_bench.stats.intervals import estimate_mean
 
-__all__ = ["run_simulation"]
-
 #: Standard normal quantile of 95 %.
 Z95 = 1.6448536269514722
 #: A breaker that never opens.

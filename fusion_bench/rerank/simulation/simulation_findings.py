@@ -8,8 +8,6 @@ from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 from fusion_bench.rerank.simulation.simulation_result import SimulationInput, SimulationPoint
 
-__all__ = ["describe_breaker", "describe_deadline"]
-
 #: The breaker is described at the first failure rate from here on.
 TYPICAL_FAILURE_RATE = 0.1
 #: Differences of means up to this are rounding.

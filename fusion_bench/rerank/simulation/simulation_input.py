@@ -18,8 +18,6 @@ from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.rerank.simulation.simulation_result import SimulationInput
 
-__all__ = ["measure_outcomes"]
-
 
 def measure_outcomes(
     path: Path,

@@ -10,16 +10,6 @@ from typing import Any
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.util.atomic_files import write_atomic
 
-__all__ = [
-    "FIRST",
-    "FUSED",
-    "SECOND",
-    "SimulationInput",
-    "SimulationPoint",
-    "SimulationResult",
-    "write_simulation",
-]
-
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
 

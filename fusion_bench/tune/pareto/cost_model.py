@@ -17,8 +17,6 @@ import numpy as np
 
 from fusion_bench.io.provenance import ListMeta
 
-__all__ = ["LatencyModel", "PriceModel", "latency_model", "max_call_size", "price_model"]
-
 #: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.
 Z95 = NormalDist().inv_cdf(0.95)
 

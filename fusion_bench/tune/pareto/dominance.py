@@ -7,8 +7,6 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.tune.validation.splits import BoolArray
 
-__all__ = ["is_efficient"]
-
 
 def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:
     """Which points no other point dominates.

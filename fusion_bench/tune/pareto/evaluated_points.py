@@ -15,8 +15,6 @@ from fusion_bench.tune.search.search import mean_values
 from fusion_bench.tune.search.trial_log import Trial, TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["EvaluatedPoint", "EvaluatedPoints"]
-
 #: Parameter sets evaluated, and written down, together.
 BATCH = 16
 

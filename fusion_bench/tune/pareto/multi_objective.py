@@ -11,8 +11,6 @@ from fusion_bench.tune.search.samplers import silence_experimental_warnings, sug
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["search_tradeoffs"]
-
 #: Of NSGA-II: small, because there are few trials.
 POPULATION = 32
 

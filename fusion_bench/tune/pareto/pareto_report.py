@@ -20,8 +20,6 @@ from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
 from fusion_bench.tune.validation.verdict import none_if_nan
 
-__all__ = ["EffortAxis", "comparable_axes", "effort_on", "front_points"]
-
 EffortAxis: TypeAlias = Literal["candidates", "cost", "seconds"]
 
 

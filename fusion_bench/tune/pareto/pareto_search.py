@@ -35,14 +35,6 @@ from fusion_bench.tune.search.trial_log import Trial, TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 
-__all__ = [
-    "ParetoSearch",
-    "add_depth_dimension",
-    "candidate_params",
-    "params_at_depths",
-    "resolve_depth",
-]
-
 #: So many of the best trials are taken to every depth …
 BEST = 4
 #: … and these, by their rank among all (in sixteenths): what is second at one depth may be the best

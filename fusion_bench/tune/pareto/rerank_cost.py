@@ -27,8 +27,6 @@ from fusion_bench.tune.pareto.cost_model import (
     price_model,
 )
 
-__all__ = ["RerankerCost", "SystemCost", "count_candidates", "reranker_costs", "system_cost"]
-
 #: Price or seconds of one query, by the number of its candidates.
 AmountPerQuery = Callable[[int], float]
 #: The share of queries answered within ``slow``.

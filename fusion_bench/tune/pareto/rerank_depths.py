@@ -15,16 +15,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.parameter_paths import CONDITION
 
-__all__ = [
-    "LADDER",
-    "at_depth",
-    "depth_ladder",
-    "is_depth_path",
-    "max_rerank_depth",
-    "reranker_names",
-    "with_reranker",
-]
-
 #: Rerank depths tried where the space does not have them; 0 = no reranker.
 LADDER = (0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 40, 50, 60, 75, 100)
 #: Depths taken from a range.

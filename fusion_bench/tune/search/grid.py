@@ -11,8 +11,6 @@ from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 
-__all__ = ["PointProposer"]
-
 #: The most points that are gone through.
 MOST_POINTS = 200_000
 

@@ -24,8 +24,6 @@ from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["export_search", "open_storage"]
-
 #: Seconds after which opening is tried again: two processes may make the tables at once.
 RETRY_DELAYS: Final = (0.5, 1.0)
 #: How often the trial of a dead process is repeated.

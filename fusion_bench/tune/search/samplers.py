@@ -22,18 +22,6 @@ from fusion_bench.tune.search.grid import PointProposer
 if TYPE_CHECKING:
     import optuna
 
-__all__ = [
-    "TrialProposer",
-    "check_sampler",
-    "distribution_around",
-    "make_proposer",
-    "optuna_distribution",
-    "optuna_sampler",
-    "round_params",
-    "silence_experimental_warnings",
-    "suggest_params",
-]
-
 
 class TrialProposer(Protocol):
     """Proposes parameter sets and learns their values."""

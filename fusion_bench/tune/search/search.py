@@ -23,8 +23,6 @@ from fusion_bench.tune.search.samplers import make_proposer
 from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["SearchResult", "mean_values", "run_search", "search_fingerprint"]
-
 #: Settings that may differ when a search is resumed: they decide when it ends.
 RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 

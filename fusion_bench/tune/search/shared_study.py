@@ -27,8 +27,6 @@ from fusion_bench.tune.search.search import SearchResult, TrialCallback, search_
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["search_shared_study"]
-
 #: What a trial notes: where its parameters come from, and the trial that its heartbeat is of.
 ORIGIN, STARTED = "fusion_bench:origin", "fusion_bench:started"
 

@@ -18,8 +18,6 @@ from typing import Literal, TypeAlias
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 
-__all__ = ["Trial", "TrialLog", "TrialOrigin"]
-
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler"]
 #: Of the file's layout.
 VERSION = 1

@@ -31,8 +31,6 @@ from fusion_bench.tune.space.weight_normalization import (
     structure_key,
 )
 
-__all__ = ["TuningObjective"]
-
 
 @dataclass(frozen=True, eq=False)
 class TuningObjective:

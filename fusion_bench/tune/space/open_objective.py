@@ -14,12 +14,10 @@ from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
 from fusion_bench.io import Dataset, load_dataset
-from fusion_bench.io.dataset import read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space
-
-__all__ = ["ObjectivePaths", "create_objective", "load_tuning_dataset"]
 
 
 def load_tuning_dataset(

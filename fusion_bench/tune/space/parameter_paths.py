@@ -19,15 +19,6 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 
-__all__ = [
-    "ABSENT",
-    "SourceRoles",
-    "apply_parameters",
-    "read_parameter",
-    "with_blend",
-    "with_fusion",
-]
-
 #: Roles of each source, by its name.
 SourceRoles = Mapping[str, frozenset[str]]
 #: What :func:`value_at` finds where a system has no such place.

@@ -17,8 +17,6 @@ from fusion_bench.tune.space.parameter_paths import (
     with_fusion,
 )
 
-__all__ = ["build_search_space", "declared_parameters", "preset_params"]
-
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
     """What the methods of a system declare, as they stand in it."""

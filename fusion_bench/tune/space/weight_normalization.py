@@ -22,8 +22,6 @@ from fusion_bench.tune.space.parameter_paths import (
     SourceRoles,
 )
 
-__all__ = ["find_free_weights", "normalize_weights", "structure_key"]
-
 #: Retrieval terms that divide out the scale of the fused scores.
 DIVIDED = ("fused_min_max", "fused_max_possible")
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from fusion_bench.config.parameters import Params, Value
 from fusion_bench.tune.space.objective import TuningObjective
 
-__all__ = ["reset_means", "reset_parameter"]
-
 
 def reset_means(objective: TuningObjective, chosen: Params) -> Mapping[str, float]:
     """Mean of the measure with one parameter at a time back at the default's value.

@@ -18,15 +18,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.report.tuning_records import CalibrationBin
 
-__all__ = [
-    "CragThresholds",
-    "CragVerdict",
-    "calibration_bins",
-    "count_verdicts",
-    "fit_thresholds",
-    "threshold_utility",
-]
-
 BoolArray: TypeAlias = NDArray[np.bool_]
 CragVerdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 

@@ -25,8 +25,6 @@ from fusion_bench.tune.validation.crag import (
 from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
 from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
-__all__ = ["best_scores", "evaluate_thresholds"]
-
 #: Score spaces in which a score means the same for every query.
 ABSOLUTE = ("unit", "logit", "log_prob")
 

@@ -21,8 +21,6 @@ from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, groups_by_type, hash_position
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
-__all__ = ["CrossValidation", "assign_folds", "cross_validate", "tuning_folds"]
-
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:

@@ -42,8 +42,6 @@ from fusion_bench.tune.validation.verdict import (
     paired_gain,
 )
 
-__all__ = ["HeldOutEvaluation"]
-
 #: Parameter sets drawn for the plateau.
 SAMPLE = 100
 

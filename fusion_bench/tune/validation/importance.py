@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.tune.search.samplers import optuna_distribution
 
-__all__ = ["parameter_importances"]
-
 #: Fewer trials tell nothing.
 LEAST_TRIALS = 20
 

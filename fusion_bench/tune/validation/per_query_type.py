@@ -24,8 +24,6 @@ from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
-__all__ = ["LEAST_GROUPS", "tune_by_type"]
-
 #: A type with fewer tuning groups keeps the parameters for all.
 LEAST_GROUPS = 5
 #: Only these parts of a system can differ by type.

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 
-__all__ = ["sample_uniformly"]
-
 
 def sample_uniformly(parameters: Sequence[Parameter], count: int, *, seed: int) -> list[Params]:
     """Draw parameter sets uniformly, logarithmic ranges uniformly by the logarithm.

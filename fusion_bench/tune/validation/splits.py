@@ -20,16 +20,6 @@ from fusion_bench.data.ordering import make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 
-__all__ = [
-    "BoolArray",
-    "QuerySplit",
-    "dataset_split",
-    "groups_by_type",
-    "hash_position",
-    "hashed_split",
-    "split_queries",
-]
-
 BoolArray = NDArray[np.bool_]
 
 #: The split to tune on and the one to evaluate on, where a dataset has both.

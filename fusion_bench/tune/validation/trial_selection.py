@@ -24,17 +24,6 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import BoolArray
 
-__all__ = [
-    "PRIOR_WEIGHT",
-    "choose_trial",
-    "evaluate_in_batches",
-    "level_with_best",
-    "one_standard_error",
-    "plateau_share",
-    "shrinkage_factor",
-    "shrunken_gains",
-]
-
 #: Observations (queries or groups) that the prior counts as.
 PRIOR_WEIGHT: Final = 10
 #: Parameter sets evaluated together, so that a large collection's values fit in memory.

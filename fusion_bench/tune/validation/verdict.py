@@ -14,15 +14,6 @@ from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import IntervalMethod, estimate_mean
 from fusion_bench.stats.randomization_tests import randomization_p_values
 
-__all__ = [
-    "MIN_GAIN",
-    "TuningVerdict",
-    "decide_verdict",
-    "needed_queries",
-    "none_if_nan",
-    "paired_gain",
-]
-
 TuningVerdict: TypeAlias = Literal["ship", "worse", "keep", "too few queries"]
 
 #: A smaller gain than this is not worth a change, in the unit of the measure.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.records import Query, ReadOptions
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
 from fusion_bench.io import load_qrels, load_queries, load_run
 

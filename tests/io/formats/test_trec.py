@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.data.records import ReadOptions
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io import load_qrels, load_run
 

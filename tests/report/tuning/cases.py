@@ -24,17 +24,6 @@ from fusion_bench.report.tuning_records import (
     TypeGain,
 )
 
-__all__ = [
-    "by_type_too",
-    "front",
-    "front_with_points",
-    "gain",
-    "record",
-    "thresholds",
-    "trials",
-    "typed",
-]
-
 PARAMETERS = (
     ParameterInfo(path="fusion.k", kind="int", low=1, high=1000, log=True, default=60),
     ParameterInfo(path="fusion.weights.dense", kind="float", low=0.0, high=2.0, default=1.0),
