@@ -15,9 +15,8 @@ from pathlib import Path
 
 from benchmarks.cases import SIZES, make_case
 from benchmarks.engine import MEASURES, fusion_bench_task, ranx_task
-from benchmarks.synthetic import make_aligned_runs
+from benchmarks.synthetic import make_aligned_runs, map_arrays, save_arrays
 from benchmarks.timing import Row, median_seconds
-from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
 TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
 RANX_QUERIES = 12_000
@@ -28,9 +27,9 @@ def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     """One line for each number of configurations."""
     size, fewer = (SIZES["toy"], 10) if toy else (SIZES["huge"], RANX_QUERIES)
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as folder:
-        save_aligned_runs(make_aligned_runs(size), Path(folder) / "huge")
-        memory = _measure_memory(Path(folder) / "huge")
-        runs = load_aligned_runs(Path(folder) / "huge")
+        save_arrays(make_aligned_runs(size), Path(folder) / "huge")
+        memory = _measure_memory(Path(folder) / "huge", toy=toy)
+        runs = map_arrays(size, Path(folder) / "huge")
         make_task = partial(fusion_bench_task, runs, list(MEASURES))
         contestants = {
             f"{count} {threads}": make_task(count, threads=threads)
@@ -56,18 +55,18 @@ def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     ]
 
 
-def _measure_memory(saved: Path) -> float:
+def _measure_memory(saved: Path, *, toy: bool) -> float:
     """Peak GB of a process that opens and evaluates, mapped files included."""
-    command = [sys.executable, "-m", "benchmarks.huge", str(saved)]
+    command = [sys.executable, "-m", "benchmarks.huge", str(saved), "toy" if toy else "huge"]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
 
 
-def _print_peak_memory(saved: Path) -> None:
-    runs = load_aligned_runs(saved)
+def _print_peak_memory(saved: Path, size: str) -> None:
+    runs = map_arrays(SIZES[size], saved)
     for count in (1, BATCH):
         fusion_bench_task(runs, list(MEASURES), count)(0)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
 
 
 if __name__ == "__main__":
-    _print_peak_memory(Path(sys.argv[1]))
+    _print_peak_memory(Path(sys.argv[1]), sys.argv[2])

@@ -24,9 +24,8 @@ import numpy as np
 
 from benchmarks.cases import SIZES
 from benchmarks.engine import BATCH, MEASURES, fusion_bench_task
-from benchmarks.synthetic import make_aligned_runs
+from benchmarks.synthetic import make_aligned_runs, map_arrays, save_arrays
 from benchmarks.timing import Task, describe_machine
-from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "scaling.json"
@@ -55,16 +54,17 @@ def measure_size(queries: int) -> Point:
     with tempfile.TemporaryDirectory(prefix="fusion-bench-") as place:
         for seed, start in enumerate(range(0, queries, CHUNK)):
             saved = Path(place) / str(seed)
-            _run_process("make", min(CHUNK, queries - start), seed, saved)
-            for name, seconds in _measure_chunk(saved).items():
+            count = min(CHUNK, queries - start)
+            _run_process("make", count, seed, saved)
+            for name, seconds in _measure_chunk(saved, count).items():
                 total[name] += seconds
             shutil.rmtree(saved)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"queries": queries} | total | {MEMORY: float(peak)}
 
 
-def _measure_chunk(saved: Path) -> Point:
-    runs = load_aligned_runs(saved)
+def _measure_chunk(saved: Path, queries: int) -> Point:
+    runs = map_arrays(replace(SIZES["huge"], queries=queries), saved)
     single, batched = (
         fusion_bench_task(runs, list(MEASURES), count, threads=1) for count in (1, BATCH)
     )
@@ -84,7 +84,7 @@ def _cpu_seconds(task: Task, turn: int) -> float:
 
 def make_chunk(queries: int, seed: int, place: Path) -> None:
     """Some queries of the collection, on disk."""
-    save_aligned_runs(make_aligned_runs(replace(SIZES["huge"], queries=queries), seed), place)
+    save_arrays(make_aligned_runs(replace(SIZES["huge"], queries=queries), seed), place)
 
 
 def _run_process(*arguments: object) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from benchmarks.cases import Size
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ids import encode_ids
+from fusion_bench.io.cached_loader import ALIGNED_FIELDS
 
 #: Queries that are made at a time: bounds the memory that takes.
 BLOCK = 2_000
@@ -24,6 +28,39 @@ def make_aligned_runs(size: Size, seed: int = 0) -> AlignedRuns:
     ranks, documents, scores, grades, counts, ideal, relevant = (
         np.concatenate(column, axis=-1) for column in zip(*blocks, strict=True)
     )
+    arrays = {
+        "offsets": to_offsets(counts),
+        "documents": documents,
+        "ranks": ranks,
+        "scores": scores,
+        "grades": grades,
+        "judged": grades > 0,
+        "rerank": np.empty((0, len(documents))),
+        "rerank_ranks": np.empty((0, len(documents)), dtype=np.int64),
+        "ideal_offsets": to_offsets(relevant),
+        "ideal_grades": ideal,
+    }
+    return _name_arrays(size, arrays)
+
+
+def save_arrays(runs: AlignedRuns, folder: Path) -> None:
+    """Write the arrays to a new folder."""
+    folder.mkdir()
+    for name in ALIGNED_FIELDS:
+        np.save(folder / f"{name}.npy", getattr(runs, name))
+
+
+def map_arrays(size: Size, folder: Path) -> AlignedRuns:
+    """What :func:`save_arrays` wrote, mapped into memory."""
+    arrays = {}
+    for name in ALIGNED_FIELDS:
+        file = folder / f"{name}.npy"
+        is_large = file.stat().st_size > 4096  # an empty array cannot be mapped
+        arrays[name] = np.asarray(np.load(file, mmap_mode="r" if is_large else None))
+    return _name_arrays(size, arrays)
+
+
+def _name_arrays(size: Size, arrays: dict[str, Any]) -> AlignedRuns:
     queries = tuple(f"q{q}" for q in range(size.queries))
     names = tuple(f"run{s}" for s in range(size.runs))
     return AlignedRuns(
@@ -33,18 +70,9 @@ def make_aligned_runs(size: Size, seed: int = 0) -> AlignedRuns:
         types=(None,) * size.queries,
         confidences=(None,) * size.queries,
         groups=queries,
-        offsets=to_offsets(counts),
         vocabulary=encode_ids([f"d{d:05}" for d in range(size.pool)]).vocabulary,
-        documents=documents,
-        ranks=ranks,
-        scores=scores,
-        grades=grades,
-        judged=grades > 0,
         rerankers=(),
-        rerank=np.empty((0, len(documents))),
-        rerank_ranks=np.empty((0, len(documents)), dtype=np.int64),
-        ideal_offsets=to_offsets(relevant),
-        ideal_grades=ideal,
+        **arrays,
     )
 
 

@@ -24,7 +24,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.scores import Scores
-from tests.io.test_aligned_runs_folder import assert_same
+from tests.data.cases import assert_same
 from tests.report.tuning.cases import front
 
 ROWS: list[Row] = [

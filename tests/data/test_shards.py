@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from fusion_bench.data.records import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io.aligned_runs_folder import load_aligned_runs, save_aligned_runs
+from fusion_bench.io.array_folder import open_arrays, write_arrays
+from fusion_bench.io.cached_loader import ALIGNED_FIELDS
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned
-from tests.io.test_aligned_runs_folder import assert_same
+from tests.data.cases import assert_same
 
 BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}
 
@@ -74,7 +76,9 @@ def test_blends_types_and_mapped_arrays(
     ]
     expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
     monkeypatch.setattr(shards, "SHARD", 1)
-    mapped = load_aligned_runs(save_aligned_runs(view, tmp_path / "a"))
+    write_arrays(tmp_path / "a", "k", {}, {name: getattr(view, name) for name in ALIGNED_FIELDS})
+    arrays: dict[str, Any] = dict(open_arrays(tmp_path / "a", "k").arrays)
+    mapped = replace(view, **arrays)
     assert len(list(shards.shards(mapped))) == len(view.queries)
     for runs in (view, mapped):
         found = evaluate_systems(given, runs, MEASURES, spaces=SPACES, threads=threads)
