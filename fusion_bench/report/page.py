@@ -26,7 +26,7 @@ What each renderer leaves out:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -91,7 +91,14 @@ class Table:
 
     def without_optional_columns(self) -> Table:
         """The same table with its required columns only."""
-        kept = [i for i, column in enumerate(self.columns) if not column.is_optional]
+        return self._select_columns(lambda i: not self.columns[i].is_optional)
+
+    def without_empty_columns(self) -> Table:
+        """The same table without the columns that have no text in any row."""
+        return self._select_columns(lambda i: any(row.cells[i] for row in self.rows))
+
+    def _select_columns(self, is_selected: Callable[[int], bool]) -> Table:
+        kept = [i for i in range(len(self.columns)) if is_selected(i)]
         rows = (replace(row, cells=tuple(row.cells[i] for i in kept)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=tuple(rows))
 
@@ -186,22 +193,17 @@ class Page:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """All figures, in order."""
-        return tuple(self._parts(Figure))
-
-    def _parts(self, kind: type[Figure]) -> Iterator[Figure]:
-        for section in self.sections:
-            yield from (part for part in section.parts if isinstance(part, kind))
+        parts = (part for section in self.sections for part in section.parts)
+        return tuple(part for part in parts if isinstance(part, Figure))
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
     """Joinable tables beside each other: the first column once, then all others."""
     first, *others = tables
-    columns = list(first.columns)
-    rows = [list(row.cells) for row in first.rows]
-    for table in others:
-        columns += table.columns[1:]
-        for cells, row in zip(rows, table.rows, strict=True):
-            cells += row.cells[1:]
-    joined = (replace(row, cells=tuple(cells)) for row, cells in zip(first.rows, rows, strict=True))
+    columns = (*first.columns, *(column for table in others for column in table.columns[1:]))
+    rows = tuple(
+        replace(row, cells=(*row.cells, *(cell for other in same for cell in other.cells[1:])))
+        for row, *same in zip(*(table.rows for table in tables), strict=True)
+    )
     title = ", ".join(table.title for table in tables)
-    return replace(first, title=title, columns=tuple(columns), rows=tuple(joined))
+    return replace(first, title=title, columns=columns, rows=rows)

@@ -56,6 +56,11 @@ def format_interval(low: float | None, high: float | None, *, signed: bool = Fal
     return f"[{format_number(low, signed=signed)}, {format_number(high, signed=signed)}]"
 
 
+def format_difference(mean: float | None, low: float | None, high: float | None) -> str:
+    """A signed difference with its interval: ``+0.0100 [+0.0020, +0.0180]``."""
+    return f"{format_number(mean, signed=True)} {format_interval(low, high, signed=True)}"
+
+
 def format_coverage(alpha: float) -> str:
     """The coverage of an interval at level ``alpha``: ``95 %``."""
     return f"{100 - 100 * alpha:.6g} %"

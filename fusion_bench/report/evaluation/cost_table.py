@@ -12,32 +12,25 @@ from fusion_bench.util.formatting import format_number, format_rounded
 def cost_table(collection: Collection) -> Table | None:
     """Quality against cost and latency of the rerank lists; None where no list has a ledger."""
     runs = {run.name: run for run in collection.runs if run.ledger}
-    rows = tuple(
-        _cost_row(collection, row, runs[name])
-        for row in collection.ranked_systems
-        if (name := _reranker_name(row)) in runs
-    )
-    if not rows:
-        return None
+    rows = []
+    for row in collection.ranked_systems:
+        blend = (row.config or {}).get("blend")
+        run = runs.get(str(blend.get("reranker"))) if isinstance(blend, dict) else None
+        if run is not None:
+            rows.append(_cost_row(collection, row, run))
     columns = (
         Column("system", is_text=True),
         Column("scored by", is_text=True),
-        Column(collection.primary_measure),
-        Column("difference"),
-        *(Column(name) for name in ("p50 ms", "p95 ms", "price / 1,000", "tokens / 1,000")),
-        *(Column(name) for name in ("calls", "retries", "degraded")),
+        *map(Column, (collection.primary_measure, "difference", "p50 ms", "p95 ms")),
+        *map(Column, ("price / 1,000", "tokens / 1,000", "calls", "retries", "degraded")),
     )
     note = (
         "From the runs that scored the lists. p50 and p95: latency of reranking one query. Price "
         "and tokens are for 1,000 queries. degraded = queries that the provider did not score."
     )
-    return Table("Quality against cost and latency", columns, rows, (note,))
-
-
-def _reranker_name(row: SystemResult) -> str:
-    """Name of the rerank list that a system blends in; empty = none."""
-    blend = (row.config or {}).get("blend")
-    return str(blend.get("reranker") or "") if isinstance(blend, dict) else ""
+    return (
+        Table("Quality against cost and latency", columns, tuple(rows), (note,)) if rows else None
+    )
 
 
 def _cost_row(collection: Collection, row: SystemResult, run: ListInfo) -> Row:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from fusion_bench.evaluation.report_records import Collection, ListInfo, Report
-from fusion_bench.report.evaluation.unjudged_gain import unjudged_gain
+from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize
 from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
@@ -21,62 +22,58 @@ MAX_UNMATCHED = 0.1
 MAX_NAMES = 3
 
 
+#: A key for programs, and the text.
+Warnings: TypeAlias = Iterator[tuple[str, str]]
+
+
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
-    if report.settings.get("caveat"):
-        yield _warning("caveat", str(report.settings["caveat"]))
-    if not report.provenance.v2_enabled:
-        yield _warning(
-            "v2 disabled",
-            "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
-            "position_aware as replace.",
-        )
-    for run in collection.runs:
-        yield from _run_warnings(run, collection)
-    for run in collection.runs:
-        yield from _rerank_warnings(run)
-    yield from _top_k_warnings(collection)
-    yield from _unjudged_warnings(collection)
-    if (gain := unjudged_gain(report, collection)) is not None:
-        yield gain
-    yield from _tie_warnings(collection)
-
-
-def _warning(key: str, text: str) -> Finding:
-    return Finding(text, "warning", key)
+    warnings = (
+        *_report_warnings(report),
+        *(warning for run in collection.runs for warning in _run_warnings(run, collection)),
+        *_top_k_warnings(collection),
+        *_unjudged_warnings(report, collection),
+        *_tie_warnings(collection),
+    )
+    yield from (Finding(text, "warning", key) for key, text in warnings)
 
 
 def list_names(names: Sequence[str]) -> str:
     """The first few names, and how many more: ``a, b, c and 2 more``."""
-    listed = list(names[:MAX_NAMES])
-    if len(names) > MAX_NAMES:
-        listed.append(f"{len(names) - MAX_NAMES} more")
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{', '.join(names[:MAX_NAMES])}{rest}"
 
 
-def _run_warnings(run: ListInfo, collection: Collection) -> Iterator[Finding]:
-    """Lists without answers, with other ids, or padded."""
+def _report_warnings(report: Report) -> Warnings:
+    if report.settings.get("caveat"):
+        yield "caveat", str(report.settings["caveat"])
+    if not report.provenance.v2_enabled:
+        text = "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
+        yield "v2 disabled", f"{text}position_aware as replace."
+
+
+def _run_warnings(run: ListInfo, collection: Collection) -> Warnings:
+    """Lists without answers, with other ids, padded, or with doubtful scores."""
     is_source = run.kind == "run"
     if run.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
         count = pluralize(run.unanswered_queries, "judged query")
-        yield _warning("unanswered", f"{run.name} has no result for {count}; {effect}.")
+        yield "unanswered", f"{run.name} has no result for {count}; {effect}."
     if _has_mistaken_ids(run, collection):
         count = pluralize(run.unjudged_queries, "unjudged query")
         ids = format_unmatched_ids(run.unmatched_queries, run.unjudged_queries)
-        yield _warning("unmatched queries", f"{run.name} has {count}, which are ignored: {ids}.")
+        yield "unmatched queries", f"{run.name} has {count}, which are ignored: {ids}."
     if not run.has_known_documents:
-        place = "is judged" if is_source else "is in any run"
-        yield _warning(
-            "unmatched documents",
-            f"No document of {run.name} {place}. Check that all files use the same document ids.",
-        )
+        text = f"No document of {run.name} is {'judged' if is_source else 'in any run'}."
+        yield "unmatched documents", f"{text} Check that all files use the same document ids."
     if is_source and run.zero_scores and not run.read_options.get("drop_zero_scores"):
-        yield _warning(
-            "zero scores",
-            f"{run.name} has {pluralize(run.zero_scores, 'row')} with score 0, probably padding "
-            "that fusion counts as results. See drop_zero_scores.",
-        )
+        text = f"{run.name} has {pluralize(run.zero_scores, 'row')} with score 0, probably padding"
+        yield "zero scores", f"{text} that fusion counts as results. See drop_zero_scores."
+    if run.degraded_queries:
+        count = pluralize(run.degraded_queries, "query")
+        provider = run.provider or "its provider"
+        yield "degraded", f"{run.name} is degraded: {count} without scores of {provider}."
+    yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in run.problems)
 
 
 def _has_mistaken_ids(run: ListInfo, collection: Collection) -> bool:
@@ -86,29 +83,15 @@ def _has_mistaken_ids(run: ListInfo, collection: Collection) -> bool:
     return bool(run.unmatched_queries) and (is_few or has_match)
 
 
-def _rerank_warnings(run: ListInfo) -> Iterator[Finding]:
-    """Rerank lists whose scores are not what they seem, or come from several providers."""
-    if run.degraded_queries:
-        yield _warning(
-            "degraded",
-            f"{run.name} is degraded: {pluralize(run.degraded_queries, 'query')} without scores of "
-            f"{run.provider or 'its provider'}.",
-        )
-    for note in run.problems:
-        yield _warning("scores", f"{note[0].upper()}{note[1:]}.")
-
-
-def _top_k_warnings(collection: Collection) -> Iterator[Finding]:
+def _top_k_warnings(collection: Collection) -> Warnings:
     """Measures that look deeper than ``top_k`` lets a system's list go."""
-    affected: dict[tuple[tuple[str, ...], int], list[str]] = {}
+    systems: dict[int, list[str]] = {}
     for row in collection.ranked_systems:
-        top_k = (row.config or {}).get("top_k")
-        if top_k is not None:
-            deeper = tuple(name for name in collection.measures if _cutoff(name) > top_k)
-            affected.setdefault((deeper, top_k), []).append(row.name)
-    for (measures, top_k), names in affected.items():
-        if measures:
-            yield _warning(
+        if (top_k := (row.config or {}).get("top_k")) is not None:
+            systems.setdefault(top_k, []).append(row.name)
+    for top_k, names in systems.items():
+        if measures := [name for name in collection.measures if _cutoff(name) > top_k]:
+            yield (
                 "top_k",
                 f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
                 f"{' and '.join(measures)} cannot see relevant documents below.",
@@ -121,27 +104,32 @@ def _cutoff(measure: str) -> float:
     return int(cutoff) if cutoff.isdecimal() else math.inf
 
 
-def _unjudged_warnings(collection: Collection) -> Iterator[Finding]:
+def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:
     """Too many unjudged documents to trust a measure, and verdicts that rest on them."""
-    systems = [row for row in collection.ranked_systems if (row.unjudged_share or 0) > MAX_UNJUDGED]
-    if systems and collection.judgments != "complete":
-        highest = max(row.unjudged_share or 0 for row in systems)
-        yield _warning(
+    shares = {
+        row.name: row.unjudged_share
+        for row in collection.ranked_systems
+        if row.unjudged_share and row.unjudged_share > MAX_UNJUDGED
+    }
+    if shares and collection.judgments != "complete":
+        yield (
             "unjudged",
-            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for "
-            f"{list_names([row.name for row in systems])} (at most {format_percent(highest)}). "
-            "Relevant documents may count as not relevant.",
+            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*shares])} "
+            f"(at most {format_percent(max(shares.values()))}). Relevant documents may count as "
+            "not relevant.",
         )
     names = [c.candidate for c in collection.comparisons if c.answer == "no verdict"]
     if names:
-        yield _warning(
+        yield (
             "sign differs",
             f"Over judged documents alone, the difference of {list_names(names)} from the baseline "
             "has the other sign. Unjudged documents decide, so no verdict is drawn.",
         )
+    if gain := describe_unjudged_gain(report, collection):
+        yield "unjudged gain", gain
 
 
-def _tie_warnings(collection: Collection) -> Iterator[Finding]:
+def _tie_warnings(collection: Collection) -> Warnings:
     total, primary = len(collection.queries), collection.primary_measure
     tied = {
         row.name: ties.affected_queries
@@ -149,9 +137,9 @@ def _tie_warnings(collection: Collection) -> Iterator[Finding]:
         if (ties := row.measures[primary].ties) and ties.affected_queries > MAX_TIED * total
     }
     if tied:
-        yield _warning(
+        yield (
             "ties",
             f"The order of tied documents changes {primary} on more than {MAX_TIED:.0%} of the "
-            f"queries for {list_names(list(tied))} (at most {max(tied.values()):,} of {total:,}). "
+            f"queries for {list_names([*tied])} (at most {max(tied.values()):,} of {total:,}). "
             "See the tie range.",
         )

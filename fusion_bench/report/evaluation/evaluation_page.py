@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.evaluation.cost_table import cost_table
@@ -10,11 +10,11 @@ from fusion_bench.report.evaluation.findings import collection_findings
 from fusion_bench.report.evaluation.query_type_table import query_type_table
 from fusion_bench.report.evaluation.tables import (
     input_table,
-    measure_tables,
     primary_table,
+    secondary_table,
     validity_table,
 )
-from fusion_bench.report.page import Figure, Page, Part, Section, YamlBlock
+from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
 
 
@@ -34,19 +34,17 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
 
 def _overview(report: Report) -> Section:
     settings, provenance = report.settings, report.provenance
+    v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
+    shown = [key for key in ("ties", "alpha", "interval", "resamples", "seed") if key in settings]
     facts = {
         "created": provenance.created,
         "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
         "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
-        "RAG_FUSION_V2_ENABLED": "on" if provenance.v2_enabled else "off: v2 ran as v1",
-        **{
-            key: "default" if settings[key] is None else str(settings[key])
-            for key in ("ties", "alpha", "interval", "resamples", "seed")
-            if key in settings
-        },
+        "RAG_FUSION_V2_ENABLED": v2,
+        **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     origin = f"{provenance.source}, {provenance.created}"
     return Section(
@@ -59,42 +57,33 @@ def _overview(report: Report) -> Section:
 def _collection_section(
     report: Report, collection: Collection, figures: Sequence[Figure]
 ) -> Section:
-    return Section(
-        title=_collection_title(collection),
-        facts=_collection_facts(collection),
-        findings=collection_findings(report, collection),
-        parts=(primary_table(report, collection), *figures, *_other_tables(report, collection)),
-    )
-
-
-def _collection_title(collection: Collection) -> str:
-    """``name version, split test, type local: 30 queries``."""
+    optional = (query_type_table(report, collection), cost_table(collection))
     scope = "" if collection.split is None else f", split {collection.split}"
     if collection.query_type is not None:
         scope += f", type {collection.query_type}"
     queries = pluralize(len(collection.queries), "query")
-    return f"{collection.name} {collection.version}{scope}: {queries}"
-
-
-def _other_tables(report: Report, collection: Collection) -> Iterator[Part]:
-    for table in (query_type_table(report, collection), cost_table(collection)):
-        if table is not None:
-            yield table
-    yield validity_table(report, collection)
-    yield from measure_tables(report, collection)
-
-
-def _collection_facts(collection: Collection) -> dict[str, str]:
-    groups = len(set(collection.groups))
-    return {
-        "queries": f"{len(collection.queries):,} in {pluralize(groups, 'group')}, "
-        f"{collection.queries_without_relevant:,} without a relevant document",
-        "split": collection.split or "none: all judged queries",
-        "query type": collection.query_type or "all",
-        "best single source chosen on": collection.tuning_split or "the evaluated queries",
-        "judgments": f"{collection.judgments}, relevant from grade {collection.binary_relevance}",
-        "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
-    }
+    groups = pluralize(len(set(collection.groups)), "group")
+    return Section(
+        title=f"{collection.name} {collection.version}{scope}: {queries}",
+        facts={
+            "queries": f"{len(collection.queries):,} in {groups}, "
+            f"{collection.queries_without_relevant:,} without a relevant document",
+            "split": collection.split or "none: all judged queries",
+            "query type": collection.query_type or "all",
+            "best single source chosen on": collection.tuning_split or "the evaluated queries",
+            "judgments": f"{collection.judgments}, relevant from grade "
+            f"{collection.binary_relevance}",
+            "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
+        },
+        findings=collection_findings(report, collection),
+        parts=(
+            primary_table(report, collection),
+            *figures,
+            *(table for table in optional if table is not None),
+            validity_table(report, collection),
+            *(secondary_table(report, collection, name) for name in collection.measures[1:]),
+        ),
+    )
 
 
 def _details(report: Report, collection: Collection) -> Section:

@@ -6,20 +6,14 @@ claims no more than was tested.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
-from fusion_bench.evaluation.report_records import (
-    Collection,
-    ComparisonResult,
-    Report,
-    SystemResult,
-)
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import (
-    format_interval,
+    format_difference,
     format_number,
     format_p_value,
     is_known,
@@ -29,135 +23,91 @@ from fusion_bench.util.formatting import (
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""
+    primary = collection.primary_measure
+    pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
+    comparisons = [comparison for comparison in pairs if comparison is not None]
     findings = (
-        _decision(report, collection),
-        _verdict_counts(collection),
+        _decision(report, collection, comparisons),
+        _verdict_counts(comparisons),
         fusion_finding(report, collection),
-        _power_finding(collection),
+        _power_finding(collection, comparisons),
         _headroom(collection),
     )
     warnings = data_warnings(report, collection)
     return (*(finding for finding in findings if finding is not None), *warnings)
 
 
-def _decision(report: Report, collection: Collection) -> Finding:
-    """Whether a system is better than the baseline, and which."""
-    primary, baseline = collection.primary_measure, collection.baseline
-    systems = collection.ranked_systems
-    top, comparisons = systems[0], _primary_comparisons(collection)
+def _decision(
+    report: Report, collection: Collection, comparisons: list[ComparisonResult]
+) -> Finding:
+    """Whether a system is better than the baseline, which one, and which has the highest mean."""
+    baseline, top = collection.baseline, collection.ranked_systems[0].name
+    best = next((c.candidate for c in comparisons if c.answer == "better"), None)
     if not comparisons:
-        mean = format_number(top.measures[primary].mean)
-        text = f"{baseline} is the only system ({primary} {mean}); there is nothing to compare."
-        return Finding(text, key="decision")
-    best = next((c for c in comparisons if c.answer == "better"), None)
-    if best is None:
+        text = f"{_describe_system(report, collection, top)} is the only system."
+    elif best is None:
         text = f"No system is shown to be better than the baseline {baseline}. Keep the baseline."
     else:
-        mean = format_number(collection.system(best.candidate).measures[primary].mean)
-        difference = _format_comparison(best, report.alpha)
-        text = (
-            f"{best.candidate} is better than the baseline {baseline}: {primary} {mean}, "
-            f"difference {difference}."
-        )
-    if top.name == baseline:
-        text += f" The baseline also has the highest {primary}."
-    elif best is None or top.name != best.candidate:
-        text += f" {_highest_mean(report, collection, top)}"
+        system = _describe_system(report, collection, best)
+        text = f"{system} is better than the baseline {baseline}."
+    if comparisons and top != best:
+        system = _describe_system(report, collection, top)
+        text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if best is None else "better", "decision")
 
 
-def _primary_comparisons(collection: Collection) -> list[ComparisonResult]:
-    """On the primary measure, in the order of the primary table."""
-    pairs = (
-        collection.comparison(row.name, collection.primary_measure)
-        for row in collection.ranked_systems
-    )
-    return [comparison for comparison in pairs if comparison is not None]
-
-
-def _highest_mean(report: Report, collection: Collection, top: SystemResult) -> str:
-    """Why the highest mean is not a proven best."""
-    comparison = collection.comparison(top.name, collection.primary_measure)
+def _describe_system(report: Report, collection: Collection, name: str) -> str:
+    """``name (nDCG@10 0.6000; +0.0100 [+0.0020, +0.0180], adjusted p .012; identical)``."""
+    primary = collection.primary_measure
+    mean = format_number(collection.system(name).measures[primary].mean)
+    comparison = collection.comparison(name, primary)
     if comparison is None:
-        return ""
-    reasons = {
-        "identical": "it equals the baseline on every query",
-        "no verdict": "no verdict, because the sign differs over judged documents alone",
-    }
-    reason = reasons.get(
-        comparison.answer or "", "not significant, which does not prove that there is no gain"
-    )
-    return (
-        f"{top.name} has the highest {collection.primary_measure}, "
-        f"{format_number(top.measures[collection.primary_measure].mean)} "
-        f"({_format_comparison(comparison, report.alpha)}): {reason}."
-    )
+        return f"{name} ({primary} {mean})"
+    difference = format_difference(comparison.difference, comparison.low, comparison.high)
+    p = format_p_value(comparison.p_holm, alpha=report.alpha)
+    verdict = "" if comparison.answer == "better" else f"; {comparison.answer}"
+    return f"{name} ({primary} {mean}; {difference}, adjusted p {p}{verdict})"
 
 
-def _format_comparison(comparison: ComparisonResult, alpha: float) -> str:
-    """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
-    interval = format_interval(comparison.low, comparison.high, signed=True)
-    p = format_p_value(comparison.p_holm, alpha=alpha)
-    return f"{format_number(comparison.difference, signed=True)} {interval}, adjusted p {p}"
-
-
-def _verdict_counts(collection: Collection) -> Finding | None:
+def _verdict_counts(comparisons: list[ComparisonResult]) -> Finding | None:
     """How many systems got each verdict; None with fewer than two comparisons."""
-    verdicts = Counter(
-        c.answer for c in collection.comparisons if c.measure == collection.primary_measure
-    )
-    total = sum(verdicts.values())
-    if total <= 1:
+    if len(comparisons) <= 1:
         return None
-    labels = {
-        "better": "better than the baseline",
-        "worse": "worse",
-        "no difference shown": "without a shown difference",
-        "no verdict": "without a verdict",
-        "identical": "identical",
-    }
-    counts = [f"{verdicts[key]} {label}" for key, label in labels.items() if verdicts[key]]
-    text = f"Verdicts on {total:,} compared systems: {', '.join(counts)}."
+    counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
+    verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
+    text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
     return Finding(text, key="verdict counts")
 
 
-def _power_finding(collection: Collection) -> Finding | None:
+def _power_finding(collection: Collection, comparisons: list[ComparisonResult]) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
-    comparisons = _primary_comparisons(collection)
-    if not comparisons or any(c.answer == "better" for c in comparisons):
+    if not comparisons or any(comparison.answer == "better" for comparison in comparisons):
         return None
-    comparison = comparisons[0]
-    detectable = comparison.min_detectable_difference
-    if comparison.answer != "no difference shown" or detectable is None:
+    first = comparisons[0]
+    detectable = first.min_detectable_difference or 0.0
+    if first.answer != "no difference shown" or detectable <= abs(first.difference):
         return None
-    if detectable <= abs(comparison.difference):
-        return None
-    groups = len(set(collection.groups))
-    grouped = f" in {pluralize(groups, 'group')}" if groups < len(collection.queries) else ""
+    groups = pluralize(len(set(collection.groups)), "group")
     return Finding(
-        f"Too few queries for {comparison.candidate}: the minimum detectable difference (80 % "
-        f"power) with {pluralize(len(collection.queries), 'query')}{grouped} is "
-        f"{format_number(detectable)}; observed: "
-        f"{format_number(comparison.difference, signed=True)}.",
+        f"Too few queries for {first.candidate}: the minimum detectable difference (80 % power) "
+        f"with {pluralize(len(collection.queries), 'query')} in {groups} is "
+        f"{format_number(detectable)}; observed: {format_number(first.difference, signed=True)}.",
         key="power",
     )
 
 
 def _headroom(collection: Collection) -> Finding | None:
     """How far the best system is from the best ceiling."""
-    best = collection.ranked_systems[0].measures[collection.primary_measure].mean
-    means = {
-        row.name: mean
+    primary = collection.primary_measure
+    best = collection.ranked_systems[0].measures[primary].mean
+    ceilings = [
+        (row.measures[primary].mean or 0.0, row)
         for row in collection.reference_rows
-        if row.kind == "ceiling" and is_known(mean := row.measures[collection.primary_measure].mean)
-    }
-    if best is None or math.isnan(best) or not means:
+        if row.kind == "ceiling" and is_known(row.measures[primary].mean)
+    ]
+    if not is_known(best) or not ceilings:
         return None
-    name = max(means, key=lambda name: means[name] or 0.0)
-    mean = means[name] or 0.0
-    return Finding(
-        f"Headroom: {name} reaches {format_number(mean)}, "
-        f"{format_number(mean - best, signed=True)} above the best system "
-        f"({collection.system(name).note}).",
-        key="headroom",
-    )
+    mean, row = max(ceilings, key=lambda pair: pair[0])
+    gap = format_number(mean - (best or 0.0), signed=True)
+    text = f"Headroom: {row.name} reaches {format_number(mean)}, {gap} above the best system"
+    return Finding(f"{text} ({row.note}).", key="headroom")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table
@@ -20,6 +19,7 @@ NOISE = 1e-12
 
 def query_type_table(report: Report, collection: Collection) -> Table | None:
     """The baseline and the best systems on each type; None with fewer than two types."""
+    primary = collection.primary_measure
     types = sorted(set(collection.types), key=lambda name: (name is None, name or ""))
     names = [row.name for row in collection.ranked_systems]
     candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
@@ -29,58 +29,47 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         Column("type", is_text=True),
         Column("queries"),
         Column("system", is_text=True),
-        Column(collection.primary_measure),
-        Column("difference"),
-        Column(f"{format_coverage(report.alpha)} interval"),
+        *map(Column, (primary, "difference", f"{format_coverage(report.alpha)} interval")),
         Column("w/t/l", is_optional=True),
     )
+    base = collection.system(collection.baseline)
     rows: list[Row] = []
     for query_type in types:
         mask = np.array([name == query_type for name in collection.types])
-        rows += _type_rows(report, collection, query_type, mask, candidates)
+        title = "(no type)" if query_type is None else query_type
+        mean = _masked_mean(collection, base, mask)
+        rows.append(Row((title, f"{mask.sum():,}", base.name, mean, "", "", ""), "baseline"))
+        for name in candidates:
+            system = collection.system(name)
+            cells = _difference_cells(report, collection, system, mask)
+            rows.append(Row(("", "", name, _masked_mean(collection, system, mask), *cells)))
     note = (
-        f"The baseline and the best {len(candidates)} systems by {collection.primary_measure} over "
-        "all queries. Intervals are not adjusted for the number of types; no verdict rests on them."
+        f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
+        "Intervals are not adjusted for the number of types; no verdict rests on them."
     )
-    return Table(f"{collection.primary_measure} by query type", columns, tuple(rows), (note,))
+    return Table(f"{primary} by query type", columns, tuple(rows), (note,))
 
 
-def _type_rows(
-    report: Report,
-    collection: Collection,
-    query_type: str | None,
-    mask: NDArray[np.bool_],
-    candidates: Sequence[str],
-) -> list[Row]:
-    base = collection.system(collection.baseline)
-    title = "(no type)" if query_type is None else query_type
-    mean = _masked_mean(collection, base, mask)
-    rows = [Row((title, f"{mask.sum():,}", base.name, mean, "", "", ""), "baseline")]
-    for name in candidates:
-        system = collection.system(name)
-        difference = _difference_cells(report, collection, (system, base), mask)
-        rows.append(Row(("", "", name, _masked_mean(collection, system, mask), *difference)))
-    return rows
+def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:
+    return np.array(row.measures[collection.primary_measure].values, dtype=np.float64)[mask]
 
 
 def _masked_mean(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> str:
-    values = np.array(row.measures[collection.primary_measure].values, dtype=np.float64)[mask]
+    values = _values(collection, row, mask)
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
 
 
 def _difference_cells(
-    report: Report,
-    collection: Collection,
-    pair: tuple[SystemResult, SystemResult],
-    mask: NDArray[np.bool_],
+    report: Report, collection: Collection, row: SystemResult, mask: NDArray[np.bool_]
 ) -> tuple[str, str, str]:
-    """Difference, interval, wins/ties/losses."""
-    values = [row.measures[collection.primary_measure].values for row in pair]
+    """Difference from the baseline, interval, wins/ties/losses."""
+    pair = (row, collection.system(collection.baseline))
+    values = [item.measures[collection.primary_measure].values for item in pair]
     result = paired_difference(report, collection, *values, mask=mask)
     if result is None:
         return ("n/a", "n/a", "")
-    first, second = (np.array(side, dtype=np.float64)[mask] for side in values)
+    first, second = (_values(collection, item, mask) for item in pair)
     difference = (first - second)[np.isfinite(first - second)]
     wins, losses = (difference > NOISE).sum(), (difference < -NOISE).sum()
     counts = f"{wins:,}/{len(difference) - wins - losses:,}/{losses:,}"

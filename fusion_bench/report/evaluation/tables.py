@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
-    ListInfo,
-    MeasureResult,
     Report,
     SystemResult,
     TieResult,
@@ -25,21 +21,14 @@ from fusion_bench.util.formatting import (
 )
 
 TONES: dict[str | None, Tone] = {"better": "better", "worse": "worse", "no verdict": "warning"}
+#: Left out where the order of tied documents changes no value.
+TIE_COLUMNS = (Column("tied"), Column("tie range", is_optional=True))
 
 
 def primary_table(report: Report, collection: Collection) -> Table:
     """The primary measure: means, differences from the baseline, and verdicts."""
-    primary, interval = collection.primary_measure, f"{format_coverage(report.alpha)} interval"
-    columns = (
-        Column("system", is_text=True),
-        Column(primary),
-        Column(interval, is_optional=True),
-        Column("difference"),
-        Column(interval),
-        Column("adjusted p"),
-        Column("w/t/l"),
-        Column("verdict", is_text=True),
-    )
+    primary = collection.primary_measure
+    table = _measure_table(report, collection, primary)
     count = sum(comparison.measure == primary for comparison in collection.comparisons)
     note = (
         f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), paired "
@@ -48,34 +37,48 @@ def primary_table(report: Report, collection: Collection) -> Table:
         "tied and lost against the baseline."
     )
     references = [f"{row.name} ({row.kind}): {row.note}" for row in collection.reference_rows]
-    rows = tuple(
-        _primary_row(report, collection, row)
-        for row in (*collection.ranked_systems, *collection.reference_rows)
-    )
-    return Table(f"Primary measure: {primary}", columns, rows, (note, *references))
+    return Table(f"Primary measure: {primary}", table.columns, table.rows, (note, *references))
 
 
-def _primary_row(report: Report, collection: Collection, row: SystemResult) -> Row:
-    comparison = collection.comparison(row.name, collection.primary_measure)
-    tone = _row_tone(row, comparison)
-    verdict = comparison.answer or "" if comparison else "baseline"
-    cells = (
-        row.name,
-        *_mean_cells(row.measures[collection.primary_measure]),
-        *_difference_cells(comparison, report.alpha),
-        row.kind if tone == "reference" else verdict,
+def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
+    """A secondary measure, in the order of the primary table; joinable."""
+    table = _measure_table(report, collection, measure).without_empty_columns()
+    note = (
+        f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
+        f"by {collection.primary_measure}."
     )
-    return Row(cells, tone)
+    return Table(measure, table.columns, table.rows, (note,), is_joinable=True)
+
+
+def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
+    is_primary = measure == collection.primary_measure
+    interval = f"{format_coverage(report.alpha)} interval"
+    columns = (
+        Column("system", is_text=True),
+        Column(measure),
+        Column(interval, is_optional=True),
+        Column("difference"),
+        Column(interval, is_optional=not is_primary),
+        Column("adjusted p" if is_primary else f"p{UNADJUSTED}"),
+        Column("w/t/l", is_optional=not is_primary),
+        *([Column("verdict", is_text=True)] if is_primary else TIE_COLUMNS),
+    )
+    rows = []
+    for row in (*collection.ranked_systems, *collection.reference_rows):
+        result, comparison = row.measures[measure], collection.comparison(row.name, measure)
+        means = (format_number(result.mean), format_interval(result.low, result.high))
+        tone = _row_tone(row, comparison)
+        verdict = comparison.answer or "" if comparison else row.kind
+        last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result.ties)
+        cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
+        rows.append(Row(cells, tone))
+    return Table(measure, columns, tuple(rows))
 
 
 def _row_tone(row: SystemResult, comparison: ComparisonResult | None) -> Tone:
     if row.kind != "system":
         return "reference"
     return "baseline" if comparison is None else TONES.get(comparison.answer, "plain")
-
-
-def _mean_cells(result: MeasureResult) -> tuple[str, str]:
-    return format_number(result.mean), format_interval(result.low, result.high)
 
 
 def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tuple[str, ...]:
@@ -92,132 +95,61 @@ def _difference_cells(comparison: ComparisonResult | None, alpha: float) -> tupl
     )
 
 
-def validity_table(report: Report, collection: Collection) -> Table:
-    """What could make the primary table mislead: too few queries, ties, unjudged documents."""
-    primary, systems = collection.primary_measure, collection.ranked_systems
-    has_ties = any(_count_tied(row.measures[primary].ties) for row in systems)
-    columns = (
-        Column("system", is_text=True),
-        Column("min. detectable"),
-        *((Column("tied"), Column("tie range")) if has_ties else ()),
-        Column("unjudged"),
-        Column("judged only"),
-    )
-    rows = tuple(_validity_row(collection, row, has_ties=has_ties) for row in systems)
-    notes = _validity_notes(report, collection, has_ties=has_ties)
-    return Table("Validity checks", columns, rows, tuple(notes))
-
-
-def _validity_notes(report: Report, collection: Collection, *, has_ties: bool) -> Iterator[str]:
-    primary = collection.primary_measure
-    yield (
-        f"min. detectable = minimum detectable difference (80 % power) at level {report.alpha:g}, "
-        "before Holm's correction."
-    )
-    effect = "'sign differs' = no verdict is drawn"
-    if not collection.has_irrelevant_judgments:
-        effect = (
-            "here every judged document is relevant, so it only shows their order and vetoes no "
-            "verdict"
-        )
-    yield (
-        "unjudged = share of unjudged documents in the top 10. judged only = difference in "
-        f"{primary} over judged documents alone; {effect}."
-    )
-    if has_ties:
-        yield (
-            f"tied = queries whose {primary} depends on the order of tied documents. tie range = "
-            "mean for the worst … expected … best order."
-        )
-    else:
-        yield f"No system's {primary} depends on the order of tied documents."
-
-
-def _validity_row(collection: Collection, row: SystemResult, *, has_ties: bool) -> Row:
-    comparison = collection.comparison(row.name, collection.primary_measure)
-    detectable = judged_only = ""
-    if comparison is not None:
-        detectable = format_number(comparison.min_detectable_difference)
-        sign = " sign differs" if comparison.answer == "no verdict" else ""
-        judged_only = format_number(comparison.judged_only_difference, signed=True) + sign
-    ties = _tie_cells(row.measures[collection.primary_measure].ties) if has_ties else ()
-    cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
-    return Row(cells, _row_tone(row, comparison))
-
-
-def _count_tied(ties: TieResult | None) -> int:
-    return 0 if ties is None else ties.affected_queries
-
-
 def _tie_cells(ties: TieResult | None) -> tuple[str, str]:
-    """Number of affected queries, and the mean over tie orders; blank for a reference row."""
-    if ties is None:
+    """Number of affected queries, and the mean over tie orders; blank where there are none."""
+    if ties is None or not ties.affected_queries:
         return ("", "")
-    if not ties.affected_queries:
-        return ("0", "")
     means = (format_number(mean) for mean in (ties.minimum, ties.expected, ties.maximum))
     return (f"{ties.affected_queries}", "…".join(means))
 
 
-def measure_tables(report: Report, collection: Collection) -> Iterator[Table]:
-    """One joinable table for each secondary measure, in the order of the primary table."""
-    for measure in collection.measures[1:]:
-        yield _measure_table(report, collection, measure)
-
-
-def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
-    systems = (*collection.ranked_systems, *collection.reference_rows)
-    has_ties = any(_count_tied(row.measures[measure].ties) for row in systems)
-    interval = f"{format_coverage(report.alpha)} interval"
+def validity_table(report: Report, collection: Collection) -> Table:
+    """What could make the primary table mislead: too few queries, ties, unjudged documents."""
+    primary = collection.primary_measure
     columns = (
         Column("system", is_text=True),
-        Column(measure),
-        Column(interval, is_optional=True),
-        Column("difference"),
-        Column(interval, is_optional=True),
-        Column(f"p{UNADJUSTED}"),
-        Column("w/t/l", is_optional=True),
-        *((Column("tied"), Column("tie range", is_optional=True)) if has_ties else ()),
+        *map(Column, ("min. detectable", "tied", "tie range", "unjudged", "judged only")),
     )
     rows = []
-    for row in systems:
-        result = row.measures[measure]
-        difference = _difference_cells(collection.comparison(row.name, measure), report.alpha)
-        ties = _tie_cells(result.ties) if has_ties else ()
-        tone = _secondary_tone(collection, row)
-        rows.append(Row((row.name, *_mean_cells(result), *difference, *ties), tone))
-    note = (
-        f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
-        f"by {collection.primary_measure}."
+    for row in collection.ranked_systems:
+        comparison, detectable, judged_only = collection.comparison(row.name, primary), "", ""
+        if comparison is not None:
+            detectable = format_number(comparison.min_detectable_difference)
+            judged_only = format_number(comparison.judged_only_difference, signed=True)
+            judged_only += " sign differs" * (comparison.answer == "no verdict")
+        ties = _tie_cells(row.measures[primary].ties)
+        cells = (row.name, detectable, *ties, format_percent(row.unjudged_share), judged_only)
+        rows.append(Row(cells, _row_tone(row, comparison)))
+    effect = "no verdict is drawn where its sign differs"
+    if not collection.has_irrelevant_judgments:
+        effect = "it vetoes no verdict, because every judged document is relevant"
+    notes = (
+        f"min. detectable = minimum detectable difference (80 % power) at level {report.alpha:g}, "
+        "before Holm's correction.",
+        "unjudged = share of unjudged documents in the top 10. judged only = difference in "
+        f"{primary} over judged documents alone; {effect}.",
+        f"tied = queries whose {primary} depends on the order of tied documents; blank or no "
+        "column: none. tie range = mean for the worst, expected and best order.",
     )
-    return Table(measure, columns, tuple(rows), (note,), is_joinable=True)
-
-
-def _secondary_tone(collection: Collection, row: SystemResult) -> Tone:
-    if row.kind != "system":
-        return "reference"
-    return "baseline" if row.name == collection.baseline else "plain"
+    table = Table("Validity checks", columns, tuple(rows), notes)
+    return table.without_empty_columns()
 
 
 def input_table(collection: Collection) -> Table:
     """The input lists: how each was read, and what was noticed."""
     columns = (
         *(Column(name, is_text=True) for name in ("list", "kind", "roles", "options")),
-        Column("unanswered"),
-        Column("unjudged queries"),
-        Column("duplicates"),
-        Column("zero scores"),
+        *map(Column, ("unanswered", "unjudged queries", "duplicates", "zero scores")),
     )
+    rows = []
+    for run in collection.runs:
+        options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
+        kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
+        counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
+        cells = (run.name, kind, ", ".join(run.roles), options)
+        rows.append(Row((*cells, *(f"{count:,}" for count in counts))))
     note = (
         "Over the whole dataset. unanswered = judged queries without a result; they score 0. "
         "Unjudged queries are ignored. Duplicates were dropped. Zero scores are usually padding."
     )
-    return Table("Input lists", columns, tuple(map(_input_row, collection.runs)), (note,))
-
-
-def _input_row(run: ListInfo) -> Row:
-    options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
-    kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
-    counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
-    cells = (run.name, kind, ", ".join(run.roles), options)
-    return Row((*cells, *(f"{count:,}" for count in counts)))
+    return Table("Input lists", columns, tuple(rows), (note,))

@@ -10,8 +10,8 @@ from fusion_bench.evaluation.report_records import Collection, ComparisonResult,
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.tables import (
     input_table,
-    measure_tables,
     primary_table,
+    secondary_table,
     validity_table,
 )
 from fusion_bench.report.page import Table
@@ -29,8 +29,7 @@ def validity(collection: Collection) -> Table:
 
 
 def secondary(collection: Collection) -> Table:
-    [table] = measure_tables(cases.report(collection), collection)
-    return table
+    return secondary_table(cases.report(collection), collection, cases.SECOND)
 
 
 def headers(table: Table) -> list[str]:
@@ -132,7 +131,7 @@ def test_validity_table() -> None:
     assert [row.cells for row in table.rows] == [
         ("x", "0.0300", "2", "0.1000…0.2000…0.3000", "<0.1 %", "-0.0100 sign differs"),
         ("y", "0.00001", "", "", "0.0 %", "+0.0200"),
-        ("base", "", "0", "", "10.0 %", ""),
+        ("base", "", "", "", "10.0 %", ""),
     ]
     assert [row.tone for row in table.rows] == ["warning", "plain", "baseline"]
     assert table.notes != checked(comparisons, knows=False).notes
@@ -144,8 +143,9 @@ def test_tie_columns_only_where_there_are_ties() -> None:
     assert "tied" not in headers(secondary(collection))
     ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
-    assert validity(tied).rows[0].cells[3] == "0.1000…n/a…0.2000"
-    assert [row.cells[7:9] for row in secondary(tied).rows] == [
+    assert validity(tied).rows[0].cells[2] == "0.1000…n/a…0.2000"
+    assert headers(secondary(tied))[3:] == ["tied", "tie range"]
+    assert [row.cells[3:] for row in secondary(tied).rows] == [
         ("1", "0.1000…n/a…0.2000"),
         ("", ""),
     ]
