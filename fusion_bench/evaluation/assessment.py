@@ -9,11 +9,11 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, positions
+from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.evaluation.ranking import plain_systems, ranked_lists
 from fusion_bench.experiment.system import System
-from fusion_bench.measures import Measure
+from fusion_bench.measures import Measure, TieSensitivity
 
 #: Depth at which the unjudged share is stated.
 UNJUDGED_DEPTH = 10
@@ -27,10 +27,7 @@ class Assessment:
         values: Shape (M, Q).
         judged_only: Shape (Q,): the primary measure over judged documents only, of the list
             before ``top_k`` cuts it.
-        affected: Shape (M,): queries whose value depends on the order of ties.
-        tie_minimum: Shape (M, Q): least value over the orders of ties.
-        tie_maximum: Shape (M, Q).
-        tie_expected: Shape (M, Q); NaN where it is not known.
+        ties: What the order of ties could make of the values.
         unjudged: Shape (Q,): share of unjudged documents among the first 10 that are returned;
             0 where nothing is.
         candidates: Documents returned over all queries.
@@ -38,10 +35,7 @@ class Assessment:
 
     values: FloatArray
     judged_only: FloatArray
-    tie_affected: IntArray
-    tie_minimum: FloatArray
-    tie_maximum: FloatArray
-    tie_expected: FloatArray
+    ties: TieSensitivity
     unjudged: FloatArray
     candidates: int
 
@@ -64,7 +58,7 @@ def assess_system(
         qrels: The judgements.
     """
     size = (len(measures), len(runs.queries))
-    values, low, high, expected = (np.zeros(size) for _ in range(4))
+    values, extremes = np.zeros(size), np.zeros((3, *size))
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
@@ -79,12 +73,12 @@ def assess_system(
         ties = measure.tie_sensitivity(
             measures, view, placed, tie_starts, limit=plain.top_k, qrels=qrels
         )
-        low[:, index], high[:, index] = ties.minimum, ties.maximum
-        expected[:, index] = ties.expected
+        extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
         affected += ties.affected
         unjudged[index] = _unjudged_share(view, positions)
         candidates += int((positions > 0).sum())
-    return Assessment(values, judged_only, affected, low, high, expected, unjudged, candidates)
+    ties = TieSensitivity(affected, *extremes)
+    return Assessment(values, judged_only, ties, unjudged, candidates)
 
 
 def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
@@ -92,13 +86,6 @@ def _unjudged_share(runs: AlignedRuns, placed: IntArray) -> FloatArray:
     shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
     unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
-
-
-def best_source_values(values: Sequence[FloatArray]) -> FloatArray:
-    """(M, Q): per measure and query the best of the sources' values, each (M, Q): an oracle."""
-    best = np.max(np.stack(values), axis=0)
-    make_readonly(best)
-    return np.asarray(best)
 
 
 def perfect_order_values(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Run
 from fusion_bench.evaluation.report_records import ListInfo
-from fusion_bench.evaluation.results import list_infos
+from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io import Dataset
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
-from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
+from fusion_bench.util.unmatched_query_ids import find_unmatched_ids, format_unmatched_ids
 
 #: Zero-scored rows from this share of a run on look like padding.
 PADDED = 0.01
@@ -142,6 +144,48 @@ def _content_notices(info: ListInfo, run: Run, kind: str) -> list[str]:
             f"which looks like padding: drop_zero_scores: true {remedy}"
         )
     return notices
+
+
+def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
+    """What was noticed about each input list, sources first.
+
+    Args:
+        dataset: With the lists that are used.
+        aligned: The same lists, over the queries that are looked at.
+    """
+    judged = set(dataset.qrels.queries)
+    documents = set(dataset.qrels.vocabulary)
+    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
+    infos = []
+    for run in (*dataset.runs.values(), *dataset.rerankers.values()):
+        space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
+        expected = documents if space is None else returned_by_any
+        returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        info = ListInfo(
+            name=run.name,
+            kind="run" if space is None else "rerank",
+            roles=tuple(sorted(run.roles)),
+            read_options=asdict(run.read_options),
+            score_space=space,
+            unanswered_queries=len(judged - returned),
+            unjudged_queries=len(returned - judged),
+            unmatched_queries=find_unmatched_ids(returned, judged),
+            duplicate_rows=run.duplicates,
+            zero_scores=run.zero_scores,
+            has_known_documents=not expected.isdisjoint(run.vocabulary),
+        )
+        if space is not None:
+            check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+            meta = dataset.provenance.get(run.name)
+            facts = {
+                "problems": tuple(describe_problems(check)),
+                "degraded_queries": len(dataset.degraded(run.name)),
+                "provider": None if meta is None else meta.asked,
+                "ledger": None if meta is None else meta.ledger,
+            }
+            info = info.model_copy(update=facts)
+        infos.append(info)
+    return infos
 
 
 def dataset_notices(dataset: Dataset) -> list[str]:

@@ -13,7 +13,6 @@ from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset
 from fusion_bench.measures import Measure
 
@@ -29,22 +28,18 @@ class EvaluationSet:
 
     Attributes:
         experiment: What is compared.
-        systems: Its systems as they run (v2 switched off or not).
         dataset: The dataset with the lists that the systems use.
         runs: Aligned, only the queries that are evaluated.
         tuning: Aligned, only the queries that choices are made on; None = the evaluated ones.
         split: Which split is evaluated; None = all judged queries.
-        query_type: Which query type; None = all.
         measures: As the dataset resolves them, the primary one first.
     """
 
     experiment: Experiment
-    systems: tuple[System, ...]
     dataset: Dataset
     runs: AlignedRuns
     tuning: AlignedRuns | None
     split: str | None
-    query_type: str | None
     measures: tuple[Measure, ...]
 
     @cached_property
@@ -73,53 +68,36 @@ class EvaluationSet:
         return None if self.tuning is None else TUNE_ON
 
 
-def prepare_dataset(
-    experiment: Experiment,
-    source: Source,
-    systems: tuple[System, ...],
-    dataset: Dataset,
-    *,
-    split: str | None,
-    query_type: str | None,
-) -> EvaluationSet:
+def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
     """Align a dataset once and select its queries.
 
     Args:
-        experiment: What is compared.
+        experiment: What is compared, on which split and query type.
         source: Where it was read from.
-        systems: Its systems as they run.
         dataset: With every list that the systems use.
-        split: A split, ``all``, or None = ``test`` where the dataset has one.
-        query_type: A query type, or None.
 
     Raises:
         UnknownNameError: No such split or query type.
         ConfigError: No query is left.
     """
-    used = dict.fromkeys(name for system in systems for name in system.runs)
+    used = dict.fromkeys(name for system in experiment.systems.values() for name in system.runs)
     aligned = dataset.aligned(list(used), ties=experiment.ties)
-    split = _resolved_split(dataset, split)
+    split = experiment.split
+    if split is None and JUDGE_ON in dataset.splits:
+        split = JUDGE_ON
+    elif split == ALL_QUERIES:
+        split = None
+    elif split is not None and split not in dataset.splits:
+        raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(
         experiment=experiment,
-        systems=systems,
         dataset=dataset,
-        runs=_selected(aligned, dataset, split, query_type),
+        runs=_selected(aligned, dataset, split, experiment.query_type),
         tuning=_selected(aligned, dataset, TUNE_ON, None) if tunes else None,
         split=split,
-        query_type=query_type,
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
     )
-
-
-def _resolved_split(dataset: Dataset, split: str | None) -> str | None:
-    if split is None:
-        return JUDGE_ON if JUDGE_ON in dataset.splits else None
-    if split == ALL_QUERIES:
-        return None
-    if split not in dataset.splits:
-        raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
-    return split
 
 
 def _selected(

@@ -83,7 +83,7 @@ def rank_candidates(
     """
     with name_system_in_errors(system):
         view = system.active_runs(runs)
-        fused = fused_list(system, view)
+        fused = fused_list(view, system.fusion)
         scores, tiers, sort_scores = system.blend.blend(view, fused, spaces)
     if system.min_relevance is not None:
         tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
@@ -114,20 +114,12 @@ def ranked_lists(
     return view, lists
 
 
-def fused_list(system: System, view: AlignedRuns) -> Fused:
-    """The fused list of a plain system on its own view of the runs, made once."""
-    return _fuse(view, system.fusion)
-
-
 @cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))
-def _fuse(view: AlignedRuns, fusion: Fusion) -> Fused:
+def fused_list(view: AlignedRuns, fusion: Fusion) -> Fused:
+    """The fused list of a plain system on its own view of the runs, made once."""
     scores = fusion.fuse(view)
-    fused = Fused(
-        fusion.display_scores(scores),
-        positions(scores, view.offsets),
-        fusion.max_possible(view),
-        scores,
-    )
+    ranks, top = positions(scores, view.offsets), fusion.max_possible(view)
+    fused = Fused(fusion.display_scores(scores), ranks, top, scores)
     for array in fused:
         make_readonly(array)
     return fused
@@ -156,25 +148,14 @@ def plain_systems(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together cover every query: query indices, system, runs."""
-    for query_type, index, part in queries_by_type(system, runs):
-        yield index, system if query_type is None else system.of_type(query_type), part
-
-
-def queries_by_type(
-    system: System, runs: AlignedRuns
-) -> Iterator[tuple[str | None, IntArray, AlignedRuns]]:
-    """The queries of each type that a system treats differently: type, indices and runs.
-
-    A system without settings by type has one part, of type None.
-    """
     known = system.query_types
     if known is None:
-        yield None, np.arange(len(runs.queries)), runs
+        yield np.arange(len(runs.queries)), system, runs
         return
     types = _resolved_types(runs, known)
     for query_type in sorted(set(types.tolist())):
-        keep = types == query_type
-        yield query_type, np.flatnonzero(keep), _runs_of_type(runs, query_type, known)
+        part = _runs_of_type(runs, query_type, known)
+        yield np.flatnonzero(types == query_type), system.of_type(query_type), part
 
 
 def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:

@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
@@ -21,8 +21,14 @@ from fusion_bench.errors import DataError
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
 FORMAT_VERSION = 2
 
-#: A number that may be missing; JSON has no NaN, so it is null there and None here.
-OptionalFloat = float | None
+
+def none_if_nan(value: float | None) -> float | None:
+    """The number; None for NaN, which JSON has not."""
+    return None if value is None or math.isnan(value) else value
+
+
+#: A number that may be missing: null in JSON, None here.
+OptionalFloat = Annotated[float | None, AfterValidator(none_if_nan)]
 
 
 class ReportRecord(BaseModel):
@@ -61,7 +67,7 @@ class MeasureResult(ReportRecord):
     mean: OptionalFloat
     low: OptionalFloat
     high: OptionalFloat
-    values: tuple[OptionalFloat, ...]
+    values: tuple[float | None, ...]
     ties: TieResult | None = None
 
 
@@ -85,7 +91,7 @@ class SystemResult(ReportRecord):
     note: str = ""
     config: dict[str, Any] | None = None
     measures: dict[str, MeasureResult]
-    judged_only: tuple[OptionalFloat, ...] = ()
+    judged_only: tuple[float | None, ...] = ()
     unjudged_share: OptionalFloat = None
     returned_documents: int = 0
 
@@ -210,7 +216,7 @@ class Collection(ReportRecord):
 
         def sort_key(row: SystemResult) -> float:
             mean = row.measures[self.primary_measure].mean
-            return -math.inf if mean is None or math.isnan(mean) else mean
+            return -math.inf if mean is None else mean
 
         systems = (row for row in self.systems if row.kind == "system")
         return tuple(sorted(systems, key=sort_key, reverse=True))

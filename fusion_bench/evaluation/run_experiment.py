@@ -15,13 +15,9 @@ from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, assess_system
+from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.results import (
-    compare_assessments,
-    list_infos,
-    reference_rows,
-    system_result,
-)
+from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
@@ -66,14 +62,11 @@ def run_experiment(
         for name, place in zip(experiment.dataset_names, places, strict=True)
     ]
     _check(experiment, source, paths)
-    return run_on_datasets(
-        experiment,
-        source,
-        (_load(experiment, path, progress, cache=cache) for path in paths),
-        split=split,
-        query_type=query_type,
-        progress=progress,
-    )
+    overrides = {"split": split, "query_type": query_type}
+    asked = {key: value for key, value in overrides.items() if value is not None}
+    experiment = experiment.model_copy(update=asked)
+    datasets = (_load(experiment, path, progress, cache=cache) for path in paths)
+    return run_on_datasets(experiment, source, datasets, progress)
 
 
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
@@ -108,30 +101,20 @@ def run_on_datasets(
     experiment: Experiment,
     source: Source,
     datasets: Iterable[Dataset],
-    *,
-    split: str | None = None,
-    query_type: str | None = None,
     progress: Progress = _silent,
 ) -> model.Report:
-    """Run an experiment on datasets that are at hand; see :func:`run`."""
-    systems = tuple(experiment.systems.values())
-    split = experiment.split if split is None else split
-    query_type = experiment.query_type if query_type is None else query_type
+    """Run an experiment on datasets that are at hand; see :func:`run_experiment`."""
     collections = []
     distributions: dict[str, str] = {}
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
-        task = prepare_dataset(
-            experiment, source, systems, dataset, split=split, query_type=query_type
-        )
+        task = prepare_dataset(experiment, source, dataset)
         collections.append(_collection(task, progress))
         distributions |= measure.list_distributions(task.measures)
     return model.Report(
         name=source.path.stem,
         settings={
             **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
-            "split": split,
-            "query_type": query_type,
             **({"measure_distributions": distributions} if distributions else {}),
         },
         provenance=report_provenance(experiment, source),
@@ -141,24 +124,21 @@ def run_on_datasets(
 
 def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
     assessments: dict[str, Assessment] = {}
-    for done, system in enumerate(task.systems):
-        progress(f"{task.dataset.name}: {system.name}", done, len(task.systems))
-        assessments[system.name] = assess_system(
-            system,
-            task.runs,
-            task.measures,
-            spaces=task.dataset.spaces,
-            qrels=task.dataset.qrels,
+    dataset, systems = task.dataset, task.experiment.systems
+    for done, (name, system) in enumerate(systems.items()):
+        progress(f"{dataset.name}: {name}", done, len(systems))
+        assessments[name] = assess_system(
+            system, task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
         )
-    progress(f"{task.dataset.name}: comparing", len(task.systems), len(task.systems))
-    spec = task.dataset.spec
+    progress(f"{dataset.name}: comparing", len(systems), len(systems))
+    spec = dataset.spec
     return model.Collection(
         name=spec.name,
         version=spec.version,
-        fingerprint=task.dataset.fingerprint,
-        digests=task.dataset.digests(),
+        fingerprint=dataset.fingerprint,
+        digests=dataset.digests(),
         split=task.split,
-        query_type=task.query_type,
+        query_type=task.experiment.query_type,
         tuning_split=task.tuning_split,
         judgments=spec.judgments,
         binary_relevance=spec.binary_relevance,
@@ -169,9 +149,9 @@ def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
         groups=task.runs.groups,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        runs=tuple(list_infos(task.dataset, task.runs)),
+        runs=tuple(list_infos(dataset, task.runs)),
         systems=(
-            *(system_result(task, system, assessments[system.name]) for system in task.systems),
+            *(system_result(task, systems[name], assessments[name]) for name in systems),
             *reference_rows(task),
         ),
         comparisons=tuple(compare_assessments(task, assessments)),

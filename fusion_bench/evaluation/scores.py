@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.batch import BatchResult, Unsupported, evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.data.shards import over_shards
 from fusion_bench.errors import AlignmentError, ConfigError
@@ -82,16 +83,16 @@ def evaluate_systems(
         parts = list(over_shards(work, runs, threads))
     values = np.concatenate([part for part, _ in parts], axis=2)
     make_readonly(values)
-    paths = [[path for _, part in parts for path in part[t]] for t in range(len(systems))]
     return tuple(
-        Scores(system.name, tuple(measures), runs.queries, system_values, _join_paths(taken))
-        for system, system_values, taken in zip(systems, values, paths, strict=True)
+        Scores(
+            system.name,
+            tuple(measures),
+            runs.queries,
+            values[t],
+            "; ".join(dict.fromkeys(path for _, part in parts for path in part[t])),
+        )
+        for t, system in enumerate(systems)
     )
-
-
-def _join_paths(paths: Sequence[str]) -> str:
-    """The distinct evaluation paths of the parts of one system."""
-    return "; ".join(dict.fromkeys(paths))
 
 
 def _evaluate_parts(
@@ -104,73 +105,50 @@ def _evaluate_parts(
     """(T, M, Q) values, and the evaluation path of each part of each system."""
     values = np.zeros((len(systems), len(measures), len(runs.queries)))
     paths: list[list[str]] = [[] for _ in systems]
-    parts = [
-        _Part(t, index, plain, part)
-        for t, system in enumerate(systems)
-        for index, plain, part in plain_systems(system, runs)
+
+    def rank_and_measure(system: System, part: AlignedRuns) -> FloatArray:
+        ranking = rank_candidates(system, part, spaces)
+        return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
+
+    places = [
+        (t, *plain) for t, system in enumerate(systems) for plain in plain_systems(system, runs)
     ]
-    results = _count_parts(parts, measures, spaces)
-    for p, part in enumerate(parts):
-        result = results.get(p, Unsupported("its sources raise an error"))
+    results = _count_parts([place[2:] for place in places], measures, spaces)
+    for (t, index, system, part), result in zip(places, results, strict=True):
         if isinstance(result, Unsupported):
-            part_values = _rank_and_measure(part.system, part.runs, measures, spaces, qrels)
-            path = f"ranked: {result.reason}"
+            values[t][:, index] = rank_and_measure(system, part)
+            paths[t].append(f"ranked: {result.reason}")
+            continue
+        values[t][:, index] = result.values
+        if result.unresolved.any():
+            few = part.subset(result.unresolved)
+            values[t][:, index[result.unresolved]] = rank_and_measure(system, few)
+            paths[t].append("counted, but for queries whose ties reach too far: ranked")
         else:
-            part_values, path = result.values, "counted"
-            if result.unresolved.any():
-                part_values = part_values.copy()
-                few = part.runs.subset(result.unresolved)
-                part_values[:, result.unresolved] = _rank_and_measure(
-                    part.system, few, measures, spaces, qrels
-                )
-                path = "counted, but for queries whose ties reach too far: ranked"
-        values[part.place][:, part.index] = part_values
-        paths[part.place].append(path)
+            paths[t].append("counted")
     return values, paths
 
 
-def _rank_and_measure(
-    system: System,
-    runs: AlignedRuns,
+def _count_parts(
+    parts: Sequence[tuple[System, AlignedRuns]],
     measures: Sequence[Measure],
     spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels | None,
-) -> FloatArray:
-    """(M, Q): values of the full ranking, without the batch engine."""
-    ranking = rank_candidates(system, runs, spaces)
-    return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A plain system, the queries that it answers, and where its values go."""
-
-    place: int
-    index: IntArray
-    system: System
-    runs: AlignedRuns
-
-
-PartResult: TypeAlias = BatchResult | Unsupported
-
-
-def _count_parts(
-    parts: Sequence[_Part], measures: Sequence[Measure], spaces: Mapping[str, ScoreSpace]
-) -> dict[int, PartResult]:
-    """Results of the batch engine by index into ``parts``, or why it cannot evaluate one."""
+) -> list[BatchResult | Unsupported]:
+    """For each plain system and its runs the batch engine's result, or why it has none."""
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
-    for p, part in enumerate(parts):
-        with name_system_in_errors(part.system):
-            view = part.system.active_runs(part.runs)
+    for p, (system, runs) in enumerate(parts):
+        with name_system_in_errors(system):
+            view = system.active_runs(runs)
         views.setdefault(id(view), (view, []))[1].append(p)
-    results: dict[int, PartResult] = {}
+    # Ranking them meets the same error, and says which system it is about.
+    results: list[BatchResult | Unsupported]
+    results = [Unsupported("its sources raise an error") for _ in parts]
     for view, members in views.values():
-        specs = [system_spec(parts[p].system) for p in members]
-        try:
+        specs = [system_spec(parts[p][0]) for p in members]
+        with suppress(AlignmentError, ConfigError):
             part_results = evaluate_batch(specs, view, measures, spaces)
-        except (AlignmentError, ConfigError):
-            continue  # ranking them meets the same error, and says which system it is about
-        results |= dict(zip(members, part_results, strict=True))
+            for p, result in zip(members, part_results, strict=True):
+                results[p] = result
     return results
 
 

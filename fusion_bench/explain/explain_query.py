@@ -44,12 +44,11 @@ def explain_query(
     file = find_dataset(name, folders, where=str(path))
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
-    alone = experiment.model_copy(update={"systems": {chosen.name: chosen}})
+    changed = {"systems": {chosen.name: chosen}, "split": ALL_QUERIES, "query_type": None}
+    alone = experiment.model_copy(update=changed)
     alone.check_datasets(roles, spec.rerank, source)
     loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.reranker_names)
-    task = prepare_dataset(
-        experiment, source, (chosen,), loaded, split=ALL_QUERIES, query_type=None
-    )
+    task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(
             f"{path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "

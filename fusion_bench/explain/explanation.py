@@ -48,7 +48,7 @@ def explain_ranking(
         chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)
     plain = system.of_type(chosen or "")
     ranking = rank_candidates(plain, alone, spaces)
-    fused = fused_list(plain, ranking.runs)
+    fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)
     mixed = _trace_blends(plain, ranking, fused, spaces)
     order = np.lexsort((ranking.ranks_before_cut, ranking.positions == 0))

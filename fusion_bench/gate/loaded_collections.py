@@ -90,15 +90,9 @@ def _load_collection(
         runs={name for system in systems for name in system.runs},
         rerankers={name for system in systems for name in system.reranker_names},
     )
-    fitting = tuple(system for system in systems if set(system.runs) <= set(dataset.runs))
-    task = prepare_dataset(
-        experiment,
-        source,
-        fitting,
-        dataset,
-        split=experiment.split,
-        query_type=experiment.query_type,
-    )
+    fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
+    changed = {"systems": dict(enumerate(fitting))}  # two may have one name
+    task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
     measures = _parse_measures(experiment, source, spec.binary_relevance)
     return LoadedCollection(
         replace(task, measures=tuple(dict.fromkeys(measures.values()))), measures
@@ -143,7 +137,7 @@ def describe_collection(loaded: LoadedCollection) -> model.CollectionBaseline:
         judgments=spec.judgments,
         binary_relevance=spec.binary_relevance,
         split=task.split,
-        query_type=task.query_type,
+        query_type=task.experiment.query_type,
         queries=task.runs.queries,
         definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},

@@ -10,7 +10,6 @@ from fusion_bench.data.records import Qrels, Run
 from fusion_bench.evaluation.assessment import (
     Assessment,
     assess_system,
-    best_source_values,
     perfect_order_values,
 )
 from fusion_bench.experiment.system import System
@@ -61,10 +60,10 @@ def test_a_cut_list_has_fewer_candidates() -> None:
 
 def test_nothing_ties_where_scores_differ() -> None:
     found = assessed()
-    assert found.tie_affected.tolist() == [0, 0, 0]
-    np.testing.assert_array_equal(found.tie_minimum, found.values)
-    np.testing.assert_array_equal(found.tie_maximum, found.values)
-    np.testing.assert_allclose(found.tie_expected, found.values)
+    assert found.ties.affected.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(found.ties.minimum, found.values)
+    np.testing.assert_array_equal(found.ties.maximum, found.values)
+    np.testing.assert_allclose(found.ties.expected, found.values)
 
 
 def test_a_tie_across_the_cut_decides_what_is_returned() -> None:
@@ -74,16 +73,9 @@ def test_a_tie_across_the_cut_decides_what_is_returned() -> None:
         {"name": "s", "runs": ["r"], "fusion": "weighted_score", "top_k": 1}
     )
     found = assess_system(system, align(qrels, [run]), MEASURES[2:], spaces={}, qrels=qrels)
-    assert found.tie_affected.tolist() == [1]
-    assert (found.values[0, 0], found.tie_minimum[0, 0], found.tie_maximum[0, 0]) == (0, 0, 1)
-    assert found.tie_expected[0, 0] == pytest.approx(0.5)
-
-
-def test_the_best_source_of_each_query_and_measure() -> None:
-    best = best_source_values([np.array([[1, 0.0]]), np.array([[0.5, 0.25]])])
-    assert best.tolist() == [[1, 0.25]]
-    with pytest.raises(ValueError, match="read-only"):
-        best[0, 0] = 7
+    assert found.ties.affected.tolist() == [1]
+    assert (found.values[0, 0], found.ties.minimum[0, 0], found.ties.maximum[0, 0]) == (0, 0, 1)
+    assert found.ties.expected[0, 0] == pytest.approx(0.5)
 
 
 def test_the_perfect_order_of_the_pool() -> None:

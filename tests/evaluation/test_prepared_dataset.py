@@ -16,14 +16,8 @@ from tests.tiny import DATASET, EXPERIMENT, edit
 
 def task(root: Path, *, split: str | None = None, query_type: str | None = None) -> EvaluationSet:
     experiment, source = read_experiment(root / EXPERIMENT)
-    return prepare_dataset(
-        experiment,
-        source,
-        tuple(experiment.systems.values()),
-        load_dataset(root / DATASET),
-        split=split,
-        query_type=query_type,
-    )
+    asked = experiment.model_copy(update={"split": split, "query_type": query_type})
+    return prepare_dataset(asked, source, load_dataset(root / DATASET))
 
 
 @pytest.mark.parametrize(

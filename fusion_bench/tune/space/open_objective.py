@@ -75,9 +75,8 @@ def create_objective(
             f"{source.where(('systems', system.name))}: has numbers by query type already: tune a "
             "plain system, and say 'by_query_type: true' under tune for numbers by type"
         )
-    task = prepare_dataset(
-        experiment, source, (system,), dataset, split=ALL_QUERIES, query_type=None
-    )
+    changed = {"systems": {system.name: system}, "split": ALL_QUERIES, "query_type": None}
+    task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
     measure = task.measures[0]
     if tuning.measure is not None:
         measure = parse_measure(
