@@ -98,52 +98,46 @@ def _unjudged(dataset: Dataset) -> str:
     return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
 
 
-def _coverage_notices(dataset: Dataset, info: ListInfo, run: Run, kind: str) -> list[str]:
+def _coverage_notices(dataset: Dataset, info: ListInfo, run: Run, kind: str) -> Iterator[str]:
     """Queries that a list did not answer, and documents that nobody knows."""
-    notices = []
-    judged = len(dataset.qrels.queries)
     if info.unanswered_queries:
         effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
-        notices.append(
+        yield (
             f"{kind} {info.name!r} returned nothing for {info.unanswered_queries} of "
-            f"{pluralize(judged, 'judged query')}: {effect}"
+            f"{pluralize(len(dataset.qrels.queries), 'judged query')}: {effect}"
         )
     if not info.has_known_documents:
         where = "is judged" if info.kind == "run" else "stands in any run"
         known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
-        notices.append(
+        yield (
             f"no document of {kind} {info.name!r} {where} (for example "
             f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
         )
-    return notices
 
 
-def _content_notices(info: ListInfo, run: Run, kind: str) -> list[str]:
+def _content_notices(info: ListInfo, run: Run, kind: str) -> Iterator[str]:
     """What stands out in a list itself."""
-    notices = list(info.problems)
+    yield from info.problems
     if info.degraded_queries:
-        notices.append(
+        yield (
             f"rerank list {info.name!r} is degraded: "
             f"{pluralize(info.degraded_queries, 'query')} without {info.provider}'s scores: "
             "run fusion-bench rerank again to fetch them"
         )
     if info.unjudged_queries:
-        notices.append(
+        yield (
             f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
             "judged, and left out: "
             f"{format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)}"
         )
     if info.duplicate_rows:
-        notices.append(
-            f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
-        )
+        yield f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
     if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
         remedy = "dropped them" if run.read_options.drop_zero_scores else "removes them"
-        notices.append(
+        yield (
             f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
             f"which looks like padding: drop_zero_scores: true {remedy}"
         )
-    return notices
 
 
 def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:

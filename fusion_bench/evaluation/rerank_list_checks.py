@@ -1,4 +1,4 @@
-"""Is a rerank list what it says it is? Range, ties, saturation, first-stage agreement, quality.
+"""Is a rerank list what it says it is? Range, ties, saturation, reused scores, quality.
 
 Rank measures do not see the scale of scores, and a blend lives on it. So each list is looked at
 before anything is concluded from it: scores that are the first stage's dealt out again in a new
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -46,12 +45,10 @@ class RerankListCheck:
         high: Greatest score.
         tied_at_top: Share of the queries whose best score two documents or more have.
         saturated: Share of the scores at an end of the unit scale (``unit``, ``logit``).
-        dealt_from: The run whose scores it holds in another order; None = none.
-        dealt_share: Share of the queries where that is so.
-        agreement: Run → mean rank correlation (Spearman) of its order with the list's, over the
-            documents that both rank; NaN where no query has two of them.
-        gain: Run → difference in nDCG@10, list − run, over the list's own candidates, with its
-            95 % interval.
+        reused_run: The run whose scores it holds in another order; None = none.
+        reused_share: Share of the queries where that is so.
+        ndcg_difference: Run → difference in nDCG@10, list − run, over the list's own candidates,
+            with its 95 % interval.
     """
 
     name: str
@@ -62,7 +59,6 @@ class RerankListCheck:
     saturated: float
     reused_run: str | None
     reused_share: float
-    rank_correlation: dict[str, float]
     ndcg_difference: dict[str, tuple[float, float, float]]
 
     @property
@@ -98,7 +94,6 @@ def check_rerank_list(
     # By name: of runs that fit equally well the order of the dataset must not choose.
     best = max(sorted(dealt), key=dealt.__getitem__, default=None)
     is_dealt = best is not None and dealt[best] >= DEALT
-    row = aligned.rerankers.index(run.name)
     return RerankListCheck(
         name=run.name,
         space=space,
@@ -108,10 +103,7 @@ def check_rerank_list(
         saturated=_saturated(run.scores, space),
         reused_run=best if is_dealt else None,
         reused_share=dealt[best] if best is not None else 0.0,
-        rank_correlation={
-            name: _agreement(aligned, row, s) for s, name in enumerate(aligned.sources)
-        },
-        ndcg_difference=_gain(aligned, row),
+        ndcg_difference=_gain(aligned, aligned.rerankers.index(run.name)),
     )
 
 
@@ -183,31 +175,6 @@ def _saturated(scores: FloatArray, space: ScoreSpace) -> float:
     return float((np.abs(scores) >= FLAT_LOGIT).mean()) if space == "logit" else 0.0
 
 
-def _agreement(aligned: AlignedRuns, row: int, source: int) -> float:
-    """Mean over the queries of Spearman's rank correlation."""
-    both = (aligned.ranks[source] > 0) & (aligned.rerank_ranks[row] > 0)
-    ranks = [
-        _among(aligned, ranked, both)
-        for ranked in (aligned.ranks[source], aligned.rerank_ranks[row])
-    ]
-    size = np.bincount(aligned.query_index, weights=both, minlength=len(aligned.queries))
-    apart = ((ranks[0] - ranks[1])[both] ** 2).astype(np.float64)
-    total = np.bincount(aligned.query_index[both], weights=apart, minlength=len(aligned.queries))
-    several = size > 1
-    n = size[several]
-    return float((1 - 6 * total[several] / (n * (n**2 - 1))).mean()) if several.any() else np.nan
-
-
-def _among(aligned: AlignedRuns, ranks: IntArray, kept: NDArray[np.bool_]) -> IntArray:
-    """(N,): 1-based place of each kept document among the kept ones of its query; else 0."""
-    count = np.bincount(aligned.query_index, weights=kept, minlength=len(aligned.queries))
-    last = np.zeros(len(aligned.queries), dtype=np.int64)
-    np.maximum.at(last, aligned.query_index[kept], ranks[kept])
-    if (last == count).all():  # nobody is missing between them: the ranks are the places
-        return np.where(kept, ranks, 0)
-    return positions(np.where(kept, -ranks.astype(np.float64), np.nan), aligned.offsets)
-
-
 def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float]]:
     """List − run in nDCG@10, where each orders the list's own candidates."""
     scored = aligned.rerank_ranks[row] > 0
@@ -218,7 +185,8 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     asked = [parse_measure("nDCG@10")]
 
     def value(ranks: IntArray) -> FloatArray:
-        place = _among(aligned, ranks, scored & (ranks > 0))
+        kept = np.where(scored & (ranks > 0), -ranks.astype(np.float64), np.nan)
+        place = positions(kept, aligned.offsets)
         return np.asarray(measure.compute_measures(asked, aligned, place)[0][answered])
 
     list_values = value(aligned.rerank_ranks[row])
