@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from fusion_bench.errors import DataError
-
-Model = TypeVar("Model", bound=BaseModel)
+from fusion_bench.config.models import Model, parse_model
+from fusion_bench.errors import ConfigError, DataError
 
 
 def read_stored(
@@ -32,14 +29,13 @@ def read_stored(
         check: Looks at the data before the model does; raises DataError.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        DataError: Not JSON, not such a record, a format that this version does not know, or a
-            field that breaks a rule.
+        DataError: No such file, not JSON, not such a record, a format that this version does not
+            know, or a field that breaks a rule.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise
+        raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a JSON {what}: {error}: {remedy}") from None
     known = {key: model.model_fields[key].default for key in ("format", "format_version")}
@@ -53,8 +49,6 @@ def read_stored(
     if check is not None:
         check(data)
     try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {place}: {first['msg']}: {remedy}") from None
+        return parse_model(model, data)
+    except ConfigError as error:
+        raise DataError(f"{path}: {error}: {remedy}") from None

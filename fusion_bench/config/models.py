@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.yaml_errors import line_of, plain_words
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable
 
@@ -27,6 +26,14 @@ Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 #: Limits of a YAML file, far above any that is written by hand.
 MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
+#: How the YAML parser's complaint begins → what to look for.
+PARSER_PROBLEMS: Final = {
+    r"found character '\t'": "a tab stands where a line is indented or a value begins: use spaces",
+    "expected <block end>": "check how this line and those above are indented",
+    "mapping values are not": "check how this line is indented, and quote a text that holds ': '",
+    "could not find expected ':'": "a key without ': ' and a value, here or in the line above",
+    "expected ',' or": "a bracket or brace is open, or a comma is missing, here or in a line above",
+}
 #: pydantic's messages in terms of YAML instead of Python, by type of error.
 NEEDED = {
     "dict_type": "a mapping of keys to values is needed",
@@ -119,9 +126,7 @@ def read_yaml(path: Path) -> Source:
             text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path}: a folder, and a YAML file is needed") from None
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null byte
+    except (OSError, ValueError) as error:  # a folder, not UTF-8, or a path with a null byte
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(
@@ -136,13 +141,10 @@ def read_yaml(path: Path) -> Source:
     except RecursionError:
         raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
-        raise ConfigError(
-            f"{path}{_yaml_line(error)}: not valid YAML: {plain_words(error, text)}"
-        ) from None
+        raise ConfigError(f"{path}{_describe_yaml_error(error)}") from None
     if not isinstance(data, dict):
-        raise ConfigError(
-            f"{path}: a mapping of keys to values is needed, given {_type_name(data)}"
-        )
+        given = "nothing" if data is None else f"a {type(data).__name__}"
+        raise ConfigError(f"{path}: a mapping of keys to values is needed, given {given}")
     return Source(path, data, lines)
 
 
@@ -172,9 +174,13 @@ def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], pa
         raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
 
 
-def _yaml_line(error: Exception) -> str:
-    at = line_of(error)
-    return "" if at is None else f":{at + 1}"
+def _describe_yaml_error(error: Exception) -> str:
+    """The line that the parser stopped at, if it says so, and what is wrong there."""
+    problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
+    mark = getattr(error, "problem_mark", None)
+    line = "" if mark is None else f":{mark.line + 1}"
+    known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
+    return f"{line}: not valid YAML: {next(known, problem)}"
 
 
 def _suggest_file(path: Path) -> str:
@@ -187,10 +193,6 @@ def _suggest_file(path: Path) -> str:
     for stem, file in by_stem.items():
         close = close.replace(repr(stem), repr(file))
     return close or ": check the path"
-
-
-def _type_name(data: object) -> str:
-    return "nothing" if data is None else f"a {type(data).__name__}"
 
 
 def parse_model(
@@ -211,9 +213,8 @@ def parse_model(
     except ValidationError as error:
         location, first = _first_error(error, data)
         prefix = where(location) if where else ".".join(str(part) for part in location)
-        raise ConfigError(
-            f"{prefix}: {_format_message(first)}" if prefix else _format_message(first)
-        ) from None
+        message = _format_message(first)
+        raise ConfigError(f"{prefix}: {message}" if prefix else message) from None
 
 
 def _first_error(error: ValidationError, data: object) -> tuple[Location, Any]:
@@ -249,4 +250,4 @@ def _format_message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetail
     if error["type"] == "missing":
         return "is required"
     text = NEEDED.get(error["type"], text)
-    return f"{text[0].lower()}{text[1:]}, given {error['input']!r}"
+    return f"{text[0].lower()}{text[1:]}, given {error['input']!r:.200}"

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fusion_bench.config.json_records import read_stored
-from fusion_bench.errors import DataError
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
 FORMAT_VERSION = 2
@@ -285,7 +284,4 @@ def read_report(path: Path) -> Report:
     Raises:
         DataError: No such file, not a report, or a format this version does not know.
     """
-    try:
-        return read_stored(path, Report, what="report", remedy="run the experiment again")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+    return read_stored(path, Report, what="report", remedy="run the experiment again")

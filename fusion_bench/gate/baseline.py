@@ -174,10 +174,9 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
                 f"or {remedy}"
             )
 
-    try:
-        return read_stored(path, Baseline, what="baseline", remedy=remedy, check=check_checksum)
-    except FileNotFoundError:
+    if not path.exists():
         return None
+    return read_stored(path, Baseline, what="baseline", remedy=remedy, check=check_checksum)
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:

@@ -187,7 +187,7 @@ CASES = [
         ("a.trec", "copy it again"),
     ),
     Case("folder as a run", folder(A), ("a.trec", "folder")),
-    Case("folder as an experiment", folder(EXPERIMENT), (EXPERIMENT, "a folder, and a YAML file")),
+    Case("folder as an experiment", folder(EXPERIMENT), (EXPERIMENT, "Is a directory")),
     Case(
         "suffix",
         and_then(replaced(DATASET, "a.trec", "a.doc"), text("datasets/tiny/a.doc", "")),

@@ -80,7 +80,7 @@ def _format(version: object) -> dict[str, object]:
         (json.dumps(_format(None)), "report format None, and"),
         (json.dumps({"format": "fusion-bench-report"}), "report format None, and"),
         (json.dumps(_format("1")), "report format '1', and"),
-        (json.dumps(_format(FORMAT_VERSION)), ": name: Field required"),
+        (json.dumps(_format(FORMAT_VERSION)), ": name: is required"),
     ],
 )
 def test_what_is_no_report(tmp_path: Path, text: str, says: str) -> None:
@@ -106,14 +106,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        (("name",), 3, "name: Input should be a valid string"),
-        (("surprise",), 3, "surprise: Extra inputs are not permitted"),
+        (("name",), 3, "name: text is needed"),
+        (("surprise",), 3, "surprise: extra inputs are not permitted"),
         (
             ("collections", 0, "queries_without_relevant"),
             "many",
-            "collections.0.queries_without_relevant: Input should be",
+            "collections.0.queries_without_relevant: input should be",
         ),
-        (("collections", 0, "judgments"), "none", "collections.0.judgments: Input should be"),
+        (("collections", 0, "judgments"), "none", "collections.0.judgments: input should be"),
         (("collections", 0, "systems", 1, "kind"), "x", "collections.0.systems.1.kind: "),
         (
             ("collections", 0, "systems", 0, "measures", PRIMARY, "mean"),

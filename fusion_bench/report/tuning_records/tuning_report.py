@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from fusion_bench.config.json_records import read_stored
-from fusion_bench.errors import DataError
 from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
@@ -234,7 +233,4 @@ def read_tuning(path: Path) -> TuningReport:
     Raises:
         DataError: No such file, not such a record, or a format this version does not know.
     """
-    try:
-        return read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+    return read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")
