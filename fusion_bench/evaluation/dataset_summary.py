@@ -186,7 +186,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
-    notices = []
+    notices: list[str] = []
     for info in list_infos(dataset, runs):
         run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
         kind = "run" if info.kind == "run" else "rerank list"
