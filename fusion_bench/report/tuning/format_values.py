@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report.tuning_records import Gain, ParameterInfo, Value
-from fusion_bench.util.formatting import format_interval, format_number, format_p_value
+from fusion_bench.util.formatting import format_difference, format_p_value
 
 
 def format_value(value: Value) -> str:
@@ -34,6 +34,5 @@ def format_range(parameter: ParameterInfo) -> str:
 
 def format_gain(gain: Gain, alpha: float) -> str:
     """``+0.0300 [+0.0100, +0.0500], p .012``."""
-    interval = format_interval(gain.low, gain.high, signed=True)
-    p = format_p_value(gain.p, alpha=alpha)
-    return f"{format_number(gain.difference, signed=True)} {interval}, p {p}"
+    difference = format_difference(gain.difference, gain.low, gain.high)
+    return f"{difference}, p {format_p_value(gain.p, alpha=alpha)}"

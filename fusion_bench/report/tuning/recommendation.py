@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from fusion_bench.report.page import Finding
-from fusion_bench.report.tuning.pareto_findings import format_difference
+from fusion_bench.report.tuning.pareto_findings import format_paired
 from fusion_bench.report.tuning_records import ParetoPoint, TuningReport
 from fusion_bench.util.formatting import format_number
 
+#: By verdict.
+ADVICE = {
+    "ship": "use the tuned parameters (tuned.yaml).",
+    "worse": "keep the default; the tuned parameters fit the tuning queries only.",
+    "keep": "keep the default. These parameters hold no gain worth a change; try another run or "
+    "another reranker.",
+}
 
-def recommend(report: TuningReport) -> Finding:
+
+def recommend(report: TuningReport) -> str:
     """One thing to do now."""
-    return Finding(f"Recommendation: {_recommendation(report)}", key="recommendation")
-
-
-def _recommendation(report: TuningReport) -> str:
     if unjudged_decide(report):
         return (
             "keep the default, and judge the documents that the tuned system brings up. Unjudged "
@@ -24,32 +27,22 @@ def _recommendation(report: TuningReport) -> str:
         first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"
         name = report.front.point_name(point)
         return f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
-    if report.verdict == "ship":
-        return "use the tuned parameters (tuned.yaml)."
-    if report.verdict == "worse":
-        return "keep the default; the tuned parameters fit the tuning queries only."
-    if report.verdict == "keep":
-        return (
-            "keep the default. These parameters hold no gain worth a change; try another run or "
-            "another reranker."
-        )
-    if has_no_gain(report):
+    if report.verdict != "too few queries":
+        return ADVICE[report.verdict]
+    nested = report.nested.difference if report.nested is not None else 0.0
+    if report.held_out.difference <= 0 and nested <= 0:
         return "keep the default; there is no gain that more queries could confirm."
     if report.needed is not None and report.needed > report.held_out.queries:
-        return f"keep the default, and judge more queries: about {report.needed:,} held-out ones."
-    return "keep the default, unless the change costs nothing."
+        return "keep the default, and judge more queries."
+    return (
+        "keep the default, unless the change costs nothing; the gain is probably about that small."
+    )
 
 
 def unjudged_decide(report: TuningReport) -> bool:
     """Whether the held-out difference has the other sign over judged documents alone."""
     judged = report.judged_only
     return judged is not None and judged * report.held_out.difference < 0
-
-
-def has_no_gain(report: TuningReport) -> bool:
-    """Whether neither held-out queries nor cross-validation show a gain."""
-    nested = report.nested.difference if report.nested is not None else 0.0
-    return report.held_out.difference <= 0 and nested <= 0
 
 
 def better_effort_point(report: TuningReport) -> ParetoPoint | None:
@@ -70,17 +63,16 @@ def better_effort_point(report: TuningReport) -> ParetoPoint | None:
     return best if is_enough and is_shown else None
 
 
-def better_effort_finding(report: TuningReport) -> Finding | None:
-    """That reranker or depth gain more than the tuned parameters; None = they do not."""
+def describe_better_effort(report: TuningReport) -> str:
+    """That reranker or depth gain more than the tuned parameters; empty = they do not."""
     point, front = better_effort_point(report), report.front
     if point is None or front is None:
-        return None
+        return ""
     default = front.default_point
     what = "reranker" if point.reranker != default.reranker else "rerank depth"
-    text = (
+    return (
         f"The {what} gains more than the tuned parameters. Held out, {front.point_name(point)} "
         f"reaches {format_number(point.held_out)}, the default ({front.point_name(default)}) "
-        f"{format_number(default.held_out)} ({format_difference(point.over_default)}), the tuned "
+        f"{format_number(default.held_out)} ({format_paired(point.over_default)}), the tuned "
         f"parameters {format_number(report.held_out.tuned)}."
     )
-    return Finding(text, key="better effort")

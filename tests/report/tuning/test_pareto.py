@@ -26,7 +26,7 @@ def text_of(found: ParetoFront) -> str:
 def test_the_table_has_the_efficient_points_and_the_default() -> None:
     table = pareto_table(record(), front())
     assert column(table, "rerank depth") == ["0", "10", "50", "60"]
-    assert column(table, "") == ["", "", "default, not efficient", "chosen"]
+    assert column(table, "note") == ["", "", "default, not efficient", "chosen"]
     assert [row.tone for row in table.rows] == ["plain", "plain", "warning", "plain"]
     assert column(table, "cost of 1,000 queries") == ["0", "0.02", "0.1", "0.12"]
     assert column(table, "seconds per query") == ["0", "0.1", "0.5", "0.6"]
@@ -60,8 +60,8 @@ def test_the_best_point_and_the_cheapest_that_is_nearly_as_good() -> None:
 def test_sentences_on_less_effort() -> None:
     text = text_of(front())
     assert "Depth 10 reaches, held out, -0.0030 [-0.0130, +0.0070]" in text
-    assert "(depth 60) with 16.7 % of its latency and cost" in text
-    assert "default (depth 50) at depth 10 with 20.0 % of its latency and cost" in text
+    assert "(depth 60) with 16.7 % of its latency, 16.7 % of its cost" in text
+    assert "default (depth 50) at depth 10 with 20.0 % of its latency" in text
     findings = {finding.key: finding.text for finding in tuning_findings(record(front=front()))}
     assert text in findings["pareto front"]
 
@@ -69,8 +69,11 @@ def test_sentences_on_less_effort() -> None:
 @pytest.mark.parametrize(
     ("points", "expected"),
     [
-        ({10: {"value": 0.54}}, "needs depth 60"),
-        ({0: {"value": 0.6}, 10: {"efficient": False}, 60: {"efficient": False}}, "at any depth"),
+        ({10: {"value": 0.54}}, "front is depth 60"),
+        (
+            {0: {"value": 0.6}, 10: {"efficient": False}, 60: {"efficient": False}},
+            "front is no reranker",
+        ),
         (
             {10: {"over_best": PairedDifference(mean=0.01, low=None, high=None)}},
             "held out, +0.0100 n/a",
@@ -87,14 +90,14 @@ def test_a_default_on_the_front_cannot_take_less() -> None:
 
 
 def test_the_source_of_each_effort_is_noted_beside_the_unused_one() -> None:
-    (note,) = effort_sources(front())
-    assert note.startswith("ce (cohere/rerank-v3.5): cost from the ledger, 2.5 per 1,000")
-    assert "declared but unused: 2 per 1,000 candidates; 'prefer: declared'" in note
-    assert "time as declared, 0.01 s per candidate (ledger: 0.08 s per query" in note
+    note, _ = effort_sources(front())
+    assert note.startswith("ce (cohere/rerank-v3.5): price of 1,000 candidates: declared 2,")
+    assert "at full depth 2.5; used: ledger." in note
+    assert "declared 0.01 per candidate, in the ledger 0.08 per query" in note
     assert "100 queries, 100 calls of up to 50 documents, up to 8 at once" in note
     declared = RerankerEffort(reranker="mine", cost="declared", declared_price=1.0)
-    (note,) = effort_sources(front(efforts=(declared,)))
-    assert note == "mine: cost as declared, 1 per 1,000 candidates."
+    note, _ = effort_sources(front(efforts=(declared,)))
+    assert "declared 1, in the ledger at full depth unknown; used: declared." in note
 
 
 def test_an_interrupted_front_is_one_warning() -> None:

@@ -56,7 +56,7 @@ def test_parameter_table() -> None:
     assert [column(table, f"fold {k}")[0] for k in (1, 2, 3)] == ["10", "20", "40"]
     assert column(table, "fold spread")[0] == "20.1 %", "log 4 of log 1000"
     assert column(table, "fold spread")[2] == "3 of 3 agree"
-    assert column(table, "importance") == ["30.0 %", "70.0 %", "n/a", "n/a"]
+    assert column(table, "importance") == ["30.0 %", "70.0 %", "", ""]
     assert [c.header for c in table.columns if c.is_optional] == ["fold 1", "fold 2", "fold 3"]
     assert len(table.notes) == 2
 
@@ -72,13 +72,13 @@ def test_the_loss_without_each_parameter() -> None:
     first, *rest = record().parameters
     report = record(parameters=(first.model_copy(update={"reset": 0.521}), *rest))
     assert report.ablation_losses == {"fusion.k": pytest.approx(0.019)}
-    assert column(parameter_table(report), "back at default") == ["-0.0190", "-", "-", "-"]
+    assert column(parameter_table(report), "back at default") == ["-0.0190", "", "", ""]
 
 
 def test_weights_of_which_only_the_ratio_counts_are_noted() -> None:
     weights = tuple(p.model_copy(update={"ratio": True}) for p in record().parameters[:3])
     note = parameter_table(record(parameters=weights)).notes[0]
-    assert "fusion.k, fusion.weights.dense and blend.method" in note
+    assert "fusion.k, fusion.weights.dense, blend.method" in note
 
 
 def test_gains_by_type() -> None:
