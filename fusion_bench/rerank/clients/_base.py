@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
-from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
+from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, rows_to_scores
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
 from fusion_bench.util.http import ApiKey, JsonClient, check_url
 
@@ -105,16 +105,26 @@ class Provider(Method):
 
 
 class HttpProvider(Provider):
-    """A provider behind HTTP: a path, a request body, a parser of the response.
+    """A provider behind HTTP, by default with requests and responses like Jina's and Cohere's.
 
     Attributes:
         path: Path of the endpoint below ``base_url``.
+        documents_key: Key of the documents in a request.
+        count_key: Key of the number of results; all documents, as a blend needs every score.
+        options: What else a request contains.
+        results_key: Key of the list of results in a response.
+        score_key: Key of the score in a result.
         base_url: URL of the server, which may be a local one.
         key: Environment variable that holds the API key; None = no authentication.
         timeout: Seconds to wait for a connection, and for each part of a response.
     """
 
     path: ClassVar[str]
+    documents_key: ClassVar[str] = "documents"
+    count_key: ClassVar[str] = "top_n"
+    options: ClassVar[Mapping[str, Any]] = {}
+    results_key: ClassVar[str] = "results"
+    score_key: ClassVar[str] = "relevance_score"
 
     base_url: str
     key: str | None = None
@@ -133,17 +143,23 @@ class HttpProvider(Provider):
         """With the endpoint's URL."""
         return replace(super().model_identity, endpoint=f"{self.base_url}{self.path}")
 
-    @abstractmethod
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The request body, which asks for the scores of all documents."""
+        texts = {self.documents_key: list(documents), self.count_key: len(documents)}
+        return {"model": self.model, "query": query, **texts, **self.options}
 
-    @abstractmethod
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The scores of ``count`` documents in a response.
 
         Raises:
             ProviderError: Kind ``malformed``.
         """
+        scores = rows_to_scores(mapping_at(data).get(self.results_key), count, self.score_key)
+        return Reply(scores, text_at(data, "model"), self.parse_usage(data))
+
+    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
+        """What a response bills; ``usage.total_tokens`` by default."""
+        return Usage(tokens=integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens"))
 
     async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
         """The model that the server runs; None = the configured name."""
@@ -181,9 +197,8 @@ class _ConnectedProvider:
             if error.kind != "too_large" or len(documents) == 1:
                 raise
             self.batch = min(self.batch, half := (len(documents) + 1) // 2)
-            parts = [await self.score(query, documents[:half])]
-            parts.append(await self.score(query, documents[half:]))
-            return _join_replies(parts)
+            parts = (documents[:half], documents[half:])
+            return _join_replies([await self.score(query, part) for part in parts])
         reply = self._provider.parse_reply(data, len(documents))
         said = None if reply.model is None else self._remote.redact_text(reply.model)
         return replace(reply, model=said)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.clients._base import Price, Provider
-from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.rerank.protocol import Identity, Reply, Reranker
 
-DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-#: Bytes read at a time.
-CHUNK = 1 << 20
+#: Query and documents → one logit each.
+PairScorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 
 
 class LocalProvider(Provider):
@@ -29,7 +29,7 @@ class LocalProvider(Provider):
         max_length: Most tokens of a pair of query and document.
     """
 
-    model: str = DEFAULT_MODEL
+    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     max_length: Annotated[int, Field(ge=8)] = 512
     space: ScoreSpace = "logit"
     batch: int = 32
@@ -42,11 +42,20 @@ class LocalProvider(Provider):
     def weights_digest(self) -> str:
         """Digest of its files; empty if they are unknown."""
 
+    @abstractmethod
+    def load_scorer(self) -> PairScorer:
+        """Load the model: query and documents → one logit each."""
+
     @property
     def model_identity(self) -> Identity:
         """With the digest of the model's files as the endpoint."""
         cut = f"{self.max_length} tokens a pair, {self.truncation.label}"
         return replace(super().model_identity, endpoint=self.weights_digest, truncation=cut)
+
+    @asynccontextmanager
+    async def open_reranker(self) -> AsyncIterator[Reranker]:
+        """Load the model."""
+        yield LocalReranker(self.model_identity, self.batch, self.load_scorer())
 
 
 class LocalReranker:
@@ -55,21 +64,16 @@ class LocalReranker:
     Args:
         identity: Its identity.
         batch: Documents per call.
-        scores: Query and documents → one logit each; runs in a thread.
+        scorer: Query and documents → one logit each; runs in a thread.
     """
 
-    def __init__(
-        self,
-        identity: Identity,
-        batch: int,
-        scores: Callable[[str, Sequence[str]], Sequence[float]],
-    ) -> None:
-        self.identity, self.batch, self._scores = identity, batch, scores
+    def __init__(self, identity: Identity, batch: int, scorer: PairScorer) -> None:
+        self.identity, self.batch, self._scorer = identity, batch, scorer
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """Compute the scores in a thread."""
         try:
-            scores = await asyncio.to_thread(self._scores, query, documents)
+            scores = await asyncio.to_thread(self._scorer, query, documents)
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             who = self.identity.label
             raise ProviderError(f"{who}: the model failed: {error}", kind="server") from None
@@ -86,8 +90,7 @@ def hash_files(files: Sequence[Path]) -> str:
     for path in files:
         try:
             with path.open("rb") as file:
-                while chunk := file.read(CHUNK):
-                    whole.update(chunk)
+                hashlib.file_digest(file, lambda: whole)
         except OSError as error:
             raise ConfigError(
                 f"{path}: {error.strerror}: name the folder that holds the model"

@@ -75,12 +75,8 @@ class Chat(HttpProvider):
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """One message with the prompt."""
-        content = self._build_prompt(query, documents)
-        return {
-            "model": self.model,
-            "messages": [{"role": "user", "content": content}],
-            "temperature": self.temperature,
-        }
+        messages = [{"role": "user", "content": self._build_prompt(query, documents)}]
+        return {"model": self.model, "messages": messages, "temperature": self.temperature}
 
     def _build_prompt(self, query: str, documents: Sequence[str]) -> str:
         cut = [document[: self.characters] for document in documents]
@@ -95,12 +91,13 @@ class Chat(HttpProvider):
         if not isinstance(content, str):
             raise ProviderError("malformed answer: it holds no message", kind="malformed")
         scores, filled = parse_scores(content, count)
+        return Reply(scores, text_at(data, "model"), self.parse_usage(data), filled)
+
+    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
+        """Tokens of the prompt and of the answer."""
         usage = mapping_at(data, "usage")
-        used = Usage(
-            tokens=integer_at(usage, "prompt_tokens"),
-            output_tokens=integer_at(usage, "completion_tokens"),
-        )
-        return Reply(scores, text_at(data, "model"), used, filled)
+        prompt, answer = integer_at(usage, "prompt_tokens"), integer_at(usage, "completion_tokens")
+        return Usage(tokens=prompt, output_tokens=answer)
 
     def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
         """The prompt, and one grade per document."""

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.rerank.clients._base import Price, Provider, providers
-from fusion_bench.rerank.protocol import Identity, Reply, Reranker
+from fusion_bench.rerank.clients._local import LocalReranker
+from fusion_bench.rerank.protocol import Reranker
 
 
 @providers.register
@@ -26,13 +27,8 @@ class NoOp(Provider):
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Nothing to load."""
-        yield _OrderReranker(self.model_identity, self.batch)
+        yield LocalReranker(self.model_identity, self.batch, _score_by_order)
 
 
-class _OrderReranker:
-    def __init__(self, identity: Identity, batch: int) -> None:
-        self.identity, self.batch = identity, batch
-
-    async def score(self, query: str, documents: Sequence[str]) -> Reply:  # noqa: ARG002 - the protocol's
-        """n, n − 1, … 1."""
-        return Reply(tuple(float(len(documents) - i) for i in range(len(documents))))
+def _score_by_order(query: str, documents: Sequence[str]) -> Sequence[float]:  # noqa: ARG001 - the model's signature
+    return range(len(documents), 0, -1)

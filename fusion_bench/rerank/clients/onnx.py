@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -11,8 +10,7 @@ import numpy as np
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import providers
-from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, hash_files
-from fusion_bench.rerank.protocol import Reranker
+from fusion_bench.rerank.clients._local import LocalProvider, PairScorer, hash_files
 from fusion_bench.util.optional_imports import import_optional
 
 
@@ -40,16 +38,12 @@ class OnnxCrossEncoder(LocalProvider):
         model = inside if inside.is_file() else self.folder / "model.onnx"
         return model, self.folder / "tokenizer.json"
 
-    @asynccontextmanager
-    async def open_reranker(self) -> AsyncIterator[Reranker]:
+    def load_scorer(self) -> PairScorer:
         """Load the model."""
-        identity = self.model_identity
-        yield LocalReranker(
-            identity, self.batch, _PairScorer(*self._model_files(), self.max_length)
-        )
+        return _OnnxScorer(*self._model_files(), self.max_length)
 
 
-class _PairScorer:
+class _OnnxScorer:
     """A loaded model: one logit per pair of query and document."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.rerank.clients._base import providers
-from fusion_bench.rerank.clients._local import LocalProvider, LocalReranker, hash_files
-from fusion_bench.rerank.protocol import Reranker
+from fusion_bench.rerank.clients._local import LocalProvider, PairScorer, hash_files
 from fusion_bench.util.optional_imports import import_optional
 
 
@@ -36,13 +34,11 @@ class SentenceTransformers(LocalProvider):
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
         return hash_files(files) if files else ""
 
-    @asynccontextmanager
-    async def open_reranker(self) -> AsyncIterator[Reranker]:
+    def load_scorer(self) -> PairScorer:
         """Load the model."""
-        library = import_optional(
-            "sentence_transformers", extra="local", purpose="a local cross-encoder"
-        )
-        torch = import_optional("torch", extra="local", purpose="a local cross-encoder")
+        purpose = "a local cross-encoder"
+        library = import_optional("sentence_transformers", extra="local", purpose=purpose)
+        torch = import_optional("torch", extra="local", purpose=purpose)
         try:
             encoder = library.CrossEncoder(
                 self.model, device=self.device, max_length=self.max_length
@@ -50,19 +46,13 @@ class SentenceTransformers(LocalProvider):
         except (OSError, ValueError, RuntimeError) as error:
             problem = str(error).strip().splitlines()[0]
             raise ConfigError(f"model {self.model!r}: cannot be loaded: {problem}") from None
-        yield LocalReranker(
-            self.model_identity, self.batch, _make_scorer(encoder, torch.nn.Identity(), self.batch)
-        )
+        options = {"activation_fn": torch.nn.Identity(), "show_progress_bar": False}
 
+        def score_pairs(query: str, documents: Sequence[str]) -> Any:  # noqa: ANN401 - no types without the extra
+            pairs = [(query, document) for document in documents]
+            logits = encoder.predict(pairs, batch_size=self.batch, **options)
+            if logits.shape != (len(documents),):
+                raise ValueError(f"{logits.shape} for {len(documents)} pairs: one output is needed")
+            return logits.tolist()
 
-def _make_scorer(encoder: Any, raw: Any, batch: int) -> Any:  # noqa: ANN401 - no types without the extra
-    def scores(query: str, documents: Sequence[str]) -> Any:  # noqa: ANN401
-        pairs = [(query, document) for document in documents]
-        logits = encoder.predict(
-            pairs, batch_size=batch, activation_fn=raw, show_progress_bar=False
-        )
-        if logits.shape != (len(documents),):
-            raise ValueError(f"{logits.shape} for {len(documents)} pairs: one output is needed")
-        return logits.tolist()
-
-    return scores
+        return score_pairs

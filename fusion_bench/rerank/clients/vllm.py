@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import Price, providers
-from fusion_bench.rerank.clients.jina import Jina
+from fusion_bench.rerank.clients._base import HttpProvider, Price, providers
 
 
 @providers.register
-class VLLM(Jina):
+class VLLM(HttpProvider):
     """vLLM ``/v1/rerank``; ``use_activation`` false = raw logits."""
 
     source: ClassVar[str] = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
     path: ClassVar[str] = "/v1/rerank"
 
-    method: Literal["vllm"] = "vllm"  # type: ignore[assignment] # another name
+    method: Literal["vllm"] = "vllm"
     model: str
     base_url: str = "http://127.0.0.1:8000"
-    key: str | None = None
     price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """As for Jina, without ``return_documents``, with ``use_activation``."""
-        body = super().build_request(query, documents) | {"use_activation": self.space != "logit"}
-        return {key: value for key, value in body.items() if key != "return_documents"}
+        """As for Jina, with ``use_activation``."""
+        return super().build_request(query, documents) | {"use_activation": self.space != "logit"}

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from fusion_bench.rerank.clients._base import providers
-from fusion_bench.rerank.clients.jina import Jina
+from fusion_bench.rerank.clients._base import HttpProvider, providers
 
 
 @providers.register
-class Voyage(Jina):
-    """Voyage ``/v1/rerank``: ``top_k``, and results in ``data``."""
+class Voyage(HttpProvider):
+    """Voyage ``/v1/rerank``; the server truncates long documents."""
 
     source: ClassVar[str] = "docs.voyageai.com/reference/reranker-api"
     path: ClassVar[str] = "/v1/rerank"
+    count_key: ClassVar[str] = "top_k"
     results_key: ClassVar[str] = "data"
+    options: ClassVar[Mapping[str, Any]] = {"return_documents": False, "truncation": True}
 
-    method: Literal["voyage"] = "voyage"  # type: ignore[assignment] # another name
+    method: Literal["voyage"] = "voyage"
     model: str = "rerank-2"
     base_url: str = "https://api.voyageai.com"
     key: str | None = "VOYAGE_API_KEY"
     batch: int = 1000
-
-    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """The body; ``top_k`` is all documents, and the server truncates long ones."""
-        return {
-            "query": query,
-            "documents": list(documents),
-            "model": self.model,
-            "top_k": len(documents),
-            "return_documents": False,
-            "truncation": True,
-        }
