@@ -13,7 +13,6 @@ take no clock, which the third rule and the simulation need.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
@@ -37,71 +36,10 @@ class BreakerRules(StrictModel):
     half_open_calls: Annotated[int, Field(ge=1)] = 3
 
 
-@dataclass(frozen=True)
-class BreakerState:
-    """State of a circuit breaker.
-
-    Attributes:
-        phase: Closed, open or half-open.
-        failures: In a row, while closed.
-        opened_at: When it opened last, in seconds of the clock.
-        admitted: Calls admitted while half-open, without abandoned ones.
-        succeeded: How many of those have succeeded.
-        epoch: Changes of phase so far; the ticket of a call is the epoch that admitted it.
-    """
-
-    phase: BreakerPhase = "closed"
-    failures: int = 0
-    opened_at: float = 0.0
-    admitted: int = 0
-    succeeded: int = 0
-    epoch: int = 0
-
-    def _enter_phase(self, phase: BreakerPhase, now: float = 0.0) -> BreakerState:
-        return BreakerState(phase, opened_at=now, epoch=self.epoch + 1)
-
-    def admit_call(self, rules: BreakerRules, now: float) -> tuple[BreakerState, int | None]:
-        """The state after a request to call, and the ticket; None = refused."""
-        state = self
-        if state.phase == "open" and now - state.opened_at >= rules.open_seconds:
-            state = state._enter_phase("half_open")
-        if state.phase == "closed":
-            return state, state.epoch
-        if state.phase == "half_open" and state.admitted < rules.half_open_calls:
-            return replace(state, admitted=state.admitted + 1), state.epoch
-        return state, None
-
-    def record_success(self, rules: BreakerRules, ticket: int) -> BreakerState:
-        """The state after a call succeeded."""
-        if ticket != self.epoch or self.phase == "open":
-            return self
-        if self.phase == "closed":
-            return replace(self, failures=0)
-        done = self.succeeded + 1
-        return (
-            self._enter_phase("closed")
-            if done >= rules.half_open_calls
-            else replace(self, succeeded=done)
-        )
-
-    def record_failure(self, rules: BreakerRules, ticket: int, now: float) -> BreakerState:
-        """The state after a call failed."""
-        if ticket != self.epoch or self.phase == "open":
-            return self
-        failures = self.failures + 1
-        if self.phase == "half_open" or failures >= rules.failures:
-            return self._enter_phase("open", now)
-        return replace(self, failures=failures)
-
-    def abandon_call(self, ticket: int) -> BreakerState:
-        """The state after a call ended without a result, such as a cancelled one."""
-        if ticket != self.epoch or self.phase != "half_open":
-            return self
-        return replace(self, admitted=self.admitted - 1)
-
-
 class CircuitBreaker:
-    """A breaker's state with its clock.
+    """A circuit breaker with its clock.
+
+    The ticket of a call is the number of the phase that admitted it.
 
     Args:
         rules: When it opens and closes.
@@ -109,22 +47,41 @@ class CircuitBreaker:
     """
 
     def __init__(self, rules: BreakerRules, clock: Callable[[], float]) -> None:
-        self._rules, self._clock = rules, clock
-        self.state = BreakerState()
+        self._rules, self._clock, self._phases = rules, clock, 0
+        self._enter_phase("closed")
+
+    def _enter_phase(self, phase: BreakerPhase) -> None:
+        self.phase, self._since = phase, self._clock()
+        self._phases += 1
+        self._admitted = self._failures = self._successes = 0
 
     def admit_call(self) -> int | None:
         """A ticket for one call; None = do not call."""
-        self.state, ticket = self.state.admit_call(self._rules, self._clock())
-        return ticket
+        rules = self._rules
+        if self.phase == "open" and self._clock() - self._since >= rules.open_seconds:
+            self._enter_phase("half_open")
+        is_full = self.phase == "half_open" and self._admitted >= rules.half_open_calls
+        if is_full or self.phase == "open":
+            return None
+        self._admitted += 1
+        return self._phases
 
     def record_success(self, ticket: int) -> None:
         """The call succeeded."""
-        self.state = self.state.record_success(self._rules, ticket)
+        if ticket == self._phases:
+            self._failures = 0
+            self._successes += 1
+            if self.phase == "half_open" and self._successes >= self._rules.half_open_calls:
+                self._enter_phase("closed")
 
     def record_failure(self, ticket: int) -> None:
         """The call failed."""
-        self.state = self.state.record_failure(self._rules, ticket, self._clock())
+        if ticket == self._phases:
+            self._failures += 1
+            if self.phase == "half_open" or self._failures >= self._rules.failures:
+                self._enter_phase("open")
 
     def abandon_call(self, ticket: int) -> None:
-        """The call ended without a result."""
-        self.state = self.state.abandon_call(ticket)
+        """The call ended without a result, such as a cancelled one."""
+        if ticket == self._phases:
+            self._admitted -= 1

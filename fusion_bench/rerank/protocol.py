@@ -99,15 +99,8 @@ class Reranker(Protocol):
         batch: Most documents per call.
     """
 
-    @property
-    def identity(self) -> Identity:
-        """What its scores depend on."""
-        ...
-
-    @property
-    def batch(self) -> int:
-        """Most documents per call."""
-        ...
+    identity: Identity
+    batch: int
 
     async def score(self, query: str, documents: Sequence[str]) -> Reply:
         """One score per document.
@@ -159,11 +152,9 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
     """
     scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:
-        index, value = (row.get("index"), row.get(score)) if isinstance(row, Mapping) else (0, None)
-        if not (isinstance(index, int) and isinstance(value, int | float)) or bool in {
-            type(index),
-            type(value),
-        }:
+        fields = row if isinstance(row, Mapping) else {}
+        index, value = fields.get("index"), fields.get(score)
+        if type(index) is not int or type(value) not in {int, float}:  # True is no number
             raise _malformed_error(f"a result without 'index' and {score!r}")
         if not 0 <= index < count or index in scores:
             raise _malformed_error(f"index {index} for {count} documents is unknown or repeated")

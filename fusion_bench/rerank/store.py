@@ -21,16 +21,16 @@ from fusion_bench.rerank.protocol import Identity
 
 #: Raised when the layout or the meaning of a key changes.
 VERSION = 1
-TABLES = """
-CREATE TABLE scores (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE models (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE events (id INTEGER PRIMARY KEY, run TEXT NOT NULL, value TEXT NOT NULL);
-CREATE INDEX events_of_run ON events (run);
+TABLES = f"""
+CREATE TABLE IF NOT EXISTS scores (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events
+    (id INTEGER PRIMARY KEY, run TEXT NOT NULL, value TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS events_of_run ON events (run);
+PRAGMA user_version = {VERSION};
 """
 #: Seconds that one process waits for another's write.
 WRITE_TIMEOUT = 30.0
-#: Keys per query; any SQLite accepts as many.
-KEYS_PER_QUERY = 500
 
 
 class ScoreStore:
@@ -49,14 +49,10 @@ class ScoreStore:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
-                ":memory:" if path is None else path, timeout=WRITE_TIMEOUT, isolation_level=None
+                path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
-            self._create_tables()
-
-    def _create_tables(self) -> None:
-        with self._transaction():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version not in {0, VERSION}:
                 raise DataError(
@@ -64,9 +60,7 @@ class ScoreStore:
                     "name another file with --store"
                 )
             if version == 0:
-                for statement in TABLES.strip().split("\n"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                self._db.executescript(TABLES)
 
     def close(self) -> None:
         """Close the file."""
@@ -79,31 +73,15 @@ class ScoreStore:
         except (sqlite3.Error, OSError) as error:
             raise DataError(f"{self._where}: not a usable score store: {error}") from None
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> list[float | None]:
         """The score of each document text; None where none is stored."""
         keys = [_score_key(identity, query, document) for document in documents]
-        scores: dict[str, float] = {}
+        statement = "SELECT key, value FROM scores WHERE key IN (SELECT value FROM json_each(?))"
         with self._wrap_errors():
-            for start in range(0, len(keys), KEYS_PER_QUERY):
-                part = keys[start : start + KEYS_PER_QUERY]
-                marks = ",".join("?" * len(part))
-                rows = self._db.execute(
-                    f"SELECT key, value FROM scores WHERE key IN ({marks})",  # noqa: S608 - marks
-                    part,
-                )
-                scores |= {key: float(json.loads(value)["score"]) for key, value in rows}
+            rows = self._db.execute(statement, (json.dumps(keys),)).fetchall()
+        scores = {key: float(json.loads(value)["score"]) for key, value in rows}
         return [scores.get(key) for key in keys]
 
     def save_scores(
@@ -126,7 +104,7 @@ class ScoreStore:
             (_score_key(identity, query, document), json.dumps({"score": score, **source}))
             for document, score in scores.items()
         ]
-        with self._wrap_errors(), self._transaction():
+        with self._wrap_errors(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             if event is not None:
                 self._insert_event(*event)
@@ -142,12 +120,12 @@ class ScoreStore:
     def save_model(self, identity: Identity, model: str) -> None:
         """Store the model that a provider resolved the name to."""
         row = (_score_key(identity, "", ""), json.dumps({"model": model}))
-        with self._wrap_errors(), self._transaction():
+        with self._wrap_errors(), self._db:
             self._db.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", row)
 
     def record_event(self, run: str, event: Mapping[str, Any]) -> None:
         """Store an event of a run."""
-        with self._wrap_errors(), self._transaction():
+        with self._wrap_errors(), self._db:
             self._insert_event(run, event)
 
     def _insert_event(self, run: str, event: Mapping[str, Any]) -> None:

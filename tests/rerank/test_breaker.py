@@ -76,7 +76,7 @@ class Written(RuleBasedStateMachine):
 
     @invariant()
     def same_phase(self) -> None:
-        assert self.breaker.state.phase == self.phase
+        assert self.breaker.phase == self.phase
 
 
 Written.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
@@ -84,7 +84,7 @@ TestWritten = Written.TestCase
 
 
 def phase(breaker: CircuitBreaker) -> str:
-    return breaker.state.phase
+    return breaker.phase
 
 
 def test_five_failures_thirty_seconds_three_calls() -> None:
