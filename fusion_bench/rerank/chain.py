@@ -15,49 +15,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.protocol import Identity
-from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.settings import RerankSettings
 
 log = logging.getLogger("fusion_bench.rerank")
 
 #: Failures after which the next provider is asked.
 PASSED_ON: frozenset[FailureKind] = frozenset({"connection", "server", "breaker"})
-
-
-@dataclass(frozen=True)
-class RerankAnswer:
-    """One query's scores and how they came about.
-
-    Attributes:
-        scores: One per document; None = keep the fused order.
-        identity: The model that gave them; None = no provider did.
-        failures: Providers that failed before, and how.
-        documents_asked: Documents that were not in the store.
-    """
-
-    scores: tuple[float, ...] | None
-    identity: Identity | None
-    failures: tuple[tuple[str, FailureKind], ...] = ()
-    documents_asked: int = 0
-
-    @property
-    def provider_label(self) -> str:
-        """``provider/model``, or ``fused order``."""
-        return FUSED_ORDER if self.identity is None else self.identity.label
-
-    @property
-    def degraded_reason(self) -> str:
-        """Why these are not the first provider's scores; empty if they are."""
-        if not self.failures:
-            return ""
-        failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
-        return f"{self.provider_label} after {failures}"
 
 
 class ProviderChain:
@@ -110,21 +79,15 @@ class ProviderChain:
         failures: list[tuple[str, FailureKind]] = []
         for session in self.sessions:
             try:
-                scored = await session.score_documents(query, documents, deadline)
+                answer = await session.score_documents(query, documents, deadline)
+                return replace(answer, failures=tuple(failures))
             except ProviderError as error:
                 self._log_failure(error)
                 failures.append((session.identity.label, error.kind))
-                if not self._passes_on(error.kind):
+                is_passed_on = error.kind == "timeout" and self._settings.on_timeout == "next"
+                if not is_passed_on and error.kind not in PASSED_ON:
                     break
-            else:
-                return RerankAnswer(
-                    scored.scores, scored.identity, tuple(failures), scored.documents_asked
-                )
-        return RerankAnswer(None, None, tuple(failures))
-
-    def _passes_on(self, kind: FailureKind) -> bool:
-        timeout = kind == "timeout" and self._settings.on_timeout == "next"
-        return timeout or kind in PASSED_ON
+        return RerankAnswer(failures=tuple(failures))
 
     def _log_failure(self, error: ProviderError) -> None:
         if error.kind in {"refused", "too_large"} and self._settings.strict:

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -152,7 +152,7 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
     """
     scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:
-        fields = row if isinstance(row, Mapping) else {}
+        fields = row if isinstance(row, dict) else {}
         index, value = fields.get("index"), fields.get(score)
         if type(index) is not int or type(value) not in {int, float}:  # True is no number
             raise _malformed_error(f"a result without 'index' and {score!r}")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
-from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
+from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.ledger import query_event
-from fusion_bench.rerank.limits import Budget, RateLimiter
+from fusion_bench.rerank.limits import Budget
 from fusion_bench.rerank.score_spaces import to_unit_scale
-from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 
@@ -114,13 +114,10 @@ async def _open_session(
     return ProviderSession(
         reranker,
         settings,
+        provider=provider,
         store=store,
         run=run,
-        truncation=provider.truncation,
-        rate_limiter=RateLimiter(provider.concurrency, provider.requests_per_minute),
         budget=budget,
-        price=provider.price,
-        estimate=provider.estimate_usage,
     )
 
 

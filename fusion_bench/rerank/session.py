@@ -7,42 +7,53 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
-from fusion_bench.errors import ProviderError
+from fusion_bench.errors import FailureKind, ProviderError
+from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.breaker import CircuitBreaker
-from fusion_bench.rerank.clients import Price
+from fusion_bench.rerank.clients import Price, Provider
+from fusion_bench.rerank.clients.noop import NoOp
 from fusion_bench.rerank.limits import Budget, RateLimiter
-from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, check_reply
+from fusion_bench.rerank.protocol import Identity, Reply, Reranker, check_reply
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.rerank.truncation import Truncation
 from fusion_bench.util.optional_imports import import_optional
 
 #: Attempts per query while the provider changes its model between calls.
 MAX_MODEL_CHANGES = 3
 #: Failures that say nothing about a provider's health.
 HARMLESS = {"refused", "too_large", "breaker"}
+#: Neither truncates documents nor charges for them.
+UNLIMITED = NoOp(max_tokens=None, price=None)
 
 
 @dataclass(frozen=True)
-class ScoredQuery:
-    """One query's scores, all by one model.
+class RerankAnswer:
+    """One query's scores, all by one model, and how they came about.
 
     Attributes:
-        scores: One per document.
-        identity: The model that gave them, with its resolved name.
+        scores: One per document; None = keep the fused order.
+        identity: The model that gave them, with its resolved name; None = no provider did.
+        failures: Providers that failed before, and how.
         documents_asked: Documents that were not in the store.
     """
 
-    scores: tuple[float, ...]
-    identity: Identity
-    documents_asked: int
+    scores: tuple[float, ...] | None = None
+    identity: Identity | None = None
+    failures: tuple[tuple[str, FailureKind], ...] = ()
+    documents_asked: int = 0
 
+    @property
+    def provider_label(self) -> str:
+        """``provider/model``, or ``fused order``."""
+        return FUSED_ORDER if self.identity is None else self.identity.label
 
-def _no_usage(query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG001 - as Provider.estimate
-    return Usage()
+    @property
+    def degraded_reason(self) -> str:
+        """Why these are not the first provider's scores; empty if they are."""
+        failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
+        return f"{self.provider_label} after {failures}" if failures else ""
 
 
 class ProviderSession:
@@ -51,13 +62,10 @@ class ProviderSession:
     Args:
         reranker: The reranker.
         settings: Timeouts, retries, breaker.
+        provider: Its configuration: limits, price, truncation; none of them by default.
         store: Stored scores; in memory by default.
         run: Key of the run in the ledger.
-        truncation: How documents are cut.
-        rate_limiter: Limit of concurrent calls and of calls per minute.
         budget: Limit of the total cost.
-        price: What the provider charges; None = unknown.
-        estimate: Estimated usage of a call.
         clock: Monotonic clock in seconds.
     """
 
@@ -66,21 +74,18 @@ class ProviderSession:
         reranker: Reranker,
         settings: RerankSettings,
         *,
+        provider: Provider = UNLIMITED,
         store: ScoreStore | None = None,
         run: str = "",
-        truncation: Truncation | None = None,
-        rate_limiter: RateLimiter | None = None,
         budget: Budget | None = None,
-        price: Price | None = None,
-        estimate: Callable[[str, Sequence[str]], Usage] = _no_usage,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reranker, self._settings, self._run = reranker, settings, run
+        self._provider, self._truncate = provider, provider.truncation
+        self._price = provider.price or Price()
         self._store = store or ScoreStore()
-        self._truncate = truncation or Truncation(None)
-        self._rate_limiter = rate_limiter or RateLimiter(concurrency=8, requests_per_minute=None)
+        self._rate_limiter = RateLimiter(provider.concurrency, provider.requests_per_minute)
         self._budget = budget or Budget()
-        self._price, self._estimate = price or Price(), estimate
         self._clock = clock
         self.breaker = CircuitBreaker(settings.breaker, clock)
         self._model = self._store.resolved_model(reranker.identity)
@@ -93,7 +98,7 @@ class ProviderSession:
 
     async def score_documents(
         self, query: str, documents: Sequence[str], deadline: float | None = None
-    ) -> ScoredQuery:
+    ) -> RerankAnswer:
         """Scores of all documents, from the store or the provider.
 
         Args:
@@ -107,24 +112,23 @@ class ProviderSession:
         """
         texts = [self._truncate(document) for document in documents]
         async with self._turns[query]:  # or concurrent calls would pay for a query twice
-            if (
-                self.identity.space == "order"
-            ):  # scores of one list cannot be compared with another's
+            # Scores of one list cannot be compared with another's.
+            if self.identity.space == "order":
                 async with self._guard_call(deadline):
                     reply = await self._call_provider(query, texts)
-                return ScoredQuery(reply.scores, self.identity, len(texts))
+                return RerankAnswer(reply.scores, self.identity, documents_asked=len(texts))
             return await self._score_missing(query, texts, deadline)
 
     async def _score_missing(
         self, query: str, texts: Sequence[str], deadline: float | None
-    ) -> ScoredQuery:
+    ) -> RerankAnswer:
         asked = 0
         for _ in range(MAX_MODEL_CHANGES):
             known = self._store.read_scores(self.identity, query, texts)
             missing = [text for text, score in zip(texts, known, strict=True) if score is None]
-            scores = tuple(score for score in known if score is not None)
             if not missing:
-                return ScoredQuery(scores, self.identity, asked)
+                scores = tuple(score for score in known if score is not None)
+                return RerankAnswer(scores, self.identity, documents_asked=asked)
             distinct = list(dict.fromkeys(missing))
             asked += len(distinct)
             async with self._guard_call(deadline):
@@ -158,16 +162,16 @@ class ProviderSession:
         """Call the provider for all batches; an error is raised after all have ended."""
         size = self._reranker.batch
         batches = [texts[i : i + size] for i in range(0, len(texts), size)]
-        ended = await asyncio.gather(
-            *(self._call_provider(query, batch) for batch in batches), return_exceptions=True
-        )
-        for outcome in ended:
+        calls = (self._call_provider(query, batch) for batch in batches)
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _call_provider(self, query: str, texts: Sequence[str]) -> Reply:
         async with self._rate_limiter.acquire_slot():
-            estimate = self._price.cost_of(self._estimate(query, texts))
+            estimate = 0.0
+            if self._provider.price is not None:
+                estimate = self._price.cost_of(self._provider.estimate_usage(query, texts))
             self._budget.reserve_cost(estimate)
             actual = estimate  # a call cut off by the deadline is usually billed
             try:
@@ -178,23 +182,16 @@ class ProviderSession:
                 raise
             finally:
                 self._budget.settle_cost(estimate, actual)
-        self._store_reply(query, texts, reply, {"latency_ms": 1e3 * took, "retries": retries})
+        self._store_reply(query, texts, reply, latency_ms=1e3 * took, retries=retries)
         return reply
 
     async def _call_with_retries(
         self, query: str, texts: Sequence[str]
     ) -> tuple[Reply, float, int]:
         """The reply, the seconds of the successful call, and the number of failed calls."""
-        retry = self._settings.retry
-        attempts = import_optional("stamina", extra="remote", purpose="retrying").retry_context(
-            on=self._retry_delay,
-            attempts=retry.attempts,
-            timeout=None,
-            wait_initial=retry.wait_initial,
-            wait_max=retry.wait_max,
-            wait_jitter=retry.wait_jitter,
-        )
-        async for attempt in attempts:
+        waits = self._settings.retry.model_dump(exclude={"failure_kinds"})
+        stamina = import_optional("stamina", extra="remote", purpose="retrying")
+        async for attempt in stamina.retry_context(on=self._retry_delay, timeout=None, **waits):
             with attempt:
                 if attempt.num > 1:
                     await self._rate_limiter.wait_for_spacing()
@@ -221,9 +218,7 @@ class ProviderSession:
             return True
         return False if error.retry_after > retry.wait_max else error.retry_after
 
-    def _store_reply(
-        self, query: str, texts: Sequence[str], reply: Reply, facts: dict[str, Any]
-    ) -> None:
+    def _store_reply(self, query: str, texts: Sequence[str], reply: Reply, **facts: float) -> None:
         if reply.model is not None and reply.model != self._model:
             self._store.save_model(self._reranker.identity, reply.model)
             self._model = reply.model
@@ -232,16 +227,14 @@ class ProviderSession:
             "kind": "call",
             "provider": identity.label,
             "documents": len(texts),
-            "searches": reply.usage.searches,
-            "tokens": reply.usage.tokens,
-            "output_tokens": reply.usage.output_tokens,
+            **asdict(reply.usage),
             "cost": self._price.cost_of(reply.usage),
             "filled": reply.filled,
             **facts,
         }
-        scores = dict(zip(texts, reply.scores, strict=True))
-        stored = {} if identity.space == "order" else scores
-        self._store.save_scores(identity, query, stored, (self._run, event))
+        is_kept = identity.space != "order"
+        scores = dict(zip(texts, reply.scores, strict=True)) if is_kept else {}
+        self._store.save_scores(identity, query, scores, (self._run, event))
 
 
 def _timeout_error(label: str, milliseconds: float) -> ProviderError:

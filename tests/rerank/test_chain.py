@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TypeVar
 
@@ -14,8 +14,8 @@ import pytest
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.rerank.breaker import BreakerRules
-from fusion_bench.rerank.chain import ProviderChain, RerankAnswer
-from fusion_bench.rerank.clients import Price, Provider, providers
+from fusion_bench.rerank.chain import ProviderChain
+from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.ledger import (
     latency_by_candidates,
     latency_by_documents,
@@ -23,11 +23,10 @@ from fusion_bench.rerank.ledger import (
     summarize_events,
 )
 from fusion_bench.rerank.limits import Budget, RateLimiter
-from fusion_bench.rerank.protocol import Identity, Reply, Usage
-from fusion_bench.rerank.session import ProviderSession
+from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.rerank.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.settings import RerankSettings, RetryRules
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.rerank.truncation import Truncation
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
 T = TypeVar("T")
@@ -38,15 +37,18 @@ PATIENT = RerankSettings(retry=FAST)
 
 @asynccontextmanager
 async def sessions(
-    servers: Sequence[Loopback], settings: RerankSettings, **options: object
+    servers: Sequence[Loopback],
+    settings: RerankSettings,
+    config: Mapping[str, object] | None = None,
+    **options: object,
 ) -> AsyncIterator[list[ProviderSession]]:
     async with AsyncExitStack() as stack:
         opened = []
         for state in servers:
             where = {"base_url": state.url, "key": None, "timeout": 5, "concurrency": 64}
-            built = providers.build({"method": state.dialect, **where})
+            built = providers.build({"method": state.dialect, **where, **(config or {})})
             reranker = await stack.enter_async_context(built.open_reranker())
-            opened.append(ProviderSession(reranker, settings, **options))  # type: ignore[arg-type]
+            opened.append(ProviderSession(reranker, settings, provider=built, **options))  # type: ignore[arg-type]
         yield opened
 
 
@@ -192,11 +194,10 @@ def test_many_queries_at_once() -> None:
         store = ScoreStore()
 
         async def go() -> list[RerankAnswer]:
-            pace = RateLimiter(concurrency=64, requests_per_minute=None)
             settings = PATIENT.model_copy(
                 update={"retry": RetryRules(attempts=9, wait_initial=0.001)}
             )
-            async with sessions([s], settings, rate_limiter=pace, store=store, run="r") as opened:
+            async with sessions([s], settings, store=store, run="r") as opened:
                 chain = ProviderChain(opened, settings)
                 asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(80))
                 return await asyncio.gather(*asks)
@@ -227,9 +228,8 @@ def test_many_queries_at_once_in_every_dialect(dialect: str) -> None:
             kinds = RerankSettings().retry.failure_kinds
             settings = RerankSettings(retry=FAST.model_copy(update={"failure_kinds": kinds}))
             async with asked.open_reranker() as reranker:
-                pace = RateLimiter(concurrency=16, requests_per_minute=None)
                 chain = ProviderChain(
-                    [ProviderSession(reranker, settings, rate_limiter=pace)], settings
+                    [ProviderSession(reranker, settings, provider=asked)], settings
                 )
                 return await asyncio.gather(
                     *(chain.score_documents(f"q{i}", ["d"]) for i in range(30))
@@ -249,10 +249,11 @@ def ask(
     state: Loopback,
     work: Callable[[ProviderSession], Awaitable[T]],
     settings: RerankSettings = PATIENT,
+    config: Mapping[str, object] | None = None,
     **options: object,
 ) -> T:
     async def go() -> T:
-        async with sessions([state], settings, **options) as opened:
+        async with sessions([state], settings, config, **options) as opened:
             return await work(opened[0])
 
     with serving(state):
@@ -283,9 +284,9 @@ def test_a_model_that_was_replaced_scores_everything_anew() -> None:
         first = await session.score_documents("q", ["a", "b"])
         state.model = "next-model"
         second = await session.score_documents("q", ["a", "b", "c"])
-        return first.identity.model, second.identity.model, second.documents_asked
+        return first.provider_label, second.provider_label, second.documents_asked
 
-    assert ask(state, work) == ("resolved-model", "next-model", 3)
+    assert ask(state, work) == ("jina/resolved-model", "jina/next-model", 3)
     assert state.paid == Counter({("q", "a"): 2, ("q", "b"): 2, ("q", "c"): 1})
 
 
@@ -310,7 +311,7 @@ def test_a_model_that_keeps_changing_is_malformed() -> None:
 
 def test_documents_are_cut_before_they_are_sent() -> None:
     state = Loopback("jina")
-    ask(state, lambda s: s.score_documents("q", ["one two three", "x"]), truncation=Truncation(2))
+    ask(state, lambda s: s.score_documents("q", ["one two three", "x"]), config={"max_tokens": 2})
     assert state.requests[0]["documents"] == ["one two", "x"] or state.requests[0]["documents"] == [
         "one two"[:7],
         "x",
@@ -339,9 +340,9 @@ def test_money_stops_before_it_is_spent() -> None:
         for i in range(5):
             await session.score_documents(f"q{i}", DOCUMENTS)
 
-    price = Price(per_1000_searches=2)
+    config = {"price": {"per_1000_searches": 2}}
     with pytest.raises(CostLimitError, match=r"0\.005 \(0\.0040 spent\)"):
-        ask(state, work, budget=spend, price=price, estimate=lambda *_: Usage(searches=1))
+        ask(state, work, config=config, budget=spend)
     assert len(state.requests) == 2
 
 
@@ -355,8 +356,8 @@ def test_a_failed_call_costs_nothing_and_frees_what_was_set_aside(how: str, spen
             with pytest.raises(ProviderError):
                 await session.score_documents("q", DOCUMENTS)
 
-    options = {"price": Price(per_1000_searches=2), "estimate": lambda *_: Usage(searches=1)}
-    ask(Loopback("cohere", fail=lambda _: how), work, settings, budget=spend, **options)
+    config = {"price": {"per_1000_searches": 2}}
+    ask(Loopback("cohere", fail=lambda _: how), work, settings, config, budget=spend)
     assert spend.spent == spent
 
 
@@ -382,7 +383,7 @@ def test_anybody_can_write_a_reranker() -> None:
 
 
 def test_a_list_of_order_is_neither_split_nor_stored() -> None:
-    async def go(provider: Provider) -> list[tuple[float, ...]]:
+    async def go(provider: Provider) -> list[tuple[float, ...] | None]:
         async with provider.open_reranker() as reranker:
             session = ProviderSession(reranker, PATIENT)
             return [(await session.score_documents("q", d)).scores for d in (["a", "b"], ["b"])]
