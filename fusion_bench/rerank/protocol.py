@@ -153,7 +153,7 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
     scores: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else [rows]:
         fields = row if isinstance(row, dict) else {}
-        index, value = fields.get("index"), fields.get(score)
+        index, value = fields.get("index"), fields.get(score, "")
         if type(index) is not int or type(value) not in {int, float}:  # True is no number
             raise _malformed_error(f"a result without 'index' and {score!r}")
         if not 0 <= index < count or index in scores:
