@@ -185,7 +185,7 @@ def _update_baseline(
     json: bool,
 ) -> None:
     from fusion_bench.gate import baseline_path, update_baseline
-    from fusion_bench.gate.power_check import check_power
+    from fusion_bench.gate.self_test.run import check_power
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
@@ -215,7 +215,7 @@ def _run_self_test(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.gate.self_test.page import build_self_test_page, format_json, write_self_test
+    from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
     from fusion_bench.report.terminal import print_page
 
@@ -225,7 +225,7 @@ def _run_self_test(
         page = build_self_test_page(result, f"Self-test of {experiment.stem}")
         paths = write_self_test(result, page, folder)
     if json:
-        typer.echo(format_json(result), nl=False)
+        typer.echo(result.model_dump_json())
     else:
         print_page(page, make_console())
         echo_written(paths)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
@@ -20,11 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import DataError
 from fusion_bench.util.atomic_files import write_atomic
 
-FORMAT: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-FORMAT_VERSION = 2
+_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class GateRecord(BaseModel):
@@ -122,8 +121,8 @@ class Baseline(GateRecord):
         checksum: SHA-256 of all other keys: a file edited by hand is refused.
     """
 
-    format: Literal["fusion-bench-baseline"] = FORMAT
-    format_version: int = FORMAT_VERSION
+    format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
+    format_version: int = 2
     engine: int
     experiment: str
     system: str
@@ -134,13 +133,15 @@ class Baseline(GateRecord):
     history: Annotated[tuple[BaselineUpdate, ...], Field(min_length=1)]
     checksum: str = ""
 
-    def find_collection(self, collection: str) -> CollectionBaseline | None:
-        """The record of a collection; None where there is none."""
-        return next((item for item in self.collections if item.collection == collection), None)
+    @property
+    def by_collection(self) -> dict[str, CollectionBaseline]:
+        """The records by the name of the collection."""
+        return {record.collection: record for record in self.collections}
 
     def with_checksum(self) -> Baseline:
         """The same with its checksum."""
-        return self.model_copy(update={"checksum": _compute_checksum(self.model_dump(mode="json"))})
+        data = self.model_dump(mode="json", exclude={"checksum"})
+        return self.model_copy(update={"checksum": digest_json(data)})
 
 
 def baseline_path(experiment: Path) -> Path:
@@ -166,36 +167,30 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     """
     command = update_command(experiment or Path("EXPERIMENT"), path)
     remedy = f"move it away and write a new one: {command}"
-
-    def check_checksum(data: dict[str, Any]) -> None:
-        if data.get("checksum") != _compute_checksum(data):
-            raise DataError(
-                f"{path}: edited since it was written (its checksum does not match): restore it, "
-                f"or {remedy}"
-            )
-
     if not path.exists():
         return None
-    return read_stored(path, Baseline, what="baseline", remedy=remedy, check=check_checksum)
+    baseline = read_stored(path, Baseline, what="baseline", remedy=remedy)
+    if baseline != baseline.with_checksum():
+        raise DataError(
+            f"{path}: edited since it was written (its checksum does not match): restore it, or "
+            f"{remedy}"
+        )
+    return baseline
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
     """Write a baseline with its checksum.
 
     Raises:
-        ConfigError: The last reason is blank.
         FusionBenchError: The file cannot be written.
     """
-    if not baseline.history[-1].reason.strip():
-        raise ConfigError("--reason: say why the values may change")
     text = _format_json(baseline.with_checksum().model_dump(mode="json"))
     write_atomic(path, f"{text}\n".encode())
 
 
-def _compute_checksum(data: dict[str, Any]) -> str:
-    """SHA-256 of all keys but the checksum, in any order."""
-    rest = {key: value for key, value in data.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+def digest_json(data: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON data, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def _format_json(value: object, indent: int = 0) -> str:
@@ -215,7 +210,3 @@ def _format_json(value: object, indent: int = 0) -> str:
     brackets = "{}" if isinstance(value, dict) else "[]"
     inner = f",\n{' ' * (indent + 1)}".join(entries)
     return f"{brackets[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{brackets[1]}"
-
-
-def _encode_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)

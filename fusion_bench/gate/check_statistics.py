@@ -11,7 +11,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.result import CheckResult, check_name
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
@@ -58,16 +58,11 @@ class Check:
     @property
     def difference(self) -> FloatArray:
         """(Q,): candidate − baseline, float noise set to 0."""
-        difference = self.candidate - self.baseline
-        return np.where(np.abs(difference) <= NOISE, 0.0, difference)
+        return paired_difference(self.candidate, self.baseline)
 
 
 def run_checks(
-    checks: Sequence[Check],
-    *,
-    alpha: float = ALPHA,
-    resamples: int | None = None,
-    seed: int = 0,
+    checks: Sequence[Check], *, resamples: int | None = None, seed: int = 0
 ) -> tuple[CheckResult, ...]:
     """Run every check; all of them are one family of Holm's correction.
 
@@ -75,7 +70,6 @@ def run_checks(
 
     Args:
         checks: The checks.
-        alpha: Level of the test and of the lower bound.
         resamples: Resamples of the randomization test; max(10,000, 200 × checks) by default.
         seed: Seed of the random signs; the power uses the next one.
 
@@ -84,6 +78,7 @@ def run_checks(
     """
     p = np.ones(len(checks))
     resamples = resamples or default_resamples(len(checks))
+    level = ALPHA / len(checks)
     power: dict[int, RulePower] = {}
     for members in _group_by_queries(checks):
         rows = np.stack([checks[i].difference for i in members])
@@ -91,20 +86,12 @@ def run_checks(
         p[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
-        member_power = compute_power(
-            rows,
-            groups,
-            [checks[i].max_drop for i in members],
-            level=alpha / len(checks),
-            alpha=alpha,
-            seed=seed + 1,
-        )
+        max_drops = [checks[i].max_drop for i in members]
+        member_power = compute_power(rows, groups, max_drops, level=level, seed=seed + 1)
         power |= zip(members, member_power, strict=True)
     adjusted = adjust_holm(p)
     return tuple(
-        _error_result(check, check.error)
-        if check.error is not None
-        else _check_result(check, float(p[i]), float(adjusted[i]), power[i], alpha)
+        _build_result(check, float(p[i]), float(adjusted[i]), power.get(i))
         for i, check in enumerate(checks)
     )
 
@@ -118,51 +105,43 @@ def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
     return list(members.values())
 
 
-def _error_result(check: Check, error: str) -> CheckResult:
-    return CheckResult(
+def _build_result(check: Check, p: float, p_holm: float, power: RulePower | None) -> CheckResult:
+    """The record of a check; ``power`` is None for one with an error."""
+    result = CheckResult(
         collection=check.collection,
         slice=check.slice,
         measure=check.measure,
         max_drop=check.max_drop,
         status="inconclusive",
-        error=error,
+        error=check.error,
         queries=len(check.baseline),
         groups=len(np.unique(check.groups)),
     )
-
-
-def _check_result(
-    check: Check, p: float, p_holm: float, power: RulePower, alpha: float
-) -> CheckResult:
+    if power is None:
+        return result
     difference = check.difference
     changed = int((difference != 0).sum())
     # The lower end of the two-sided interval at 2α is the one-sided bound at α.
-    mean = estimate_mean(difference, check.groups, alpha=2 * alpha)
-    return CheckResult(
-        collection=check.collection,
-        slice=check.slice,
-        measure=check.measure,
-        max_drop=check.max_drop,
-        status=decide_status(
-            mean=mean.mean,
-            lower_bound=mean.low,
-            p_holm=p_holm,
-            changed=changed,
-            max_drop=check.max_drop,
-            alpha=alpha,
-        ),
-        error=None,
-        queries=mean.queries,
-        groups=mean.groups,
-        changed=changed,
-        losses=int((difference < 0).sum()),
-        baseline_mean=exact_mean(check.baseline),
-        candidate_mean=exact_mean(check.candidate),
-        difference=mean.mean,
+    mean = estimate_mean(difference, check.groups, alpha=2 * ALPHA)
+    status = decide_status(
+        mean=mean.mean,
         lower_bound=mean.low,
-        p=p,
         p_holm=p_holm,
-        min_detectable_drop=power.min_detectable_drop,
-        false_pass_rate=power.false_pass_rate,
-        few_changed=changed < MIN_CHANGED,
+        changed=changed,
+        max_drop=check.max_drop,
     )
+    statistics = {
+        "status": status,
+        "changed": changed,
+        "losses": int((difference < 0).sum()),
+        "baseline_mean": exact_mean(check.baseline),
+        "candidate_mean": exact_mean(check.candidate),
+        "difference": mean.mean,
+        "lower_bound": None if np.isnan(mean.low) else mean.low,
+        "p": p,
+        "p_holm": p_holm,
+        "min_detectable_drop": power.min_detectable_drop,
+        "false_pass_rate": power.false_pass_rate,
+        "few_changed": changed < MIN_CHANGED,
+    }
+    return result.model_copy(update=statistics)

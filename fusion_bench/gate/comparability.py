@@ -5,7 +5,9 @@ Pure functions of two records. A reason names what differs, with both values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ DIGEST_LENGTH = 12
 
 
 def find_incompatibilities(
-    baseline: Baseline, ties: str, collections: Sequence[CollectionBaseline]
+    baseline: Baseline, ties: str, collections: Iterable[CollectionBaseline]
 ) -> Iterator[str]:
     """Why the candidate and the baseline cannot be compared; nothing where they can.
 
@@ -35,17 +37,16 @@ def find_incompatibilities(
         yield f"engine version: baseline {baseline.engine}, here {ENGINE}"
     if baseline.ties != ties:
         yield f"tie rule: baseline {baseline.ties!r}, candidate {ties!r}"
-    names = [new.collection for new in collections]
-    for old in baseline.collections:
-        if old.collection not in names:
-            yield f"{old.collection}: in the baseline, but not in the experiment"
+    committed = baseline.by_collection
     for new in collections:
-        committed = baseline.find_collection(new.collection)
-        if committed is None:
+        old = committed.pop(new.collection, None)
+        if old is None:
             yield f"{new.collection}: the baseline has no such collection"
         else:
-            for reason in _compare_collection(committed, new):
+            for reason in _compare_collection(old, new):
                 yield f"{new.collection}: {reason}"
+    for name in committed:
+        yield f"{name}: in the baseline, but not in the experiment"
 
 
 def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
@@ -56,38 +57,43 @@ def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Ite
         elif now != digest:
             before, after = digest[:DIGEST_LENGTH], now[:DIGEST_LENGTH]
             yield f"contents of {part} changed: baseline {before}, candidate {after}"
-    for part, description in old.lists.items():
-        here = new.lists.get(part)
-        if here is not None and here != description:
-            change = _describe_change(description.model_dump(), here.model_dump())
-            yield f"options of {part} changed: {change}"
-    for key in ("judgments", "binary_relevance", "split", "query_type"):
-        before, after = getattr(old, key), getattr(new, key)
-        if before != after:
-            yield f"{key.replace('_', ' ')} changed: baseline {before!r}, candidate {after!r}"
+    for name in new.definitions:
+        if name not in old.definitions:
+            yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
+    for path, sides in find_changes(_list_settings(old, new), _list_settings(new, old)).items():
+        yield f"{path} changed: baseline {sides[0]!r}, candidate {sides[1]!r}"
     missing, added = set(old.queries) - set(new.queries), set(new.queries) - set(old.queries)
     if missing or added:
         yield f"queries changed: {len(missing):,} are missing, {len(added):,} are new"
-    yield from _compare_definitions(old, new)
 
 
-def _compare_definitions(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
-    for name, definition in new.definitions.items():
-        before = old.definitions.get(name)
-        if before is None or name not in old.values:
-            known = ", ".join(old.definitions)
-            yield f"the baseline has no values of {name} (it has {known})"
-        elif before != definition:
-            change = _describe_change(before, definition)
-            yield f"the definition of {name} changed: {change}"
+def _list_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, object]:
+    """What must be the same in two records: options of shared lists and measures, and the rest."""
+    return {
+        **record.model_dump(include={"judgments", "binary_relevance", "split", "query_type"}),
+        **{
+            f"options of {part}": options.model_dump()
+            for part, options in record.lists.items()
+            if part in other.lists
+        },
+        **{
+            f"definition of {name}": definition
+            for name, definition in record.definitions.items()
+            if name in other.definitions
+        },
+    }
 
 
-def _describe_change(before: Mapping[str, object], after: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{key} {before.get(key)!r} → {after.get(key)!r}"
-        for key in {**before, **after}
-        if before.get(key) != after.get(key)
-    )
+def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:
+    """What differs between two nested mappings: path → (before, after)."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        changes: dict[str, tuple[Any, Any]] = {}
+        for key in dict.fromkeys([*before, *after]):
+            subpath = f"{path}.{key}" if path else str(key)
+            changes |= find_changes(before.get(key), after.get(key), subpath)
+        return changes
+    # Through JSON: there a tuple equals a list.
+    return {} if json.dumps(before) == json.dumps(after) else {path: (before, after)}
 
 
 def find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from fusion_bench.config.models import Source
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import baseline as model
-from fusion_bench.io import Dataset, find_dataset, load_dataset
-from fusion_bench.io.dataset_config import RerankSpec, RunSpec, read_spec
+from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
+from fusion_bench.io import find_dataset, load_dataset
+from fusion_bench.io.dataset_config import RunSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
 
 Progress = Callable[[str, int, int], None]
-T = TypeVar("T")
 
 
 def ignore_progress(stage: str, done: int, total: int) -> None:
@@ -93,47 +90,50 @@ def _load_collection(
     fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
     changed = {"systems": dict(enumerate(fitting))}  # two may have one name
     task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
-    measures = _parse_measures(experiment, source, spec.binary_relevance)
+    measures = {}
+    for name in () if experiment.gate is None else experiment.gate.measures:
+        locations = (("gate", name), ("gate", "checks", name))
+        location = next((p for p in locations if p in source.lines), ("gate",))
+        measures[name] = parse_measure(
+            name, binary_relevance=spec.binary_relevance, where=source.where(location)
+        )
     return LoadedCollection(
         replace(task, measures=tuple(dict.fromkeys(measures.values()))), measures
     )
 
 
-def _parse_measures(
-    experiment: Experiment, source: Source, binary_relevance: int
-) -> dict[str, Measure]:
-    policy = experiment.gate
-    names = () if policy is None else policy.measures
-    measures = {}
-    for name in names:
-        locations = (("gate", name), ("gate", "checks", name))
-        location = next((p for p in locations if p in source.lines), ("gate",))
-        where = source.where(location)
-        measures[name] = parse_measure(name, binary_relevance=binary_relevance, where=where)
-    return measures
+def describe_collection(
+    loaded: LoadedCollection, system: System | None = None
+) -> CollectionBaseline:
+    """What a baseline stores of a collection.
 
-
-def compute_values(loaded: LoadedCollection, system: System) -> FloatArray:
-    """(M, Q): the system's values."""
-    task = loaded.task
-    [scores] = evaluate_systems(
-        [system],
-        task.runs,
-        task.measures,
-        spaces=task.dataset.spaces,
-        qrels=task.dataset.qrels,
-    )
-    return scores.values
-
-
-def describe_collection(loaded: LoadedCollection) -> model.CollectionBaseline:
-    """What identifies the loaded data: digests, options, queries, measures; no values."""
-    task, spec = loaded.task, loaded.task.dataset.spec
-    return model.CollectionBaseline(
+    Args:
+        loaded: The collection.
+        system: With a system, only the lists that it reads, and its values; otherwise no values.
+    """
+    task, dataset = loaded.task, loaded.task.dataset
+    spec, digests = dataset.spec, dataset.digests()
+    if system is not None:
+        used = {f"runs/{name}" for name in system.runs}
+        used |= {f"rerank/{name}" for name in system.reranker_names}
+        digests = {
+            part: hash_ for part, hash_ in digests.items() if "/" not in part or part in used
+        }
+    specs: dict[str, RunSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
+    specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
+    return CollectionBaseline(
         collection=loaded.name,
         version=spec.version,
-        digests=task.dataset.digests(),
-        lists=_describe_lists(task.dataset),
+        digests=digests,
+        lists={
+            part: ListDescription(
+                roles=tuple(sorted(specs[part].roles)),
+                read_options=asdict(specs[part].read_options),
+                score_space=getattr(specs[part], "score_space", None),
+            )
+            for part in digests
+            if part in specs
+        },
         judgments=spec.judgments,
         binary_relevance=spec.binary_relevance,
         split=task.split,
@@ -141,91 +141,39 @@ def describe_collection(loaded: LoadedCollection) -> model.CollectionBaseline:
         queries=task.runs.queries,
         definitions={m.name: m.model_dump(mode="json") for m in task.measures},
         values={},
+    ).model_copy(update={"values": {} if system is None else _compute_values(task, system)})
+
+
+def _compute_values(task: EvaluationSet, system: System) -> dict[str, tuple[float, ...]]:
+    """The system's values by measure."""
+    dataset = task.dataset
+    [scores] = evaluate_systems(
+        [system], task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
     )
+    names = [measure.name for measure in task.measures]
+    return dict(zip(names, map(tuple, scores.values.tolist()), strict=True))
 
 
-def evaluate_collection(loaded: LoadedCollection, system: System) -> model.CollectionBaseline:
-    """What a baseline stores of a system on a collection: the lists it reads, and every value."""
-    description = describe_collection(loaded)
-    values = compute_values(loaded, system)
-    return description.model_copy(
-        update={
-            "digests": _select_parts(description.digests, system),
-            "lists": _select_parts(description.lists, system),
-            "values": {
-                m.name: tuple(values[i].tolist()) for i, m in enumerate(loaded.task.measures)
-            },
-        }
-    )
-
-
-def _select_parts(parts: Mapping[str, T], system: System) -> dict[str, T]:
-    """The parts that a system reads: its lists, and all that is no list."""
-    used = {f"runs/{name}" for name in system.runs}
-    used |= {f"rerank/{name}" for name in system.reranker_names}
-    return {key: value for key, value in parts.items() if "/" not in key or key in used}
-
-
-def _describe_lists(dataset: Dataset) -> dict[str, model.ListDescription]:
-    def describe(spec: RunSpec) -> model.ListDescription:
-        return model.ListDescription(
-            roles=tuple(sorted(spec.roles)),
-            read_options=asdict(spec.read_options),
-            score_space=spec.score_space if isinstance(spec, RerankSpec) else None,
-        )
-
-    spec = dataset.spec
-    runs = {f"runs/{name}": describe(spec.runs[name]) for name in dataset.runs}
-    return runs | {f"rerank/{name}": describe(spec.rerank[name]) for name in dataset.rerankers}
-
-
-def lists_without_results(loaded: LoadedCollection, system: System) -> list[str]:
-    """Lists of a system that have no document of any evaluated query."""
-    runs = loaded.task.runs
-    view = system.active_runs(runs) if system.weights_by_type is None else runs
-    names = [
-        f"run {name!r}"
-        for name in view.sources
-        if name in system.runs and not (runs.ranks[runs.sources.index(name)] > 0).any()
-    ]
-    names += [
-        f"reranker {name!r}"
-        for name in sorted(system.reranker_names)
-        if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
-    ]
-    return names
-
-
-def require_policy(experiment: Experiment, source: Source) -> GatePolicy:
-    """The experiment's policy.
+def select_gated_system(experiment: Experiment, source: Source) -> tuple[GatePolicy, System]:
+    """The experiment's policy, and the system that it gates.
 
     Raises:
-        ConfigError: It has none.
+        ConfigError: It has no policy, or several systems and does not say which.
     """
     if experiment.gate is None:
         raise ConfigError(
             f"{source.path}: no 'gate' key: add one, for example "
             "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
         )
-    return experiment.gate
-
-
-def select_candidate(experiment: Experiment, source: Source) -> System:
-    """The gated system.
-
-    Raises:
-        ConfigError: The experiment has several and does not say which.
-    """
-    system = experiment.gated_system
-    if system is None:
+    if experiment.gated_system is None:
         raise ConfigError(
             f"{source.where(('gate',))}: several systems: name the gated one "
             f"as gate.system ({', '.join(experiment.systems)})"
         )
-    return system
+    return experiment.gate, experiment.gated_system
 
 
-def unusable_lists(
+def find_unusable_lists(
     loaded: LoadedCollection, candidate: System, policy: GatePolicy
 ) -> Iterator[str]:
     """Why a list of the candidate cannot be gated: a fallback scored it, or it has no result."""
@@ -233,5 +181,17 @@ def unusable_lists(
         reason = loaded.task.dataset.degradation(name)
         if reason is not None:
             yield f"{loaded.name}: {reason}"
-    for name in lists_without_results(loaded, candidate):
+    runs = loaded.task.runs
+    view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
+    silent = [
+        f"run {name!r}"
+        for name in view.sources
+        if name in candidate.runs and not (runs.ranks[runs.sources.index(name)] > 0).any()
+    ]
+    silent += [
+        f"reranker {name!r}"
+        for name in sorted(candidate.reranker_names)
+        if np.isnan(runs.rerank[runs.rerankers.index(name)]).all()
+    ]
+    for name in silent:
         yield f"{loaded.name}: {name} has no result for any evaluated query"

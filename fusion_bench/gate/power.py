@@ -66,7 +66,6 @@ def compute_power(
     max_drops: Sequence[float],
     *,
     level: float,
-    alpha: float = ALPHA,
     seed: int = 0,
 ) -> list[RulePower]:
     """Power of the rule on C checks that share their queries.
@@ -76,7 +75,6 @@ def compute_power(
         groups: Shape (Q,), codes; None = every query alone.
         max_drops: m of each check.
         level: Level of the test at the first step of Holm: α / number of checks.
-        alpha: Level of the lower bound.
         seed: Seed of the draws.
     """
     codes, count = group_codes(groups, differences.shape[1])
@@ -92,7 +90,7 @@ def compute_power(
         max_drop = max_drops[c]
         shift, error = moments.mean_shift, moments.standard_error(count)
         few = changed[c] < MIN_CHANGED  # then the mean alone decides
-        bound = 0.0 if few else t_quantile(count - 1, 1 - alpha) * error
+        bound = 0.0 if few else t_quantile(count - 1, 1 - ALPHA) * error
         needed = max_drop + shift
         if not few:
             needed = np.maximum(needed, _find_rejection_drops(moments, count, level))

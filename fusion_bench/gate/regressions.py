@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
@@ -21,12 +20,11 @@ MAX_DOCUMENTS = 20
 MIN_CHANGE = 1e-9
 
 
-def worst_queries(
+def find_worst_queries(
     loaded: LoadedCollection,
-    before: System,
-    after: System,
-    old: Mapping[str, FloatArray],
-    new: Mapping[str, FloatArray],
+    before: Mapping[str, FloatArray],
+    after: Mapping[str, FloatArray],
+    systems: tuple[System, System],
     *,
     count: int,
 ) -> Iterator[QueryRegression]:
@@ -34,66 +32,54 @@ def worst_queries(
 
     Args:
         loaded: The collection.
-        before: The baseline's system.
-        after: The candidate.
-        old: Values of the baseline by measure, each (Q,).
-        new: Values of the candidate.
+        before: Values of the baseline by measure, each (Q,).
+        after: Values of the candidate.
+        systems: The baseline's system and the candidate.
         count: Maximum number of queries.
     """
     task, measure = loaded.task, loaded.task.measures[0].name
-    difference = new[measure] - old[measure]
-    spaces = task.dataset.spaces
+    difference = after[measure] - before[measure]
+    grades = task.dataset.qrels.to_dict()
     for q in np.argsort(difference, kind="stable")[:count].tolist():
         if not difference[q] < -NOISE:
             return
         query = task.runs.queries[q]
-        sides = [explain_ranking(system, task.runs, query, spaces) for system in (before, after)]
+        old, new = (explain_ranking(s, task.runs, query, task.dataset.spaces) for s in systems)
+        relevant = {
+            document: grade
+            for document, grade in grades[query].items()
+            if grade >= task.dataset.spec.binary_relevance
+        }
+        documents = [_compare_ranks(name, grade, old, new) for name, grade in relevant.items()]
+        documents.sort(key=_sort_key)
         yield QueryRegression(
             collection=loaded.name,
             query=query,
             measure=measure,
-            value_before=float(old[measure][q]),
-            value_after=float(new[measure][q]),
-            top_k=(sides[0].top_k, sides[1].top_k),
-            documents=tuple(_document_changes(loaded, query, sides[0], sides[1])),
+            value_before=float(before[measure][q]),
+            value_after=float(after[measure][q]),
+            top_k=(old.top_k, new.top_k),
+            documents=tuple(documents[:MAX_DOCUMENTS]),
         )
 
 
-def _document_changes(
-    loaded: LoadedCollection, query: str, old: Explanation, new: Explanation
-) -> Iterator[DocumentChange]:
-    """The relevant documents: first those that moved, by their best rank before or after."""
-    dataset = loaded.task.dataset
-    grades = _judged_grades(dataset.qrels, query)
-    relevant = [d for d, grade in grades.items() if grade >= dataset.spec.binary_relevance]
-    pairs = {
-        document: (old.find_trace(document), new.find_trace(document)) for document in relevant
-    }
-
-    def sort_key(document: str) -> tuple[bool, float, str]:
-        ranks = [trace.rank if trace else None for trace in pairs[document]]
-        return ranks[0] == ranks[1], min((rank for rank in ranks if rank), default=np.inf), document
-
-    for document in sorted(relevant, key=sort_key)[:MAX_DOCUMENTS]:
-        before, after = pairs[document]
-        yield DocumentChange(
-            document=document,
-            grade=grades[document],
-            rank_before=None if before is None else before.rank,
-            rank_after=None if after is None else after.rank,
-            cut_rank_before=before.rank_before_cut
-            if before is not None and before.is_cut
-            else None,
-            cut_rank_after=after.rank_before_cut if after is not None and after.is_cut else None,
-            cause=explain_move(document, old, new),
-        )
+def _sort_key(change: DocumentChange) -> tuple[bool, float, str]:
+    """First the documents that moved, by their best rank before or after."""
+    ranks = [rank for rank in (change.rank_before, change.rank_after) if rank]
+    return not change.is_moved, min(ranks, default=np.inf), change.document
 
 
-def _judged_grades(qrels: Qrels, query: str) -> dict[str, int]:
-    """Grades of the documents that are judged for a query."""
-    q = qrels.queries.index(query)
-    rows = range(int(qrels.offsets[q]), int(qrels.offsets[q + 1]))
-    return {qrels.vocabulary[qrels.documents[row]]: int(qrels.grades[row]) for row in rows}
+def _compare_ranks(document: str, grade: int, old: Explanation, new: Explanation) -> DocumentChange:
+    before, after = old.find_trace(document), new.find_trace(document)
+    return DocumentChange(
+        document=document,
+        grade=grade,
+        rank_before=before and before.rank,
+        rank_after=after and after.rank,
+        cut_rank_before=before.rank_before_cut if before and before.is_cut else None,
+        cut_rank_after=after.rank_before_cut if after and after.is_cut else None,
+        cause=explain_move(document, old, new),
+    )
 
 
 def explain_move(document: str, old: Explanation, new: Explanation) -> str:
@@ -116,36 +102,25 @@ def explain_move(document: str, old: Explanation, new: Explanation) -> str:
     if before.rank == after.rank and before.rank_before_cut == after.rank_before_cut:
         return "same rank"
     if after.is_cut and _rank_or_inf(after) <= _rank_or_inf(before):
-        return f"top_k {_format_limit(old)} → {_format_limit(new)}; its terms did not lower it"
+        limits = (str(side.top_k or "none") for side in (old, new))
+        return f"top_k {' → '.join(limits)}; its terms did not lower it"
     if before.tier != after.tier:
         return f"now {after.tier} (was {before.tier})"
     change = _largest_change(before, after, old, new, up=_rank_or_inf(after) < _rank_or_inf(before))
-    if change is not None:
-        return change
-    return _find_overtaker(after, old, new)
+    return change or f"its terms did not change; {_find_overtaker(after, old, new)}"
 
 
 def _find_overtaker(after: ScoreTrace, old: Explanation, new: Explanation) -> str:
     """The document that passed this one, and the term that moved it."""
-    rank = _rank_or_inf(after)
-    passed = [
-        trace
-        for trace in new.traces
-        if _rank_or_inf(trace) < rank
-        and _rank_or_inf(old.find_trace(trace.document)) > _rank_or_inf(trace)
-    ]
-    for trace in reversed(passed):
-        before = old.find_trace(trace.document)
-        if before is None:
-            return f"its terms did not change; {trace.document} is new above it"
-        term = _largest_change(before, trace, old, new, up=True)
-        if term is not None:
-            return f"its terms did not change; {trace.document} passed it: {term}"
-    return "its terms did not change; other documents moved"
-
-
-def _format_limit(explanation: Explanation) -> str:
-    return "none" if explanation.top_k is None else str(explanation.top_k)
+    for trace in reversed(new.traces):
+        rank, before = _rank_or_inf(trace), old.find_trace(trace.document)
+        if rank < min(_rank_or_inf(after), _rank_or_inf(before)):
+            if before is None:
+                return f"{trace.document} is new above it"
+            term = _largest_change(before, trace, old, new, up=True)
+            if term is not None:
+                return f"{trace.document} passed it: {term}"
+    return "other documents moved"
 
 
 def _rank_or_inf(trace: ScoreTrace | None) -> float:
@@ -156,34 +131,36 @@ def _largest_change(
     before: ScoreTrace, after: ScoreTrace, old: Explanation, new: Explanation, *, up: bool
 ) -> str | None:
     """The term of the final score that moved a document; None = none changed."""
-    sides = (before.contributions, after.contributions)
-    label = _largest_term(*sides, (_score_scale(old), _score_scale(new)), up=up)
+    scales = [
+        max((abs(t.score) for t in side.traces if t.rank), default=0.0) or 1.0
+        for side in (old, new)
+    ]
+    label = _largest_term(before.contributions, after.contributions, scales, up=up)
     if label is None:
         return None
     words = f"{label} {_format_term(before, label)} → {_format_term(after, label)}"
     if label != "retrieval" or before.fused_rank == after.fused_rank:
         return words
-    return f"{words} ({_fused_move(before, after)})"
+    return f"{words} ({_describe_fused_move(before, after)})"
 
 
-def _fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
+def _describe_fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
     """The move of a document in the fused list, and the term that caused it."""
-    sides = (before.fused_contributions, after.fused_contributions)
+    first, second = before.fused_contributions, after.fused_contributions
+    scales = (before.fused_score or 1.0, after.fused_score or 1.0)
     up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
-    label = _largest_term(
-        *sides, (before.fused_score or 1.0, after.fused_score or 1.0), up=up, absolute=True
-    )
+    label = _largest_term(first, second, scales, up=up, absolute=True)
     words = f"fused rank {before.fused_rank} → {after.fused_rank}"
     if label is None:
         return f"{words}, its terms did not change"
-    before_value, after_value = (_format_value(side.get(label)) for side in sides)
-    return f"{words}, {label} {before_value} → {after_value}"
+    values = (_format_value(side.get(label)) for side in (first, second))
+    return f"{words}, {label} {' → '.join(values)}"
 
 
 def _largest_term(
     first: Mapping[str, float],
     second: Mapping[str, float],
-    scales: tuple[float, float],
+    scales: Sequence[float],
     *,
     up: bool,
     absolute: bool = False,
@@ -213,16 +190,10 @@ def _format_term(trace: ScoreTrace, label: str) -> str:
     blend = trace.blend
     if value is None or blend is None or blend.retrieval is None:
         return _format_value(value)
-    parts = (blend.rerank_weight, blend.rerank)
     if label == "retrieval":
-        parts = (blend.retrieval_weight, blend.retrieval)
-    return " × ".join(_format_value(part) for part in parts)
+        return f"{_format_value(blend.retrieval_weight)} × {_format_value(blend.retrieval)}"
+    return f"{_format_value(blend.rerank_weight)} × {_format_value(blend.rerank)}"
 
 
 def _format_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
-
-
-def _score_scale(explanation: Explanation) -> float:
-    """The greatest score of the list: the unit of its contributions."""
-    return max((abs(t.score) for t in explanation.traces if t.rank), default=0.0) or 1.0

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
-from fusion_bench.gate.power_check import power_warning, required_queries_text
 from fusion_bench.gate.result import (
     CheckResult,
-    DocumentChange,
     GateVerdict,
+    GoldenResult,
     GuardResult,
-    QueryCheck,
     QueryRegression,
 )
-from fusion_bench.gate.verdict import INCONCLUSIVE, PASSED
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
 
 TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
-EXIT_TONES: dict[int, Tone] = {PASSED: "passed", INCONCLUSIVE: "inconclusive"}
+EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
+#: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
+NOISY = 1.5
 COLUMNS = (
     Column("check", is_text=True),
     Column("status", is_text=True),
@@ -49,34 +49,29 @@ def build_gate_page(verdict: GateVerdict) -> Page:
 
 
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
-    baseline = verdict.baseline
+    baseline, parts = verdict.baseline, []
     if verdict.baseline_system:
         baseline += f" ({verdict.baseline_system}: “{verdict.baseline_reason}”)"
-    parts = [] if not verdict.config_changes else [_changes_table(verdict)]
+    if verdict.config_changes:
+        columns = [
+            Column(side, is_text=True) for side in ("configuration", "baseline", "candidate")
+        ]
+        changes = (
+            Row((path, *("–" if side is None else str(side) for side in sides)))
+            for path, sides in verdict.config_changes.items()
+        )
+        parts.append(Table("Changed configuration", tuple(columns), tuple(changes)))
     if verdict.checks:
         rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
         parts.append(Table("Checks", COLUMNS, rows, NOTES))
     yield Section(text=f"Candidate {verdict.system}, baseline {baseline}.", parts=tuple(parts))
-    findings = (*_check_findings(verdict), *_query_findings(verdict))
+    findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
     if verdict.regressions:
-        losses = tuple(
-            Finding(_describe_loss(query), details=tuple(describe_documents(query)))
-            for query in verdict.regressions
+        yield Section(
+            "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
         )
-        yield Section("Queries that lost most", findings=losses)
-
-
-def _changes_table(verdict: GateVerdict) -> Table:
-    rows = tuple(
-        Row((path, *("–" if side is None else str(side) for side in sides)))
-        for path, sides in verdict.config_changes.items()
-    )
-    headers = ("configuration", "baseline", "candidate")
-    return Table(
-        "Changed configuration", tuple(Column(header, is_text=True) for header in headers), rows
-    )
 
 
 def _check_cells(check: CheckResult) -> tuple[str, ...]:
@@ -103,22 +98,20 @@ def _check_cells(check: CheckResult) -> tuple[str, ...]:
     )
 
 
-def _check_findings(verdict: GateVerdict) -> Iterator[Finding]:
+def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     for check in verdict.checks:
         if check.status != "pass":
             text = f"{check.name}: {check.status}: {describe_check(check)}"
             yield Finding(text, TONES[check.status], key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")
-
-
-def _query_findings(verdict: GateVerdict) -> Iterator[Finding]:
-    for check in verdict.query_checks:
-        tone: Tone = "passed" if check.holds else "failed"
-        if check.error is not None:
+    for query_check in verdict.query_checks:
+        tone: Tone = "passed" if query_check.holds else "failed"
+        if query_check.error is not None:
             tone = "inconclusive"
-        text = f"{check.collection}: {describe_query_check(check)}"
-        yield Finding(text, tone, key="guard" if isinstance(check, GuardResult) else "golden")
+        key = "guard" if isinstance(query_check, GuardResult) else "golden"
+        text = f"{query_check.collection}: {describe_query_check(query_check)}"
+        yield Finding(text, tone, key=key)
 
 
 def describe_check(check: CheckResult) -> str:
@@ -135,12 +128,11 @@ def describe_check(check: CheckResult) -> str:
     if check.few_changed:
         return f"{text}; fewer than 10 changed, so the status holds for these queries only"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
-        drop = format_number(check.min_detectable_drop)
-        text += f"; minimum detectable drop (80 % power) {drop}; {required_queries_text(check)}"
+        text += f"; {_describe_power(check)}"
     return text
 
 
-def describe_query_check(check: QueryCheck) -> str:
+def describe_query_check(check: GuardResult | GoldenResult) -> str:
     """A guard or a golden query in one sentence, with its outcome."""
     if isinstance(check, GuardResult):
         text = (
@@ -150,36 +142,65 @@ def describe_query_check(check: QueryCheck) -> str:
     else:
         rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
         text = f"query {check.query!r}: {check.document!r} is {rank}, allowed top {check.top}"
-    if check.error is not None:
-        return f"{text}: not checked: {check.error}"
-    return f"{text}: {'holds' if check.holds else 'violated'}"
+    return f"{text}: {check.outcome}"
 
 
-def _describe_loss(query: QueryRegression) -> str:
-    values = f"{format_number(query.value_before)} → {format_number(query.value_after)}"
-    return f"{query.collection}, query {query.query}: {query.measure} {values}"
-
-
-def describe_documents(query: QueryRegression) -> Iterator[str]:
-    """A line for each relevant document that moved, and one for those that did not."""
-    for document in query.documents:
-        if document.is_moved:
-            yield _describe_move(query, document)
-    unmoved = sum(not document.is_moved for document in query.documents)
+def _describe_loss(query: QueryRegression) -> Finding:
+    """A query that lost, with a line for each relevant document that moved, and for the others."""
+    before, after = format_number(query.value_before), format_number(query.value_after)
+    details = [
+        f"{change.document} (grade {change.grade}) "
+        f"{_format_rank(change.rank_before, change.cut_rank_before, query.top_k[0])} → "
+        f"{_format_rank(change.rank_after, change.cut_rank_after, query.top_k[1])}: {change.cause}"
+        for change in query.documents
+        if change.is_moved
+    ]
+    unmoved = len(query.documents) - len(details)
     if unmoved:
-        yield f"{pluralize(unmoved, 'more relevant document')}: same rank, or in neither list"
-
-
-def _describe_move(query: QueryRegression, document: DocumentChange) -> str:
-    before = _format_rank(document.rank_before, document.cut_rank_before, query.top_k[0])
-    after = _format_rank(document.rank_after, document.cut_rank_after, query.top_k[1])
-    return f"{document.document} (grade {document.grade}) {before} → {after}: {document.cause}"
+        more = pluralize(unmoved, "more relevant document")
+        details.append(f"{more}: same rank, or in neither list")
+    text = f"{query.collection}, query {query.query}: {query.measure} {before} → {after}"
+    return Finding(text, details=tuple(details))
 
 
 def _format_rank(rank: int | None, cut_rank: int | None, top_k: int | None) -> str:
     if rank is None and cut_rank is not None:
         return f"{cut_rank} (below top_k {top_k})"
     return "–" if rank is None else str(rank)
+
+
+def power_warning(check: CheckResult) -> str | None:
+    """Why a check cannot detect drops near its tolerance; None = it can, or it is not known.
+
+    ``regressed`` requires a mean below −m, so the minimum detectable drop exceeds m for any number
+    of queries. Up to about 1.4 m the tolerance itself sets it. Beyond that noise does, which the
+    square root of the number of queries divides.
+    """
+    drop = check.min_detectable_drop
+    if drop is None or check.few_changed or drop <= NOISY * check.max_drop:
+        return None
+    return _describe_power(check)
+
+
+def _describe_power(check: CheckResult) -> str:
+    """The minimum detectable drop, and the queries that the check has and needs."""
+    needed = required_queries(check)
+    groups = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
+    return (
+        f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
+        f"{pluralize(check.queries, 'query')}{groups}; "
+        f"{'no number suffices' if needed is None else f'about {needed:,} are needed'} for "
+        f"max_drop {check.max_drop:g}"
+    )
+
+
+def required_queries(check: CheckResult) -> int | None:
+    """Queries at which noise is no greater than the tolerance, to two digits; None = no number."""
+    if not check.max_drop:
+        return None
+    queries = ceil(check.queries * ((check.min_detectable_drop or 0.0) / check.max_drop) ** 2)
+    unit: int = 10 ** max(0, len(str(queries)) - 2)
+    return ceil(queries / unit) * unit
 
 
 def format_text(verdict: GateVerdict) -> str:

@@ -7,23 +7,15 @@ Format history:
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
-
-
-def _nan_to_none(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-#: A number that may be missing: NaN becomes None, as JSON has no NaN.
-OptionalFloat: TypeAlias = Annotated[float | None, BeforeValidator(_nan_to_none)]
 
 
 def check_name(collection: str, slice_name: str | None, measure: str) -> str:
@@ -68,14 +60,14 @@ class CheckResult(GateRecord):
     groups: int
     changed: int = 0
     losses: int = 0
-    baseline_mean: OptionalFloat = None
-    candidate_mean: OptionalFloat = None
-    difference: OptionalFloat = None
-    lower_bound: OptionalFloat = None
-    p: OptionalFloat = None
-    p_holm: OptionalFloat = None
-    min_detectable_drop: OptionalFloat = None
-    false_pass_rate: OptionalFloat = None
+    baseline_mean: float | None = None
+    candidate_mean: float | None = None
+    difference: float | None = None
+    lower_bound: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    min_detectable_drop: float | None = None
+    false_pass_rate: float | None = None
     few_changed: bool = False
 
     @property
@@ -84,46 +76,58 @@ class CheckResult(GateRecord):
         return check_name(self.collection, self.slice, self.measure)
 
 
-class GuardResult(GateRecord):
-    """One guard on one collection.
+class QueryCheck(GateRecord):
+    """A check of single queries.
+
+    Attributes:
+        collection: The dataset.
+        error: Why it could not be checked.
+        holds: Whether the condition holds.
+    """
+
+    collection: str
+    error: str | None
+    holds: bool
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether it was checked, and does not hold."""
+        return not self.holds and self.error is None
+
+    @property
+    def outcome(self) -> str:
+        """``holds``, ``violated``, or why it was not checked."""
+        if self.error is not None:
+            return f"not checked: {self.error}"
+        return "holds" if self.holds else "violated"
+
+
+class GuardResult(QueryCheck):
+    """One guard on one collection; it holds where the share is at most ``max_share``.
 
     Attributes:
         violations: Queries that lose more than ``max_loss``.
         share: Their share of all queries.
-        error: Why it could not be checked.
-        holds: Whether the share is at most ``max_share``.
     """
 
-    collection: str
     measure: str
     max_loss: float
     max_share: float
     violations: int
     share: float
-    error: str | None
-    holds: bool
 
 
-class GoldenResult(GateRecord):
-    """One golden query.
+class GoldenResult(QueryCheck):
+    """One golden query; it holds where the rank is at most ``top``.
 
     Attributes:
         rank: The document's rank; None = not in the list.
-        error: Why it could not be checked.
-        holds: Whether the rank is at most ``top``.
     """
 
-    collection: str
     query: str
     document: str
     top: int
     rank: int | None
-    error: str | None
-    holds: bool
-
-
-#: A check of single queries.
-QueryCheck: TypeAlias = GuardResult | GoldenResult
 
 
 class DocumentChange(GateRecord):
@@ -193,7 +197,7 @@ class GateVerdict(GateRecord):
         golden: Every golden query.
         regressions: The queries that lost most.
         on_inconclusive: What the policy does with an inconclusive check.
-        exit_code: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks.
+        exit_code: See :func:`decide_exit_code`.
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
@@ -210,10 +214,10 @@ class GateVerdict(GateRecord):
     golden: tuple[GoldenResult, ...] = ()
     regressions: tuple[QueryRegression, ...] = ()
     on_inconclusive: OnInconclusive = "fail"
-    exit_code: int
+    exit_code: int = 2
 
     @property
-    def query_checks(self) -> tuple[QueryCheck, ...]:
+    def query_checks(self) -> tuple[GuardResult | GoldenResult, ...]:
         """Guards and golden queries."""
         return (*self.guards, *self.golden)
 
@@ -224,7 +228,7 @@ class GateVerdict(GateRecord):
             return "refused: " + "; ".join(self.refusals)
         statuses = [check.status for check in self.checks]
         counts = [f"{statuses.count(status)} {status}" for status in get_args(CheckStatus)]
-        violated = sum(not check.holds and check.error is None for check in self.query_checks)
+        violated = sum(check.is_violated for check in self.query_checks)
         if violated:
             counts.append(f"{pluralize(violated, 'guard')} violated")
         errors = sum(check.error is not None for check in (*self.checks, *self.query_checks))
@@ -234,3 +238,23 @@ class GateVerdict(GateRecord):
         return (
             f"{outcome[self.exit_code]}: {pluralize(len(statuses), 'check')} ({', '.join(counts)})"
         )
+
+
+def decide_exit_code(
+    checks: Sequence[CheckResult],
+    query_checks: Sequence[QueryCheck],
+    on_inconclusive: OnInconclusive,
+) -> int:
+    """Decide the exit code of the gate.
+
+    Returns:
+        0 = passed; 1 = a regression, or a guard or golden query is violated; 2 = something could
+        not be checked, which no policy accepts; 3 = inconclusive, and the policy blocks.
+    """
+    statuses = [check.status for check in checks if check.error is None]
+    if "regressed" in statuses or any(check.is_violated for check in query_checks):
+        return 1
+    errors = [check.error for check in checks] + [check.error for check in query_checks]
+    if not statuses or any(error is not None for error in errors):
+        return 2
+    return 3 if "inconclusive" in statuses and on_inconclusive == "fail" else 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from fusion_bench.config.models import Source, parse_model
 from fusion_bench.evaluation.scores import resolved_config
@@ -15,27 +13,23 @@ from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.check_statistics import run_checks
-from fusion_bench.gate.checks import (
-    ValuesByCollection,
-    build_checks,
-    check_golden_queries,
-    run_guards,
+from fusion_bench.gate.checks import build_checks, check_golden_queries, check_guard
+from fusion_bench.gate.comparability import (
+    find_changed_values,
+    find_changes,
+    find_incompatibilities,
 )
-from fusion_bench.gate.comparability import find_changed_values, find_incompatibilities
 from fusion_bench.gate.loaded_collections import (
     LoadedCollection,
     Progress,
     describe_collection,
-    evaluate_collection,
+    find_unusable_lists,
     ignore_progress,
     load_collections,
-    require_policy,
-    select_candidate,
-    unusable_lists,
+    select_gated_system,
 )
-from fusion_bench.gate.regressions import worst_queries
-from fusion_bench.gate.result import CheckResult, GateVerdict, QueryCheck, QueryRegression
-from fusion_bench.gate.verdict import REFUSED, decide_exit_code
+from fusion_bench.gate.regressions import find_worst_queries
+from fusion_bench.gate.result import GateVerdict, decide_exit_code
 
 
 def run_gate(
@@ -61,138 +55,71 @@ def run_gate(
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
     """
-    policy = require_policy(experiment, source)
-    candidate = select_candidate(experiment, source)
-    refused = GateVerdict(
+    policy, candidate = select_gated_system(experiment, source)
+    verdict = GateVerdict(
         experiment=source.path.stem,
         baseline=str(baseline),
         system=candidate.name,
         on_inconclusive=policy.inconclusive,
-        exit_code=REFUSED,
     )
     committed = read_baseline(baseline, source.path)
     if committed is None:
         command = update_command(source.path, baseline)
         missing = f"no baseline at {baseline}: write and commit one: {command}"
-        return refused.model_copy(update={"refusals": (missing,)})
+        return verdict.model_copy(update={"refusals": (missing,)})
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = load_collections(
         experiment, source, [candidate, reference], folders=folders, progress=progress
     )
-    run = _GateRun(experiment, source, policy, committed, reference, candidate, collections)
-    reasons = tuple(run.find_refusals())
-    if reasons:
-        return refused.model_copy(update={"refusals": reasons})
-    return run.decide_verdict(refused, progress)
+    systems = (reference, candidate)
+    refusals = tuple(_find_refusals(experiment, policy, committed, systems, collections))
+    if refusals:
+        return verdict.model_copy(update={"refusals": refusals})
+    changes = {
+        "baseline_system": committed.system,
+        "baseline_reason": committed.history[-1].reason,
+        "config_changes": find_changes(committed.config, resolved_config(candidate)),
+    }
+    progress("evaluating", 0, 1)
+    compared = []
+    for c in collections:
+        new = describe_collection(c, candidate)
+        old = committed.by_collection[c.name]
+        compared.append((c, old.value_arrays(new.queries), new.value_arrays()))
+    progress("testing", 0, 1)
+    family = [check for values in compared for check in build_checks(policy, *values)]
+    checks = run_checks(family, seed=experiment.seed)
+    guards = tuple(check_guard(guard, *values) for guard in policy.guards for values in compared)
+    golden = tuple(check_golden_queries(policy, source, collections, candidate))
+    progress("finding the largest losses", 0, 1)
+    losses = [find_worst_queries(*values, systems, count=policy.worst) for values in compared]
+    results = {
+        "checks": checks,
+        "guards": guards,
+        "golden": golden,
+        "regressions": tuple(chain.from_iterable(losses)),
+        "exit_code": decide_exit_code(checks, (*guards, *golden), policy.inconclusive),
+    }
+    return verdict.model_copy(update=changes | results)
 
 
-@dataclass(frozen=True, eq=False)
-class _GateRun:
-    """One run of the gate: the committed baseline, its system, the candidate and the data."""
-
-    experiment: Experiment
-    source: Source
-    policy: GatePolicy
-    committed: Baseline
-    reference: System
-    candidate: System
-    collections: Sequence[LoadedCollection]
-
-    def find_refusals(self) -> Iterator[str]:
-        """Why the two cannot be compared; values are reproduced only where all else agrees."""
-        descriptions = [describe_collection(loaded) for loaded in self.collections]
-        reasons = [
-            *find_incompatibilities(self.committed, self.experiment.ties, descriptions),
-            *(
-                reason
-                for loaded in self.collections
-                for reason in unusable_lists(loaded, self.candidate, self.policy)
-            ),
-        ]
-        yield from reasons
-        if reasons:
-            return
-        for loaded in self.collections:
-            before = self.committed.find_collection(loaded.name)
-            if before is not None:
-                yield from find_changed_values(before, evaluate_collection(loaded, self.reference))
-
-    def decide_verdict(self, blank: GateVerdict, progress: Progress) -> GateVerdict:
-        """Run every check and decide."""
-        policy = self.policy
-        progress("evaluating", 0, 1)
-        before, after = self._values_before(), self._values_after()
-        progress("testing", 0, 1)
-        checks = run_checks(
-            [*build_checks(policy, self.collections, before, after)], seed=self.experiment.seed
-        )
-        guards = tuple(run_guards(policy, self.collections, before, after))
-        golden = tuple(check_golden_queries(policy, self.source, self.collections, self.candidate))
-        progress("finding the largest losses", 0, 1)
-        return blank.model_copy(
-            update={
-                "baseline_system": self.committed.system,
-                "baseline_reason": self.committed.history[-1].reason,
-                "config_changes": _config_changes(
-                    self.committed.config, resolved_config(self.candidate)
-                ),
-                "checks": checks,
-                "guards": guards,
-                "golden": golden,
-                "regressions": tuple(self._find_regressions(before, after)),
-                "exit_code": _exit_code(checks, (*guards, *golden), policy),
-            }
-        )
-
-    def _values_before(self) -> ValuesByCollection:
-        """The baseline's values, in the order of the queries as they are loaded."""
-        values: ValuesByCollection = {}
-        for loaded in self.collections:
-            before = self.committed.find_collection(loaded.name)
-            if before is not None:
-                values[loaded.name] = before.value_arrays(loaded.task.runs.queries)
-        return values
-
-    def _values_after(self) -> ValuesByCollection:
-        return {
-            loaded.name: evaluate_collection(loaded, self.candidate).value_arrays()
-            for loaded in self.collections
-        }
-
-    def _find_regressions(
-        self, before: ValuesByCollection, after: ValuesByCollection
-    ) -> Iterator[QueryRegression]:
-        for loaded in self.collections:
-            yield from worst_queries(
-                loaded,
-                self.reference,
-                self.candidate,
-                before[loaded.name],
-                after[loaded.name],
-                count=self.policy.worst,
-            )
-
-
-def _exit_code(
-    checks: Sequence[CheckResult], query_checks: Sequence[QueryCheck], policy: GatePolicy
-) -> int:
-    results = (*checks, *query_checks)
-    return decide_exit_code(
-        [check.status for check in checks if check.error is None],
-        has_violations=any(not check.holds and check.error is None for check in query_checks),
-        has_errors=any(result.error is not None for result in results),
-        on_inconclusive=policy.inconclusive,
-    )
-
-
-def _config_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:
-    """What differs between two configurations: path → (before, after)."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        changes: dict[str, tuple[Any, Any]] = {}
-        for key in dict.fromkeys([*before, *after]):
-            subpath = f"{path}.{key}" if path else str(key)
-            changes |= _config_changes(before.get(key), after.get(key), subpath)
-        return changes
-    # Through JSON: there a tuple equals a list.
-    return {} if json.dumps(before) == json.dumps(after) else {path: (before, after)}
+def _find_refusals(
+    experiment: Experiment,
+    policy: GatePolicy,
+    committed: Baseline,
+    systems: tuple[System, System],
+    collections: Sequence[LoadedCollection],
+) -> Iterator[str]:
+    """Why the two cannot be compared; values are reproduced only where all else agrees."""
+    reference, candidate = systems
+    descriptions = [describe_collection(c) for c in collections]
+    reasons = [
+        *find_incompatibilities(committed, experiment.ties, descriptions),
+        *(text for c in collections for text in find_unusable_lists(c, candidate, policy)),
+    ]
+    yield from reasons
+    if not reasons:
+        for c in collections:
+            new = describe_collection(c, reference)
+            yield from find_changed_values(committed.by_collection[c.name], new)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,17 +17,17 @@ from fusion_bench.gate.baseline import (
     Baseline,
     BaselineUpdate,
     CollectionBaseline,
+    digest_json,
     read_baseline,
     write_baseline,
 )
 from fusion_bench.gate.loaded_collections import (
     Progress,
-    evaluate_collection,
+    describe_collection,
+    find_unusable_lists,
     ignore_progress,
     load_collections,
-    require_policy,
-    select_candidate,
-    unusable_lists,
+    select_gated_system,
 )
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
@@ -59,21 +56,18 @@ def update_baseline(
         FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
             result, or a value is not finite.
     """
-    if not is_encodable(reason):
-        raise ConfigError("--reason: not UTF-8 text")
-    policy = require_policy(experiment, source)
-    candidate = select_candidate(experiment, source)
+    if not reason.strip() or not is_encodable(reason):
+        raise ConfigError("--reason: say why the values may change, in UTF-8 text")
+    policy, candidate = select_gated_system(experiment, source)
     previous = read_baseline(baseline, source.path)
     collections = load_collections(
         experiment, source, [candidate], folders=folders, progress=progress
     )
-    unusable = [
-        text for loaded in collections for text in unusable_lists(loaded, candidate, policy)
-    ]
+    unusable = [text for c in collections for text in find_unusable_lists(c, candidate, policy)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
     progress("evaluating", 0, 1)
-    records = tuple(evaluate_collection(loaded, candidate) for loaded in collections)
+    records = tuple(describe_collection(loaded, candidate) for loaded in collections)
     config = resolved_config(candidate)
     new = Baseline(
         engine=ENGINE,
@@ -87,19 +81,15 @@ def update_baseline(
             *(() if previous is None else previous.history),
             BaselineUpdate(
                 updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                reason=" ".join(reason.split()) or " ",
+                reason=" ".join(reason.split()),
                 version=__version__,
-                config_sha256=_config_digest(config),
+                config_sha256=digest_json(config),
                 means={record.collection: _finite_means(record) for record in records},
             ),
         ),
     )
     write_baseline(new, baseline)
     return new
-
-
-def _config_digest(config: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def _finite_means(record: CollectionBaseline) -> dict[str, float]:

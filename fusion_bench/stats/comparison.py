@@ -102,7 +102,7 @@ def compare_with_baseline(
         raise UnknownNameError("baseline", baseline, values, where=f"compare {measure}")
     _check_pairs(measure, values, baseline)
     differences = {
-        name: _paired_difference(values[name], values[baseline])
+        name: paired_difference(values[name], values[baseline])
         for name in values
         if name != baseline
     }
@@ -186,7 +186,7 @@ def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) 
             raise DataError(f"{where}, query index {wrong[0]}: {array[wrong[0]]} is not finite")
 
 
-def _paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
+def paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
     """Candidate − baseline, (Q,), float noise set to 0, as the test looks at signs."""
     difference = candidate - baseline
     return np.where(np.abs(difference) <= NOISE, 0.0, difference)

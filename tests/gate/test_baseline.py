@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.gate.baseline import (
     Baseline,
     BaselineUpdate,
@@ -127,12 +127,6 @@ def test_a_sealed_file_that_lacks_a_key_is_refused(tmp_path: Path) -> None:
     write_baseline(baseline([0.1]).model_copy(update={"ties": None}), path)
     with pytest.raises(DataError, match=r"mine\.json: ties: .*--update"):
         read_baseline(path)
-
-
-def test_a_reason_must_say_something(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="say why the values may change"):
-        write_baseline(baseline([0.1], reason=" "), tmp_path / "mine.json")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:

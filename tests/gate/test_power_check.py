@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.check_statistics import Check, run_checks
-from fusion_bench.gate.power_check import check_power, power_warning, required_queries
+from fusion_bench.gate.report import power_warning, required_queries
 from fusion_bench.gate.result import CheckResult
+from fusion_bench.gate.self_test.run import check_power
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, read_project
 from tests.tiny import edit
@@ -48,7 +49,7 @@ def test_no_warning(difference: list[float], m: float) -> None:
 def test_no_number_of_queries_suffices_for_a_tolerance_of_0() -> None:
     result = run_check([0.5, -0.5] * 20, 0.0)
     assert required_queries(result) is None
-    assert "no number of queries suffices" in str(power_warning(result))
+    assert "no number suffices" in str(power_warning(result))
 
 
 def test_groups_are_named() -> None:

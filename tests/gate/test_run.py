@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.gate import loaded_collections as arms_module
-from fusion_bench.gate import read_baseline, run_gate
+from fusion_bench.evaluation.scores import Scores
+from fusion_bench.experiment.system import System
+from fusion_bench.gate import loaded_collections, read_baseline, run_gate
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
@@ -123,15 +125,16 @@ def test_a_value_that_is_no_number_is_never_a_pass(
     renew_baseline(root)
     edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  inconclusive: pass\n")
     swap(root, "{runs: [b]}")
-    real = arms_module.compute_values
+    real = loaded_collections.evaluate_systems
 
-    def broken(*given: object) -> FloatArray:
-        values = np.array(real(*given))  # type: ignore[arg-type]
-        if given[1].runs == ("b",):  # type: ignore[attr-defined]
+    def broken(systems: Sequence[System], *given: object, **options: object) -> list[Scores]:
+        [scores] = real(systems, *given, **options)  # type: ignore[arg-type]
+        values = np.array(scores.values)
+        if systems[0].runs == ("b",):
             values[0, 7] = np.nan
-        return values
+        return [replace(scores, values=values)]
 
-    monkeypatch.setattr(arms_module, "compute_values", broken)
+    monkeypatch.setattr(loaded_collections, "evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]
@@ -234,7 +237,10 @@ def test_a_list_that_is_gone(root: Path) -> None:
 def test_a_list_that_takes_part_otherwise(root: Path) -> None:
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "a.trec, roles: [keyword]", "a.trec, roles: [graph]")
-    assert "options of runs/a changed: roles ('keyword',) → ('graph',)" in refusal(root)
+    assert (
+        "options of runs/a.roles changed: baseline ('keyword',), candidate ('graph',)"
+        in refusal(root)
+    )
 
 
 def test_another_split(root: Path) -> None:
@@ -259,7 +265,7 @@ def test_the_same_queries_in_another_order_are_the_same(root: Path) -> None:
 def test_another_query_type(root: Path) -> None:
     renew_baseline(root)
     edit(root, EXPERIMENT, "measures: [RR@10]\n", "measures: [RR@10]\nquery_type: local\n")
-    assert "query type changed: baseline None, candidate 'local'" in refusal(root)
+    assert "query_type changed: baseline None, candidate 'local'" in refusal(root)
 
 
 def test_another_tie_rule(root: Path) -> None:
@@ -279,14 +285,16 @@ def test_another_measure_and_another_definition(root: Path) -> None:
     arm = old.collections[0]
     definitions = {**arm.definitions, "nDCG@10": other}
     rewrite(path, collections=(arm.model_copy(update={"definitions": definitions}),))
-    assert "the definition of nDCG@10 changed: dcg 'exp-log2' → 'log2'" in refusal(root)
+    assert "definition of nDCG@10.dcg changed: baseline 'exp-log2', candidate 'log2'" in refusal(
+        root
+    )
 
 
 def test_another_binary_relevance_is_another_measure(root: Path) -> None:
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "name: mine\n", "name: mine\nbinary_relevance: 2\n")
     found = refusal(root)
-    assert "binary relevance changed: baseline 1, candidate 2" in found
+    assert "binary_relevance changed: baseline 1, candidate 2" in found
     assert "no values of RR(rel=2)@10" in found
 
 
@@ -424,6 +432,13 @@ def test_updates_keep_the_history_of_reasons(root: Path) -> None:
     assert means[1] < 1
     assert gate_verdict(root).exit_code == 0
     assert gate_verdict(root).baseline_reason == "b is cheaper"
+
+
+@pytest.mark.parametrize("reason", [" \n", "\ud800"])
+def test_a_reason_must_say_something(root: Path, reason: str) -> None:
+    with pytest.raises(ConfigError, match="say why the values may change"):
+        renew_baseline(root, reason)
+    assert not (root / "reports").exists()
 
 
 def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import get_args
 
 import pytest
 
-from fusion_bench.gate.verdict import CheckStatus, decide_exit_code, decide_status
+from fusion_bench.experiment.gate_settings import OnInconclusive
+from fusion_bench.gate.result import CheckResult, QueryCheck, decide_exit_code
+from fusion_bench.gate.verdict import CheckStatus, decide_status
 
 NAN = math.nan
 M = 0.005
@@ -52,26 +54,48 @@ def test_decide(mean: float, low: float, p: float, changed: int, expected: Check
     assert found == expected
 
 
-EXITS: list[tuple[list[str], dict[str, Any], int]] = [
-    (["pass"], {}, 0),
-    (["pass", "regressed", "inconclusive"], {}, 1),
-    (["pass", "inconclusive"], {}, 3),
-    (["pass", "inconclusive"], {"on_inconclusive": "warn"}, 0),
-    (["pass", "inconclusive"], {"on_inconclusive": "pass"}, 0),
-    (["pass"], {"has_violations": True}, 1),
-    (["pass"], {"has_errors": True}, 2),
-    (["pass"], {"has_errors": True, "on_inconclusive": "pass"}, 2),
-    (["pass", "inconclusive"], {"has_errors": True}, 2),
-    (["regressed"], {"has_errors": True}, 1),
-    ([], {}, 2),  # nothing was checked
+def check_result(status: CheckStatus, error: str | None = None) -> CheckResult:
+    return CheckResult(
+        collection="c",
+        slice=None,
+        measure="RR",
+        max_drop=M,
+        status=status,
+        error=error,
+        queries=1,
+        groups=1,
+    )
+
+
+def query_check(*, error: str | None = None) -> QueryCheck:
+    """A guard that does not hold, or could not be checked."""
+    return QueryCheck(collection="c", error=error, holds=False)
+
+
+PASS, REGRESSED, UNCLEAR = map(check_result, get_args(CheckStatus))
+VIOLATED, BROKEN = query_check(), query_check(error="no such query")
+EMPTY = check_result("inconclusive", "no query")
+EXITS: list[tuple[list[CheckResult], list[QueryCheck], OnInconclusive, int]] = [
+    ([PASS], [], "fail", 0),
+    ([PASS, REGRESSED, UNCLEAR], [], "fail", 1),
+    ([PASS, UNCLEAR], [], "fail", 3),
+    ([PASS, UNCLEAR], [], "warn", 0),
+    ([PASS, UNCLEAR], [], "pass", 0),
+    ([PASS], [VIOLATED], "fail", 1),
+    ([PASS], [BROKEN], "fail", 2),
+    ([PASS, EMPTY], [], "pass", 2),
+    ([PASS, UNCLEAR, EMPTY], [], "fail", 2),
+    ([REGRESSED], [BROKEN], "fail", 1),
+    ([EMPTY], [], "pass", 2),
+    ([], [], "fail", 2),  # nothing was checked
 ]
 
 
-@pytest.mark.parametrize(("verdicts", "options", "expected"), EXITS)
-def test_exit_code(verdicts: list[CheckStatus], options: dict[str, Any], expected: int) -> None:
-    given: dict[str, Any] = {
-        "has_violations": False,
-        "has_errors": False,
-        "on_inconclusive": "fail",
-    } | options
-    assert decide_exit_code(verdicts, **given) == expected
+@pytest.mark.parametrize(("checks", "query_checks", "policy", "expected"), EXITS)
+def test_exit_code(
+    checks: list[CheckResult],
+    query_checks: list[QueryCheck],
+    policy: OnInconclusive,
+    expected: int,
+) -> None:
+    assert decide_exit_code(checks, query_checks, policy) == expected

@@ -9,15 +9,19 @@ lower bound and the status.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import DataError
+from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.check_statistics import Check
-from fusion_bench.gate.power import RulePower
+from fusion_bench.gate.loaded_collections import Progress, ignore_progress
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,
@@ -26,19 +30,17 @@ from fusion_bench.gate.self_test.simulate import (
     group_check,
     resample_groups,
     simulated_p_values,
-    untestable_reason,
 )
 from fusion_bench.gate.verdict import ALPHA, CheckStatus
 from fusion_bench.stats.intervals import clopper_pearson
-from fusion_bench.util.formatting import pluralize
 
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
-Progress = Callable[[str, int, int], None]
+#: Points of a power curve.
+CURVE_POINTS = 121
 
 
-@dataclass(frozen=True)
-class ErrorRate:
+class ErrorRate(GateRecord):
     """A measured error rate or power, beside the stated one.
 
     Attributes:
@@ -53,6 +55,8 @@ class ErrorRate:
         high: Upper end.
         stated: The level of the rule, or what the gate prints.
         is_upper_bound: Whether the true rate may be lower than the stated one.
+        rate: Share of the runs in which it happened.
+        agrees: Whether the interval is compatible with the stated rate.
     """
 
     kind: str
@@ -63,41 +67,38 @@ class ErrorRate:
     low: float
     high: float
     stated: float
-    is_upper_bound: bool = False
-
-    @property
-    def rate(self) -> float:
-        """Share of the runs in which it happened."""
-        return self.count / self.runs
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the interval is compatible with the stated rate."""
-        return self.low <= self.stated and (self.is_upper_bound or self.stated <= self.high)
+    is_upper_bound: bool
+    rate: float
+    agrees: bool
 
 
-@dataclass(frozen=True)
-class SelfTestResult:
+class PowerCurve(GateRecord):
+    """True drops from 0 to certain detection, and the power that the gate states for them."""
+
+    drop: tuple[float, ...]
+    power: tuple[float, ...]
+
+
+class SelfTestResult(GateRecord):
     """Every error rate, and the power curve of every check.
 
     Attributes:
-        error_rates: In the order of the checks.
-        power_curves: By check: true drops and the power that the gate states for them.
-        max_drops: By check.
-        skipped: Checks that cannot be tested, with the reason.
         systems: The reference system and the gated one.
+        agrees: Whether every rate agrees with the stated one, and there is one.
+        error_rates: In the order of the checks.
+        power_curves: By check.
+        skipped: Checks that cannot be tested, with the reason.
+        max_drops: By check.
     """
 
+    format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
+    format_version: int = 2
+    systems: tuple[str, str]
+    agrees: bool
     error_rates: tuple[ErrorRate, ...]
-    power_curves: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    max_drops: dict[str, float] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    systems: tuple[str, str] = ("baseline", "candidate")
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every rate agrees with the stated one, and there is one."""
-        return bool(self.error_rates) and all(rate.agrees for rate in self.error_rates)
+    power_curves: dict[str, PowerCurve]
+    skipped: dict[str, str]
+    max_drops: dict[str, float] = Field(exclude=True)
 
     @property
     def headline(self) -> str:
@@ -115,69 +116,49 @@ class SelfTestResult:
 def measure_error_rates(
     checks: Sequence[Check],
     *,
+    systems: tuple[str, str] = ("baseline", "candidate"),
     runs: int = 2000,
-    alpha: float = ALPHA,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> SelfTestResult:
     """Measure the error rates of the rule.
 
     Args:
         checks: The checks of a policy; baseline and candidate are two different systems.
+        systems: The names of the two systems.
         runs: Runs of each kind.
-        alpha: Level of the rule.
         seed: Seed of all random numbers.
         progress: Called with the stage, the steps done and all steps.
     """
-    skipped = {c.name: reason for c in checks if (reason := untestable_reason(c)) is not None}
-    testable = [check for check in checks if check.name not in skipped]
-    grouped = [group_check(check, alpha / len(checks), alpha, seed) for check in testable]
-    skipped |= {
-        group.name: f"{pluralize(len(group.sums), 'group')}: too few for the test to reject"
-        for group in grouped
-        if group.power.min_detectable_drop is None
-    }
-    simulated = tuple(group for group in grouped if group.name not in skipped)
-    counts: list[_ErrorCount] = []
+    simulated: list[GroupedCheck] = []
+    rates: list[ErrorRate] = []
+    curves: dict[str, PowerCurve] = {}
+    skipped: dict[str, str] = {}
+    for check in checks:
+        try:
+            simulated.append(group_check(check, ALPHA / len(checks), seed))
+        except DataError as error:
+            skipped[check.name] = str(error)
     if simulated:
-        simulation = _Simulation(simulated, len(checks), runs, alpha, seed)
-        counts += simulation.measure_false_alarms()
-        for c, check in enumerate(simulated):
-            if progress is not None:
-                progress(f"true drops: {check.name}", c, len(simulated))
-            counts += simulation.measure_drops(c)
-    confidence = 1 - 0.05 / max(len(counts), 1)
-    rates = []
-    for count in counts:
-        low, high = clopper_pearson(count.count, runs, confidence)
-        rates.append(ErrorRate(runs=runs, low=low, high=high, **asdict(count)))
+        simulation = _Simulation(simulated, len(checks), runs, seed)
+        rates += simulation.measure_false_alarms()
+        for c, group in enumerate(simulated):
+            name, power = group.check.name, group.power
+            progress(f"true drops: {name}", c, len(simulated))
+            rates += simulation.measure_drops(c)
+            drops = np.linspace(0, float(power.rejection_drops[-1]), CURVE_POINTS).tolist()
+            curves[name] = PowerCurve(drop=drops, power=tuple(map(power.power_at, drops)))
     return SelfTestResult(
-        tuple(rates),
-        {check.name: _power_curve(check.power) for check in simulated},
-        {check.name: check.max_drop for check in checks},
-        skipped,
+        systems=systems,
+        agrees=bool(rates) and all(rate.agrees for rate in rates),
+        error_rates=tuple(rates),
+        power_curves=curves,
+        skipped=skipped,
+        max_drops={check.name: check.max_drop for check in checks},
     )
 
 
-def _power_curve(power: RulePower) -> tuple[FloatArray, FloatArray]:
-    """True drops from 0 to certain detection, and the stated power."""
-    drops = np.linspace(0, float(power.rejection_drops[-1]), 121)
-    return drops, np.array([power.power_at(drop) for drop in drops])
-
-
 @dataclass(frozen=True)
-class _ErrorCount:
-    """A count before its interval is known; see ``ErrorRate``."""
-
-    kind: str
-    check: str
-    drop: float | None
-    count: int
-    stated: float
-    is_upper_bound: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class _Simulation:
     """The simulated checks, one family of Holm's correction.
 
@@ -185,59 +166,82 @@ class _Simulation:
         checks: The C checks that can be tested.
         family: The number of all checks; the others stay in the family with p = 1.
         runs: Runs of each kind.
-        alpha: Level of the rule.
         seed: Seed of all random numbers.
     """
 
-    checks: tuple[GroupedCheck, ...]
+    checks: Sequence[GroupedCheck]
     family: int
     runs: int
-    alpha: float
     seed: int
 
-    def measure_false_alarms(self) -> Iterator[_ErrorCount]:
+    def measure_false_alarms(self) -> Iterator[ErrorRate]:
         """A/A runs: all checks together, and each check's test alone."""
         signs = draw_label_swaps(self.checks, self.runs, self.seed + 2)
         sums = [check.sums * signs[check.check.collection][:, check.codes] for check in self.checks]
         p = np.stack([simulated_p_values(rows, self.seed + 3) for rows in sums])
         adjusted = adjust_runs(p, self.family)
-        has_alarm = np.zeros(self.runs, dtype=bool)
-        for c, check in enumerate(self.checks):
-            sizes = np.broadcast_to(check.sizes, sums[c].shape)
-            statuses = decide_runs(sums[c], sizes, adjusted[c], check.check.max_drop, self.alpha)
-            has_alarm |= np.array([status == "regressed" for status in statuses])
-        count = int(has_alarm.sum())
-        yield _ErrorCount("false alarm", "", None, count, self.alpha, is_upper_bound=True)
-        for c, check in enumerate(self.checks):
-            count = int((p[c] < self.alpha).sum())
-            yield _ErrorCount(
-                "single test", check.name, None, count, self.alpha, is_upper_bound=True
+        statuses = [
+            decide_runs(
+                rows, np.broadcast_to(check.sizes, rows.shape), p_holm, check.check.max_drop
             )
+            for check, rows, p_holm in zip(self.checks, sums, adjusted, strict=True)
+        ]
+        alarms = sum("regressed" in run for run in zip(*statuses, strict=True))
+        yield self._build_rate("false alarm", "", None, alarms, ALPHA, is_upper_bound=True)
+        for check, row in zip(self.checks, p, strict=True):
+            count, name = int((row < ALPHA).sum()), check.check.name
+            yield self._build_rate("single test", name, None, count, ALPHA, is_upper_bound=True)
 
-    def measure_drops(self, c: int) -> Iterator[_ErrorCount]:
+    def measure_drops(self, c: int) -> Iterator[ErrorRate]:
         """True drops in one check, and none in the others."""
-        check, power = self.checks[c], self.checks[c].power
-        drop = check.check.max_drop
-        passed = self._decide_statuses(c, drop).count("pass")
-        yield _ErrorCount("false pass", check.name, drop, passed, power.false_pass_rate or 0.0)
+        check, power = self.checks[c].check, self.checks[c].power
+        passes = self._decide_statuses(c, check.max_drop).count("pass")
+        stated = power.false_pass_rate or 0.0
+        yield self._build_rate("false pass", check.name, check.max_drop, passes, stated)
         for multiple in DROP_MULTIPLES:
             drop = multiple * (power.min_detectable_drop or 0.0)
             count = self._decide_statuses(c, drop).count("regressed")
-            yield _ErrorCount("power", check.name, drop, count, power.power_at(drop))
+            yield self._build_rate("power", check.name, drop, count, power.power_at(drop))
+
+    def _build_rate(
+        self,
+        kind: str,
+        check: str,
+        drop: float | None,
+        count: int,
+        stated: float,
+        *,
+        is_upper_bound: bool = False,
+    ) -> ErrorRate:
+        rates = 1 + len(self.checks) * (2 + len(DROP_MULTIPLES))
+        low, high = clopper_pearson(count, self.runs, 1 - 0.05 / rates)
+        return ErrorRate(
+            kind=kind,
+            check=check,
+            drop=drop,
+            count=count,
+            runs=self.runs,
+            low=low,
+            high=high,
+            stated=stated,
+            is_upper_bound=is_upper_bound,
+            rate=count / self.runs,
+            agrees=low <= stated and (is_upper_bound or stated <= high),
+        )
 
     def _decide_statuses(self, c: int, drop: float) -> list[CheckStatus]:
-        """The status of one check in every run at a true drop."""
-        sums, sizes = self._draw_runs(c, drop)
+        """(runs,): the status of one check in every run at a true drop."""
+        check = self.checks[c]
+        sums, sizes = resample_groups(check, drop, self.runs, self.seed + 4 + c)
         p = self._null_p_values.copy()
         p[c] = simulated_p_values(sums, self.seed + 3)
-        adjusted = adjust_runs(p, self.family)[c]
-        return decide_runs(sums, sizes, adjusted, self.checks[c].check.max_drop, self.alpha)
-
-    def _draw_runs(self, c: int, drop: float) -> tuple[FloatArray, FloatArray]:
-        return resample_groups(self.checks[c], drop, self.runs, self.seed + 4 + c)
+        return decide_runs(sums, sizes, adjust_runs(p, self.family)[c], check.check.max_drop)
 
     @cached_property
     def _null_p_values(self) -> FloatArray:
         """(C, runs): p of every check without a drop."""
-        rows = [self._draw_runs(c, 0.0)[0] for c in range(len(self.checks))]
-        return np.stack([simulated_p_values(sums, self.seed + 3) for sums in rows])
+        drawn = [
+            resample_groups(check, 0.0, self.runs, self.seed + 4 + c)
+            for c, check in enumerate(self.checks)
+        ]
+        return np.stack([simulated_p_values(sums, self.seed + 3) for sums, _ in drawn])

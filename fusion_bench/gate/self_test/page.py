@@ -1,13 +1,12 @@
-"""A self-test as a page, as JSON and as files."""
+"""A self-test as a page and as files."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.report.markdown import render_page
@@ -41,7 +40,13 @@ NOTES = (
 def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     """The page of a self-test; the terminal and Markdown render it."""
     reference, candidate = result.systems
-    table = Table("Error rates", COLUMNS, tuple(map(_build_row, result.error_rates)), NOTES)
+    parts: list[Table | Figure] = [
+        Table("Error rates", COLUMNS, tuple(map(_build_row, result.error_rates)), NOTES)
+    ]
+    if result.power_curves:
+        caption = "Curves: as the gate states it. Points: as measured."
+        draw = partial(draw_power_curves, result)
+        parts.append(Figure("self-test.png", "Power by true drop", caption, draw))
     skipped = (
         Finding(f"{name}: not tested: {reason}", key="skipped")
         for name, reason in result.skipped.items()
@@ -49,17 +54,10 @@ def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     section = Section(
         text=f"Differences of {candidate} and {reference}.",
         findings=tuple(skipped),
-        parts=(table, *_power_figures(result)),
+        parts=tuple(parts),
     )
     headline = Finding(result.headline, "passed" if result.agrees else "failed")
     return Page(title, (section,), headline)
-
-
-def _power_figures(result: SelfTestResult) -> Iterator[Figure]:
-    if result.power_curves:
-        caption = "Curves: as the gate states it. Points: as measured."
-        draw = partial(draw_power_curves, result)
-        yield Figure("self-test.png", "Power by true drop", caption, draw)
 
 
 def _build_row(rate: ErrorRate) -> Row:
@@ -77,26 +75,6 @@ def _build_row(rate: ErrorRate) -> Row:
     return Row(cells, "plain" if rate.agrees else "failed")
 
 
-def format_json(result: SelfTestResult) -> str:
-    """JSON for programs: every error rate and the power curves."""
-    data = {
-        "format": "fusion-bench-self-test",
-        "format_version": 2,
-        "systems": result.systems,
-        "agrees": result.agrees,
-        "error_rates": [
-            {**asdict(rate), "rate": rate.rate, "agrees": rate.agrees}
-            for rate in result.error_rates
-        ],
-        "power_curves": {
-            name: {"drop": drops.tolist(), "power": power.tolist()}
-            for name, (drops, power) in result.power_curves.items()
-        },
-        "skipped": result.skipped,
-    }
-    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
     from fusion_bench.report.plots.power import draw_power
@@ -109,7 +87,11 @@ def draw_power_curves(result: SelfTestResult) -> Drawing:
         ]
         for name in result.power_curves
     }
-    return draw_power(result.power_curves, points, result.max_drops)
+    curves = {
+        name: (np.array(curve.drop), np.array(curve.power))
+        for name, curve in result.power_curves.items()
+    }
+    return draw_power(curves, points, result.max_drops)
 
 
 def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:
@@ -121,7 +103,7 @@ def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Pa
     from fusion_bench.report.plots import render_png
 
     files = {
-        "self-test.json": format_json(result).encode(),
+        "self-test.json": f"{result.model_dump_json()}\n".encode(),
         "self-test.md": render_page(page).encode(),
         **{figure.file: render_png(figure.draw()) for figure in page.figures},
     }

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import DataError
 from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import MIN_CHANGED, CheckStatus, decide_status
+from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
 from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import randomization_p_values
@@ -42,44 +43,33 @@ class GroupedCheck:
     power: RulePower
 
     @property
-    def name(self) -> str:
-        """``collection / slice / measure``."""
-        return self.check.name
-
-    @property
     def centered_sums(self) -> FloatArray:
         """(G,): sums of the differences, moved to a mean of 0."""
         return self.sums - self.sizes * float(self.sums.sum() / self.sizes.sum())
 
 
-def untestable_reason(check: Check) -> str | None:
-    """Why a check cannot be simulated; None where it can."""
+def group_check(check: Check, level: float, seed: int) -> GroupedCheck:
+    """Sum a check by group, and compute its power at this level of the test.
+
+    Raises:
+        DataError: The check cannot be simulated.
+    """
     if check.error is not None:
-        return check.error
+        raise DataError(check.error)
     changed = int((check.difference != 0).sum())
     if changed < MIN_CHANGED:
-        return (
-            f"the two systems differ on {pluralize(changed, 'query')}, "
-            f"and at least {MIN_CHANGED} "
+        raise DataError(
+            f"the two systems differ on {pluralize(changed, 'query')}, and at least {MIN_CHANGED} "
             "are needed"
         )
-    groups = len(np.unique(check.groups))
-    return None if groups > 1 else "one group: no spread is known"
-
-
-def group_check(check: Check, level: float, alpha: float, seed: int) -> GroupedCheck:
-    """Sum a check by group, and compute its power at this level of the test."""
     codes, count = group_codes(check.groups, len(check.groups))
     first = np.full(count, -1)
     first[codes[::-1]] = check.groups[::-1]
     [power] = compute_power(
-        check.difference[None],
-        check.groups,
-        [check.max_drop],
-        level=level,
-        alpha=alpha,
-        seed=seed + 1,
+        check.difference[None], check.groups, [check.max_drop], level=level, seed=seed + 1
     )
+    if power.min_detectable_drop is None:
+        raise DataError(f"{pluralize(count, 'group')}: too few for the test to reject")
     return GroupedCheck(
         check=check,
         codes=first,
@@ -104,8 +94,7 @@ def resample_groups(
     check: GroupedCheck, drop: float, runs: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Draw groups with replacement at a true mean of −drop: sums and sizes, both (runs, G)."""
-    blocks = draw_groups(len(check.sums), runs, seed)
-    drawn = np.concatenate(list(blocks))
+    drawn = np.concatenate(list(draw_groups(len(check.sums), runs, seed)))
     sizes = check.sizes[drawn]
     return check.centered_sums[drawn] - drop * sizes, sizes
 
@@ -135,19 +124,16 @@ def adjust_runs(p: FloatArray, family: int) -> FloatArray:
 
 
 def decide_runs(
-    sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float, alpha: float
+    sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float
 ) -> list[CheckStatus]:
     """The status of a check in every run."""
     groups, queries = sums.shape[1], sizes.sum(axis=1)
     means = sums.sum(axis=1) / queries
     residuals = sums - means[:, None] * sizes
     errors = np.sqrt(groups / (groups - 1) * (residuals**2).sum(axis=1)) / queries
-    lows = means - t_quantile(groups - 1, 1 - alpha) * errors
+    lows = means - t_quantile(groups - 1, 1 - ALPHA) * errors
+    columns = (means.tolist(), lows.tolist(), p_holm.tolist(), queries.astype(int).tolist())
     return [
-        decide_status(
-            mean=mean, lower_bound=low, p_holm=p, changed=int(count), max_drop=max_drop, alpha=alpha
-        )
-        for mean, low, p, count in zip(
-            means.tolist(), lows.tolist(), p_holm.tolist(), queries, strict=True
-        )
+        decide_status(mean=mean, lower_bound=low, p_holm=p, changed=count, max_drop=max_drop)
+        for mean, low, p, count in zip(*columns, strict=True)
     ]

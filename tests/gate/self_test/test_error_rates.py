@@ -12,7 +12,7 @@ from fusion_bench.cli import main
 from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.self_test import simulate
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
-from fusion_bench.gate.self_test.page import build_self_test_page, format_json, write_self_test
+from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.randomization_tests import randomization_p_values
 from tests.gate import cases
@@ -108,7 +108,7 @@ def test_slices_of_a_collection_are_swapped_together() -> None:
     one, _, _ = make_checks()
     half = np.arange(60) < 30
     part = Check("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
-    checks = [simulate.group_check(c, 0.025, 0.05, 1) for c in (one, part)]
+    checks = [simulate.group_check(c, 0.025, 1) for c in (one, part)]
     signs = simulate.draw_label_swaps(checks, 4, 1)["c"]
     assert signs.shape == (4, 30)
     assert checks[1].codes.tolist() == list(range(15))
@@ -118,7 +118,7 @@ def test_slices_of_a_collection_are_swapped_together() -> None:
 def test_the_page_and_the_json_have_every_rate(result: SelfTestResult, tmp_path: Path) -> None:
     page = build_self_test_page(result, "Self-test")
     [table] = page.sections[0].tables
-    data = json.loads(format_json(result))
+    data = json.loads(result.model_dump_json())
     assert len(table.rows) == len(result.error_rates) == len(data["error_rates"])
     assert {row.tone for row in table.rows} == {"plain"}
     assert all(len(row.cells) == len(table.columns) for row in table.rows)
