@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.evaluation.scores import Scores
+from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import loaded_collections, read_baseline, run_gate
+from fusion_bench.gate import read_baseline, run_gate
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
@@ -125,16 +125,15 @@ def test_a_value_that_is_no_number_is_never_a_pass(
     renew_baseline(root)
     edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  inconclusive: pass\n")
     swap(root, "{runs: [b]}")
-    real = loaded_collections.evaluate_systems
 
     def broken(systems: Sequence[System], *given: object, **options: object) -> list[Scores]:
-        [scores] = real(systems, *given, **options)  # type: ignore[arg-type]
+        [scores] = evaluate_systems(systems, *given, **options)  # type: ignore[arg-type]
         values = np.array(scores.values)
         if systems[0].runs == ("b",):
             values[0, 7] = np.nan
         return [replace(scores, values=values)]
 
-    monkeypatch.setattr(loaded_collections, "evaluate_systems", broken)
+    monkeypatch.setattr("fusion_bench.gate.loaded_collections.evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]
