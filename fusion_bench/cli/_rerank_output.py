@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     """Print what a run would ask for and cost."""
     if as_json:
-        typer.echo(json.dumps(estimate.as_json()))
+        typer.echo(json.dumps(asdict(estimate)))
         return
     usage = estimate.usage
     echo(
@@ -74,7 +75,7 @@ def _format_cell(value: Any) -> str:  # noqa: ANN401 - JSON
 def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_json: bool) -> None:
     """Print two tables and their findings."""
     if as_json:
-        typer.echo(json.dumps(result.as_json()))
+        typer.echo(json.dumps(asdict(result)))
         return
     echo(f"Replayed: {result.first}; second provider: {result.second or 'none'}.")
     columns: dict[str, Callable[[SimulationPoint], str]] = {

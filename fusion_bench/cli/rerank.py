@@ -18,7 +18,7 @@ from fusion_bench.cli._base import (
 )
 
 if TYPE_CHECKING:
-    from fusion_bench.rerank.run import RerankInputs, ScoringOptions
+    from fusion_bench.rerank.run import RerankOptions
 
 DEGRADED = 4
 
@@ -104,53 +104,50 @@ def rerank_command(
     API keys come from environment variables. Run the same command again to resume a run that was
     interrupted or reached --max-cost; stored scores are not paid for twice.
     """
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.cli._rerank_output import print_estimate, print_list
     from fusion_bench.io import find_dataset
-    from fusion_bench.rerank.run import RerankInputs, ScoringOptions
+    from fusion_bench.rerank.run import RerankOptions, estimate_list, score_list
 
-    path = find_dataset(dataset, folders_for(datasets, experiment))
-    inputs = RerankInputs(path, system, experiment, config, tuple(change or ()))
+    options = RerankOptions(
+        dataset=find_dataset(dataset, folders_for(datasets, experiment)),
+        system=system,
+        experiment=experiment,
+        config=config,
+        overrides=change or (),
+        provider=provider,
+        fallbacks=fallback or (),
+        depth=depth,
+        split=split,
+        out=out,
+        store=store,
+        max_cost=max_cost,
+    )
     if simulate:
         given = {"--provider": provider, "--fallback": fallback, "--split": split}
         refuse_options("--simulate", given)
-        _simulate(inputs, measure, reranker, fallback_list, out, as_json=json)
+        _simulate(options, measure, reranker, fallback_list, as_json=json)
         return
     refuse_options("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
-    options = ScoringOptions(provider, tuple(fallback or ()), depth, split, out, store, max_cost)
     if dry_run:
-        _estimate(inputs, options, as_json=json)
-    else:
-        _score(inputs, options, as_json=json)
-
-
-def _estimate(inputs: RerankInputs, options: ScoringOptions, *, as_json: bool) -> None:
-    from fusion_bench.cli._rerank_output import print_estimate
-    from fusion_bench.rerank.run import estimate_list
-
-    print_estimate(estimate_list(inputs, options), as_json=as_json)
-
-
-def _score(inputs: RerankInputs, options: ScoringOptions, *, as_json: bool) -> None:
-    from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.cli._rerank_output import print_list
-    from fusion_bench.rerank.run import score_list
-
+        print_estimate(estimate_list(options), as_json=json)
+        return
     with progress_bar() as show:
 
         def show_progress(done: int, total: int, spent: float) -> None:
             show(f"scoring, price so far {spent:.4f}" if spent else "scoring", done, total)
 
-        written = score_list(inputs, options, show_progress)
-    print_list(written, as_json=as_json)
+        written = score_list(options, show_progress)
+    print_list(written, as_json=json)
     if written.meta.degraded:
         raise typer.Exit(DEGRADED)
 
 
 def _simulate(
-    inputs: RerankInputs,
+    options: RerankOptions,
     measure: str,
     reranker: str | None,
     fallback: str | None,
-    out: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -159,16 +156,16 @@ def _simulate(
     from fusion_bench.rerank.run import safe_file_name, simulate_list
     from fusion_bench.rerank.simulation.simulation_result import write_simulation
 
-    dataset = inputs.dataset.parent.name
-    name = f"simulate-{safe_file_name(f'{dataset}-{inputs.system}')}"
-    folder = require_folder(out or Path("reports/rerank") / name)
+    dataset = options.dataset.parent.name
+    name = f"simulate-{safe_file_name(f'{dataset}-{options.system}')}"
+    folder = require_folder(options.out or Path("reports/rerank") / name)
     with progress_bar() as show:
         result = simulate_list(
-            inputs,
+            options,
             measure=measure,
             reranker=reranker,
             fallback=fallback,
             on_progress=lambda done, total: show("simulating", done, total),
         )
-    written = write_simulation(result, folder, f"{inputs.system} on {dataset}")
+    written = write_simulation(result, folder, f"{options.system} on {dataset}")
     print_simulation(result, written, as_json=as_json)

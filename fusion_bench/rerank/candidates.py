@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,11 +56,6 @@ class ScoringRequest:
     split: str | None
     queries: tuple[QueryCandidates, ...]
 
-    @property
-    def pair_count(self) -> int:
-        """Number of pairs of query and document."""
-        return sum(len(question.candidates) for question in self.queries)
-
 
 def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System:
     """The system of that name.
@@ -74,9 +69,7 @@ def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System
     Raises:
         UnknownNameError: Neither a system, a run nor a fusion method has that name.
     """
-    systems: Mapping[str, System] = {}
-    if experiment is not None:
-        systems = read_experiment(experiment)[0].systems
+    systems = {} if experiment is None else read_experiment(experiment)[0].systems
     if name in systems:
         return systems[name]
     if name in spec.runs:
@@ -108,57 +101,44 @@ def prepare_request(
     for location, problem in system.find_misfits(roles, lists):
         place = ".".join(str(part) for part in location)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
-    fusing = system.model_copy(update={"blend": NoBlend(), "top_k": None})
+    fusing = system.model_copy(update={"blend": NoBlend(), "top_k": depth})
     dataset = load_dataset(path, runs=system.runs, rerankers=())
-    wanted = _select_queries(dataset, split)
-    texts = documents_of(path)
-    queries = tuple(_collect_candidates(dataset, fusing, depth, wanted, texts))
+    queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
     return ScoringRequest(dataset.name, dataset.fingerprint, system, depth, split, queries)
 
 
-def _select_queries(dataset: Dataset, split: str | None) -> Collection[str]:
-    if split is None:
-        return set(dataset.qrels.queries)
-    if split not in dataset.splits:
-        raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
-    return {query.id for query in dataset.queries.values() if query.split == split}
-
-
 def _collect_candidates(
-    dataset: Dataset,
-    system: System,
-    depth: int,
-    wanted: Collection[str],
-    texts: Mapping[str, Document],
+    dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
+    if split is not None and split not in dataset.splits:
+        raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
     runs = align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries)
     for _, ranking in rank_queries(system, runs, {}):
         for q, query in enumerate(ranking.runs.queries):
-            if query not in wanted:
-                continue
             known = dataset.queries.get(query)
+            if split is not None and (known is None or known.split != split):
+                continue
             if known is None or not known.text:
                 raise DataError(
                     f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
                     "file ('queries' of dataset.yaml)"
                 )
-            top = tuple(_top_candidates(dataset, ranking, q, depth, texts))
+            top = tuple(_top_candidates(dataset.name, ranking, q, texts))
             if top:
                 yield QueryCandidates(query, known.text, top)
 
 
 def _top_candidates(
-    dataset: Dataset, ranking: SystemRanking, q: int, depth: int, texts: Mapping[str, Document]
+    dataset: str, ranking: SystemRanking, q: int, texts: Mapping[str, Document]
 ) -> Iterator[Candidate]:
     runs = ranking.runs
     rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
-    place = ranking.positions[rows]
-    inside = rows[(place > 0) & (place <= depth)]
-    for row in inside[np.argsort(ranking.positions[inside])]:
+    rows = rows[ranking.positions[rows] > 0]
+    for row in rows[np.argsort(ranking.positions[rows])]:
         name = runs.vocabulary[runs.documents[row]]
         if name not in texts:
             raise DataError(
-                f"{dataset.name}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
+                f"{dataset}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
                 "no text in 'documents' of dataset.yaml"
             )
         yield Candidate(name, texts[name].text, float(ranking.scores[row]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,6 @@ class CostEstimate:
     usage: Usage
     cost: float | None
 
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
-
 
 def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
     """Estimate the cost of all candidates whose score is not stored.
@@ -56,11 +53,12 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
     configured = provider.model_identity
     identity = replace(configured, model=store.resolved_model(configured))
     cut = provider.truncation
-    stored, calls, usage = 0, 0, Usage()
+    pairs, stored, calls, usage = 0, 0, 0, Usage()
     for question in work.queries:
         texts = [cut(candidate.text) for candidate in question.candidates]
         known = store.read_scores(identity, question.text, texts)
         missing = [text for text, score in zip(texts, known, strict=True) if score is None]
+        pairs += len(texts)
         stored += len(texts) - len(missing)
         distinct = list(dict.fromkeys(missing))
         for start in range(0, len(distinct), provider.batch):
@@ -68,31 +66,7 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
             batch = distinct[start : start + provider.batch]
             usage += provider.estimate_usage(question.text, batch)
     cost = None if provider.price is None else provider.price.cost_of(usage)
-    return CostEstimate(
-        configured.label, len(work.queries), work.pair_count, stored, calls, usage, cost
-    )
-
-
-def query_event(
-    *, label: str, candidates: int, asked: int, latency_ms: float, degraded: str
-) -> dict[str, Any]:
-    """The event of one query; ``session`` records those of calls.
-
-    Args:
-        label: ``provider/model`` that scored it, or ``fused order``.
-        candidates: Documents to score.
-        asked: How many of them were not in the store.
-        latency_ms: From the first call to the scores.
-        degraded: Why the scores are not the first provider's.
-    """
-    return {
-        "kind": "query",
-        "provider": label,
-        "candidates": candidates,
-        "asked": asked,
-        "latency_ms": latency_ms,
-        "degraded": degraded,
-    }
+    return CostEstimate(configured.label, len(work.queries), pairs, stored, calls, usage, cost)
 
 
 def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -111,8 +85,8 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "calls": len(calls),
         **{key: sum(event[key] for event in calls) for key in sums},
-        "call_ms": latency_percentiles([event["latency_ms"] for event in calls]),
-        "query_ms": latency_percentiles([event["latency_ms"] for event in live]),
+        "call_ms": _event_latency(calls),
+        "query_ms": _event_latency(live),
         "by_candidates": latency_by_candidates(live),
         "by_documents": latency_by_documents(calls),
         "largest_call": max((event["documents"] for event in calls), default=0),
@@ -131,13 +105,10 @@ def latency_percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 def latency_by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Latency of queries by the number of documents that were not stored."""
+    labels = (*(f"≤ {end}" for end in SIZE_CLASSES), f"> {SIZE_CLASSES[-1]}")
     return [
-        {
-            "candidates": f"≤ {end}" if end in SIZE_CLASSES else f"> {SIZE_CLASSES[-1]}",
-            "queries": len(members),
-            **latency_percentiles([event["latency_ms"] for event in members]),
-        }
-        for end, members in _group_by_size(events, "asked")
+        {"candidates": labels[index], "queries": len(members), **_event_latency(members)}
+        for index, members in _group_by_size(events, "asked")
     ]
 
 
@@ -147,14 +118,16 @@ def latency_by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, A
     Returns:
         One row per class, with the mean number of its documents.
     """
+    groups = [members for _, members in _group_by_size(calls, "documents")]
+    means = [sum(event["documents"] for event in members) / len(members) for members in groups]
     return [
-        {
-            "documents": round(sum(event["documents"] for event in members) / len(members), 3),
-            "calls": len(members),
-            **latency_percentiles([event["latency_ms"] for event in members]),
-        }
-        for _, members in _group_by_size(calls, "documents")
+        {"documents": round(mean, 3), "calls": len(members), **_event_latency(members)}
+        for mean, members in zip(means, groups, strict=True)
     ]
+
+
+def _event_latency(events: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    return latency_percentiles([event["latency_ms"] for event in events])
 
 
 def _group_by_size(
@@ -163,6 +136,5 @@ def _group_by_size(
     """The events by the size class of one of their keys, the smallest class first."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for event in events:
-        end = next((end for end in SIZE_CLASSES if event[key] <= end), 10**9)
-        groups.setdefault(end, []).append(event)
+        groups.setdefault(bisect_left(SIZE_CLASSES, event[key]), []).append(event)
     return sorted(groups.items())

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,8 +29,8 @@ from fusion_bench.util.atomic_files import replace_file
 
 
 @dataclass(frozen=True)
-class RerankInputs:
-    """What is reranked, and the configuration for it.
+class RerankOptions:
+    """What is reranked, and how.
 
     Attributes:
         dataset: The ``dataset.yaml``.
@@ -38,24 +38,6 @@ class RerankInputs:
         experiment: The experiment's YAML file; None = only runs and fusion methods are known.
         config: YAML file with providers, chain and settings; None = the defaults.
         overrides: ``KEY=VALUE`` for the first provider, or for the simulation.
-    """
-
-    dataset: Path
-    system: str
-    experiment: Path | None = None
-    config: Path | None = None
-    overrides: tuple[str, ...] = ()
-
-    def find_system(self) -> System:
-        """The system that is named."""
-        return find_system(self.system, read_spec(self.dataset)[0], self.experiment)
-
-
-@dataclass(frozen=True)
-class ScoringOptions:
-    """How a list is scored.
-
-    Attributes:
         provider: Name in the configuration, or a method; None = the configured chain.
         fallbacks: The same, for when the first provider fails.
         depth: Candidates per query.
@@ -65,13 +47,22 @@ class ScoringOptions:
         max_cost: Stop before the price exceeds this; None = no limit.
     """
 
+    dataset: Path
+    system: str
+    experiment: Path | None
+    config: Path | None
+    overrides: Sequence[str]
     provider: str | None
-    fallbacks: tuple[str, ...]
+    fallbacks: Sequence[str]
     depth: int
     split: str | None
     out: Path | None
     store: Path
     max_cost: float | None
+
+    def find_system(self) -> System:
+        """The system that is named."""
+        return find_system(self.system, read_spec(self.dataset)[0], self.experiment)
 
 
 @dataclass(frozen=True)
@@ -99,12 +90,12 @@ class _CheckedRun:
     config: RerankConfig
 
 
-def _check_run(inputs: RerankInputs, options: ScoringOptions) -> _CheckedRun:
-    system = inputs.find_system()
-    config = read_rerank_config(inputs.config)
-    providers = select_providers(config, options.provider, options.fallbacks, inputs.overrides)
+def _check_run(options: RerankOptions) -> _CheckedRun:
+    system = options.find_system()
+    config = read_rerank_config(options.config)
+    providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
     name = safe_file_name(f"{system.name}-{providers[0].method}")
-    path = options.out or inputs.dataset.parent / "rerank" / f"{name}.jsonl"
+    path = options.out or options.dataset.parent / "rerank" / f"{name}.jsonl"
     _check_list_path(path)
     unpriced = [provider.model_identity.label for provider in providers if provider.price is None]
     if options.max_cost is not None and unpriced:
@@ -112,56 +103,52 @@ def _check_run(inputs: RerankInputs, options: ScoringOptions) -> _CheckedRun:
             f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
-    request = prepare_request(inputs.dataset, system, depth=options.depth, split=options.split)
+    request = prepare_request(options.dataset, system, depth=options.depth, split=options.split)
     return _CheckedRun(path, request, providers, config)
 
 
-def estimate_list(inputs: RerankInputs, options: ScoringOptions) -> CostEstimate:
+def estimate_list(options: RerankOptions) -> CostEstimate:
     """What :func:`score_list` would ask for and cost; asks nobody.
 
     Raises:
         FusionBenchError: An input or an option breaks a rule.
     """
-    run = _check_run(inputs, options)
+    run = _check_run(options)
     with closing(ScoreStore(options.store)) as store:
         return estimate_cost(run.request, run.providers[0], store)
 
 
-def score_list(
-    inputs: RerankInputs, options: ScoringOptions, on_progress: OnProgress
-) -> WrittenList:
+def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
     """Score every candidate that the store does not know, and write the list.
 
     Args:
-        inputs: What is reranked.
-        options: How.
+        options: What is reranked, and how.
         on_progress: Called with queries done, queries in all, and the price so far.
 
     Raises:
         FusionBenchError: An input or an option breaks a rule, no query could be scored, the price
             limit was reached, or the list cannot be written. Scores stay in the store.
     """
-    run = _check_run(inputs, options)
+    run = _check_run(options)
     # The ledger counts retries; without a handler each would print its event's bare name.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
     with closing(ScoreStore(options.store)) as store:
-        result = asyncio.run(
-            score_queries(
-                run.request,
-                run.providers,
-                run.config.resolved_settings(),
-                store,
-                max_cost=options.max_cost,
-                on_progress=on_progress,
-            )
+        scoring = score_queries(
+            run.request,
+            run.providers,
+            run.config.resolved_settings(),
+            store,
+            max_cost=options.max_cost,
+            on_progress=on_progress,
         )
+        result = asyncio.run(scoring)
         events = store.read_events(run_key(run.request, run.providers[0]))
     meta = _write_list(run, result, events)
-    return WrittenList(run.path, meta, _dataset_entry(run.path, inputs.dataset.parent, meta))
+    return WrittenList(run.path, meta, _dataset_entry(run.path, options.dataset.parent, meta))
 
 
 def simulate_list(
-    inputs: RerankInputs,
+    options: RerankOptions,
     *,
     measure: str,
     reranker: str | None,
@@ -171,7 +158,7 @@ def simulate_list(
     """Replay a stored list under failures and deadlines.
 
     Args:
-        inputs: What is reranked.
+        options: What is reranked.
         measure: Name of the measure.
         reranker: The stored list of the first provider; None = the system's own.
         fallback: The stored list of a second provider; None = there is none.
@@ -180,14 +167,10 @@ def simulate_list(
     Raises:
         ConfigError: An input breaks a rule.
     """
-    config = read_rerank_config(inputs.config)
-    spec = config.override_simulation(inputs.overrides)
+    config = read_rerank_config(options.config)
+    spec = config.override_simulation(options.overrides)
     outcomes = measure_outcomes(
-        inputs.dataset,
-        inputs.find_system(),
-        measure=measure,
-        reranker=reranker,
-        fallback=fallback,
+        options.dataset, options.find_system(), measure, reranker=reranker, fallback=fallback
     )
     return run_simulation(outcomes, spec, config.live_settings(), on_progress)
 

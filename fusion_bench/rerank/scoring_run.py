@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
-from fusion_bench.rerank.ledger import query_event
 from fusion_bench.rerank.limits import Budget
 from fusion_bench.rerank.score_spaces import to_unit_scale
 from fusion_bench.rerank.session import ProviderSession, RerankAnswer
@@ -23,10 +22,6 @@ from fusion_bench.rerank.store import ScoreStore
 
 #: Called with queries done, queries in all, and the cost so far.
 OnProgress = Callable[[int, int, float], None]
-
-
-def _ignore_progress(done: int, total: int, spent: float) -> None:
-    """No progress."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,6 @@ class ScoringResult:
         scores: Query → document → score, in fused order; without queries that have no scores.
         providers: ``provider/model`` → the queries that it scored.
         degraded: Query → why its scores are not those of ``asked``.
-        spent: Cost of this run and of the interrupted ones before it.
     """
 
     asked: str
@@ -47,7 +41,6 @@ class ScoringResult:
     scores: dict[str, dict[str, float]]
     providers: dict[str, tuple[str, ...]]
     degraded: dict[str, str]
-    spent: float
 
 
 def run_key(work: ScoringRequest, provider: Provider) -> str:
@@ -63,8 +56,8 @@ async def score_queries(
     settings: RerankSettings,
     store: ScoreStore,
     *,
-    max_cost: float | None = None,
-    on_progress: OnProgress = _ignore_progress,
+    max_cost: float | None,
+    on_progress: OnProgress,
 ) -> ScoringResult:
     """Score everything that is not in the store yet.
 
@@ -82,102 +75,78 @@ async def score_queries(
         DataError: No query was scored.
     """
     run = run_key(work, providers[0])
-    before = sum(event.get("cost", 0.0) for event in store.read_events(run))
-    budget = Budget(max_cost, before)
+    budget = Budget(max_cost, sum(event.get("cost", 0.0) for event in store.read_events(run)))
+    deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
+    answers: dict[str, RerankAnswer] = {}
+    errors: list[FusionBenchError] = []
+    queries = iter(work.queries)
+
+    async def score_waiting(chain: ProviderChain) -> None:
+        """Take one query after the other until an error stops all workers."""
+        while not errors and (query := next(queries, None)) is not None:
+            try:
+                answers[query.id] = await _score_query(query, chain, deadline, store, run)
+            except FusionBenchError as error:
+                errors.append(error)
+            on_progress(len(answers), len(work.queries), budget.spent)
+
     async with AsyncExitStack() as stack:
-        sessions = [
-            await _open_session(stack, provider, settings, store, run, budget)
-            for provider in providers
-        ]
+        sessions = []
+        for provider in providers:
+            reranker = await stack.enter_async_context(provider.open_reranker())
+            configured = provider.model_identity
+            if reranker.identity.model != provider.model and configured != reranker.identity:
+                store.save_model(configured, reranker.identity.model)
+            session = ProviderSession(
+                reranker, settings, provider=provider, store=store, run=run, budget=budget
+            )
+            sessions.append(session)
         chain = ProviderChain(sessions, settings)
-        total = len(work.queries)
-        limit = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
-        job = _ScoringRun(
-            work, chain, store, run, limit, lambda n: on_progress(n, total, budget.spent)
-        )
+        on_progress(0, len(work.queries), budget.spent)
         # Enough queries to keep the first provider's slots busy.
-        await job.score_all(2 * providers[0].concurrency)
-        return _build_result(job, chain, budget.spent)
+        workers = (score_waiting(chain) for _ in range(2 * providers[0].concurrency))
+        await asyncio.gather(*workers)
+    if errors:
+        raise errors[0]
+    return _build_result(work, chain, answers)
 
 
-async def _open_session(
-    stack: AsyncExitStack,
-    provider: Provider,
-    settings: RerankSettings,
+async def _score_query(
+    query: QueryCandidates,
+    chain: ProviderChain,
+    deadline: float | None,
     store: ScoreStore,
     run: str,
-    budget: Budget,
-) -> ProviderSession:
-    reranker = await stack.enter_async_context(provider.open_reranker())
-    if reranker.identity.model != provider.model and provider.model_identity != reranker.identity:
-        store.save_model(provider.model_identity, reranker.identity.model)
-    return ProviderSession(
-        reranker,
-        settings,
-        provider=provider,
-        store=store,
-        run=run,
-        budget=budget,
-    )
+) -> RerankAnswer:
+    started = time.monotonic()
+    texts = [candidate.text for candidate in query.candidates]
+    answer = await chain.score_documents(query.text, texts, deadline)
+    if answer.documents_asked or answer.failures:
+        event = {
+            "kind": "query",
+            "provider": answer.provider_label,
+            "candidates": len(texts),
+            "asked": answer.documents_asked,
+            "latency_ms": 1e3 * (time.monotonic() - started),
+            "degraded": answer.degraded_reason,
+        }
+        store.record_event(run, event)
+    return answer
 
 
-@dataclass
-class _ScoringRun:
-    """Workers that take one query after the other until an error stops them."""
-
-    work: ScoringRequest
-    chain: ProviderChain
-    store: ScoreStore
-    run: str
-    deadline: float | None
-    on_progress: Callable[[int], None]
-    answers: dict[str, RerankAnswer] = field(default_factory=dict)
-    error: FusionBenchError | None = None
-
-    async def score_all(self, workers: int) -> None:
-        """Score every query; after an error, wait for the calls under way and raise it."""
-        self.on_progress(0)
-        queries = iter(self.work.queries)
-        await asyncio.gather(*(self._score_waiting(queries) for _ in range(workers)))
-        if self.error is not None:
-            raise self.error
-
-    async def _score_waiting(self, queries: Iterator[QueryCandidates]) -> None:
-        for query in queries:
-            if self.error is not None:
-                return
-            try:
-                await self._score_query(query)
-            except FusionBenchError as error:
-                self.error = error
-            self.on_progress(len(self.answers))
-
-    async def _score_query(self, query: QueryCandidates) -> None:
-        started = time.monotonic()
-        texts = [candidate.text for candidate in query.candidates]
-        answer = await self.chain.score_documents(query.text, texts, self.deadline)
-        self.answers[query.id] = answer
-        if answer.documents_asked or answer.failures:
-            event = query_event(
-                label=answer.provider_label,
-                candidates=len(query.candidates),
-                asked=answer.documents_asked,
-                latency_ms=1e3 * (time.monotonic() - started),
-                degraded=answer.degraded_reason,
-            )
-            self.store.record_event(self.run, event)
-
-
-def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> ScoringResult:
+def _build_result(
+    work: ScoringRequest, chain: ProviderChain, answers: Mapping[str, RerankAnswer]
+) -> ScoringResult:
     asked, space = chain.first_identity.label, chain.score_space
     scores: dict[str, dict[str, float]] = {}
-    providers: dict[str, list[str]] = {}
+    providers: dict[str, tuple[str, ...]] = {}
     degraded: dict[str, str] = {}
-    for query in job.work.queries:
-        answer = job.answers[query.id]
-        providers.setdefault(answer.provider_label, []).append(query.id)
-        if answer.provider_label != asked or answer.degraded_reason:
-            degraded[query.id] = answer.degraded_reason or f"{answer.provider_label}, not {asked}"
+    for query in work.queries:
+        answer = answers[query.id]
+        label = answer.provider_label
+        providers[label] = (*providers.get(label, ()), query.id)
+        if label != asked or answer.degraded_reason:
+            degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
         if answer.scores is not None and answer.identity is not None:
             values = list(answer.scores)
             if space != answer.identity.space:
@@ -186,6 +155,5 @@ def _build_result(job: _ScoringRun, chain: ProviderChain, spent: float) -> Scori
             scores[query.id] = dict(zip(names, values, strict=True))
     if not scores:
         why = next(iter(degraded.values()), "no query has candidates")
-        raise DataError(f"{job.work.dataset}: no query was scored: {why}")
-    listed = {label: tuple(queries) for label, queries in providers.items()}
-    return ScoringResult(asked, space, scores, listed, degraded, spent)
+        raise DataError(f"{work.dataset}: no query was scored: {why}")
+    return ScoringResult(asked, space, scores, providers, degraded)

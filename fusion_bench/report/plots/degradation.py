@@ -23,7 +23,7 @@ def draw_degradation(study: Mapping[str, Any], title: str) -> Drawing:
     """Three panels: quality and latency by failure rate, and both by deadline.
 
     Args:
-        study: As ``SimulationResult.as_json`` gives it.
+        study: The fields of a ``SimulationResult``.
         title: What was simulated.
     """
     points, measure = study["by_failure"], str(study["measure"])

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.rerank.breaker import BreakerRules, CircuitBreaker
 from fusion_bench.rerank.settings import RerankSettings
-from fusion_bench.rerank.simulation.fault_model import LatencyModel, SimulationSettings
+from fusion_bench.rerank.simulation.fault_model import SimulationSettings
 from fusion_bench.rerank.simulation.simulation_findings import describe_breaker, describe_deadline
 from fusion_bench.rerank.simulation.simulation_result import (
     FIRST,
@@ -50,18 +52,14 @@ def run_simulation(
         settings: Deadline, breaker, what happens on a timeout.
         on_progress: Called with the points done and the points in all.
     """
-    deadline = (
-        None if settings.deadline is None else settings.deadline.remaining_ms(spec.elapsed_ms)
-    )
+    rules = settings.deadline
+    deadline = None if rules is None else rules.remaining_ms(spec.elapsed_ms)
     second = quality.second is not None
-    limits: tuple[float | None, ...] = (*spec.deadlines_ms, None)
+    fallbacks = (False, True) if second else (False,)
     asked = [
-        (rate, deadline, breaker, fallback)
-        for rate in spec.failure_rates
-        for breaker in (False, True)
-        for fallback in ((False, True) if second else (False,))
+        *product(spec.failure_rates, [deadline], (False, True), fallbacks),
+        *((0.0, limit, True, second) for limit in (*spec.deadlines_ms, None, deadline)),
     ]
-    asked += [(0.0, limit, True, second) for limit in (*limits, deadline)]
     traffics = [_TrafficSample.draw_sample(spec, repeat) for repeat in range(spec.repeats)]
     points: list[SimulationPoint] = []
     for point in asked:
@@ -71,7 +69,7 @@ def run_simulation(
             for traffic in traffics
         ]
         points.append(_mean_point(runs))
-    count = len(points) - len(limits) - 1
+    count = len(points) - len(spec.deadlines_ms) - 2
     by_failure, by_deadline = tuple(points[:count]), tuple(points[count:-1])
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
     return SimulationResult(
@@ -91,16 +89,12 @@ def _mean_point(runs: Sequence[SimulationPoint]) -> SimulationPoint:
     """Mean over the repeats of a point, with the interval of its quality."""
     mean = estimate_mean(np.array([run.quality for run in runs]))
     sure = np.isfinite(mean.low)
-    return replace(
-        runs[0],
-        quality=mean.mean,
-        low=mean.low if sure else None,
-        high=mean.high if sure else None,
-        mean=float(np.mean([run.mean for run in runs])),
-        p50=float(np.mean([run.p50 for run in runs])),
-        p95=float(np.mean([run.p95 for run in runs])),
-        reranked=float(np.mean([run.reranked for run in runs])),
-    )
+    low, high = (mean.low, mean.high) if sure else (None, None)
+    means: dict[str, Any] = {
+        name: float(np.mean([getattr(run, name) for run in runs]))
+        for name in ("mean", "p50", "p95", "reranked")
+    }
+    return replace(runs[0], quality=mean.mean, low=low, high=high, **means)
 
 
 @dataclass(frozen=True)
@@ -124,14 +118,11 @@ class _TrafficSample:
         rng = np.random.default_rng((spec.seed, repeat))
         n = spec.queries
         arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
-        both = (spec.latency, spec.fallback_latency)
-        took = np.stack([_draw_latencies(rng, latency, n) for latency in both])
-        return cls(arrives, took, rng.random((2, n)), (spec.seed + 1, repeat))
-
-
-def _draw_latencies(rng: np.random.Generator, latency: LatencyModel, n: int) -> FloatArray:
-    sigma = math.log(latency.p95 / latency.p50) / Z95
-    return rng.lognormal(math.log(latency.p50), sigma, n)
+        took = [
+            rng.lognormal(math.log(latency.p50), math.log(latency.p95 / latency.p50) / Z95, n)
+            for latency in (spec.latency, spec.fallback_latency)
+        ]
+        return cls(arrives, np.stack(took), rng.random((2, n)), (spec.seed + 1, repeat))
 
 
 @dataclass
@@ -143,9 +134,14 @@ class _PointSimulation:
     spec: SimulationSettings
     settings: RerankSettings
     rate: float
-    limit: float | None
+    deadline: float | None
     breaker: bool
     fallback: bool
+
+    @property
+    def limit(self) -> float:
+        """The deadline in milliseconds; infinite where there is none."""
+        return math.inf if self.deadline is None else self.deadline
 
     def simulate_point(self) -> SimulationPoint:
         """Simulate all queries and summarize them."""
@@ -157,7 +153,7 @@ class _PointSimulation:
             failure_rate=self.rate,
             breaker=self.breaker,
             fallback=self.fallback,
-            deadline_ms=self.limit,
+            deadline_ms=self.deadline,
             quality=float(shares @ self.quality.values.mean(axis=1)),
             low=None,
             high=None,
@@ -190,12 +186,13 @@ class _PointSimulation:
             heapq.heappush(calls, (now + took / 1e3, order, q, provider, ticket, good, used + took))
 
         def fall_back(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
-            if provider == FIRST and self.fallback and may_go_on and self._remaining_ms(used) > 0:
+            if provider == FIRST and self.fallback and may_go_on and used < self.limit:
                 ask_provider(q, SECOND, used)
             else:
                 latency[q] = used
 
-        for q, arrival in self._iter_arrivals():
+        # A last −1 at infinity ends all calls.
+        for q, arrival in chain(enumerate(self.traffic.arrives.tolist()), [(-1, math.inf)]):
             while calls and calls[0][0] <= arrival:
                 now, _, asked, provider, ticket, good, used = heapq.heappop(calls)
                 if good:
@@ -204,18 +201,10 @@ class _PointSimulation:
                 else:
                     breakers[provider].record_failure(ticket)
                     fall_back(asked, provider, used, may_go_on=self._passes_on(used))
-            now = max(now, arrival) if q >= 0 else now
             if q >= 0:
+                now = max(now, arrival)
                 ask_provider(q, FIRST, 0.0)
         return ended, latency
-
-    def _iter_arrivals(self) -> Iterator[tuple[int, float]]:
-        """Query numbers and arrival times; a last −1 at infinity ends all calls."""
-        yield from enumerate(self.traffic.arrives.tolist())
-        yield -1, math.inf
-
-    def _remaining_ms(self, used: float) -> float:
-        return math.inf if self.limit is None else self.limit - used
 
     def _passes_on(self, used: float) -> bool:
         """Whether the next provider is asked: after a timeout only with ``on_timeout: next``."""
@@ -224,7 +213,7 @@ class _PointSimulation:
 
     def _simulate_call(self, q: int, provider: int, used: float, down: bool) -> tuple[float, bool]:
         """Milliseconds that a call takes, and whether it returns scores."""
-        patience = min(self.spec.timeout_ms, self._remaining_ms(used))
+        patience = min(self.spec.timeout_ms, self.limit - used)
         if provider == SECOND:
             down = bool(self.traffic.luck[SECOND, q] < self.spec.fallback_failure_rate)
         if down and self.spec.failing == "connection":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.blend import Blend, RerankBlend
+from fusion_bench.blend import RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
 from fusion_bench.data.alignment import align
@@ -14,7 +14,7 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.rerank.simulation.simulation_result import SimulationInput
 
@@ -22,8 +22,8 @@ from fusion_bench.rerank.simulation.simulation_result import SimulationInput
 def measure_outcomes(
     path: Path,
     system: System,
-    *,
     measure: str,
+    *,
     reranker: str | None = None,
     fallback: str | None = None,
 ) -> SimulationInput:
@@ -40,40 +40,29 @@ def measure_outcomes(
         UnknownNameError: The dataset has no such list.
     """
     spec, source = read_spec(path)
-    given = reranker or system.blend.reranker_name or next(iter(spec.rerank), "")
-    first, second = _check_list_name(given, spec), _check_list_name(fallback or given, spec)
-    lists = dict.fromkeys((first, second))
-    dataset = load_dataset(path, runs=system.runs, rerankers=lists)
+    configured = system.blend.reranker_name
+    first = reranker or configured or next(iter(spec.rerank), "")
+    lists = (first, fallback or first)
+    for name in lists:
+        if name not in spec.rerank:
+            raise UnknownNameError("rerank list", name, spec.rerank, where=spec.name)
+    names = dict.fromkeys(lists)
+    dataset = load_dataset(path, runs=system.runs, rerankers=names)
     runs = align(
         dataset.qrels,
         [dataset.runs[name] for name in system.runs],
-        rerankers=[dataset.rerankers[name] for name in lists],
+        rerankers=[dataset.rerankers[name] for name in names],
         queries=dataset.queries,
         complete=spec.judgments == "complete",
     )
-    blends: tuple[Blend, ...] = (_blend_with(system, first), _blend_with(system, second), NoBlend())
-    systems = [system.model_copy(update={"blend": blend}) for blend in blends]
-    asked = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    scores = evaluate_systems(systems, runs, [asked], spaces=dataset.spaces, qrels=dataset.qrels)
+    # A document that the list does not score ranks below.
+    template = Replace(reranker=first, missing="below") if configured is None else system.blend
+    blends = [template.model_copy(update={"reranker": name}) for name in lists]
+    systems = [system.model_copy(update={"blend": blend}) for blend in (*blends, NoBlend())]
+    parsed = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
+    scores = evaluate_systems(systems, runs, [parsed], spaces=dataset.spaces, qrels=dataset.qrels)
     values = np.stack([score.values[0] for score in scores])
-    return SimulationInput(asked.name, values, _describe_list(system, blends[0], first), fallback)
-
-
-def _describe_list(system: System, blend: Blend, reranker: str) -> str:
-    """The list that is replayed, and its blend, in words."""
-    origin = "the system's blend" if system.blend.reranker_name else "the system has no blend"
-    depth = blend.depth if isinstance(blend, RerankBlend) else 0
-    return f"reranker {reranker}, {blend.method} over the first {depth} ({origin})"
-
-
-def _check_list_name(name: str, spec: DatasetSpec) -> str:
-    if name not in spec.rerank:
-        raise UnknownNameError("rerank list", name, spec.rerank, where=spec.name)
-    return name
-
-
-def _blend_with(system: System, reranker: str) -> Blend:
-    """The system's own blend on that list; a document it did not score stands below."""
-    if system.blend.reranker_name is None:
-        return Replace(reranker=reranker, missing="below")
-    return system.blend.model_copy(update={"reranker": reranker})
+    origin = "the system has no blend" if configured is None else "the system's blend"
+    depth = template.depth if isinstance(template, RerankBlend) else 0
+    label = f"reranker {first}, {template.method} over the first {depth} ({origin})"
+    return SimulationInput(parsed.name, values, label, fallback)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.util.atomic_files import write_atomic
@@ -88,10 +87,6 @@ class SimulationResult:
     answer: str
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
-
 
 def write_simulation(result: SimulationResult, folder: Path, title: str) -> list[Path]:
     """Write ``simulation.json`` and ``simulation.png``.
@@ -105,7 +100,7 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
     from fusion_bench.report.plots import render_png
     from fusion_bench.report.plots.degradation import draw_degradation
 
-    data = result.as_json()
+    data = asdict(result)
     picture = render_png(draw_degradation(data, f"Degradation of {title}"))
     return [
         write_atomic(folder / "simulation.json", f"{json.dumps(data, indent=1)}\n".encode()),

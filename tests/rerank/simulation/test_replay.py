@@ -193,14 +193,14 @@ def test_the_same_seed_is_the_same_study() -> None:
 def test_what_a_query_may_end_with_is_measured(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     system = System(name="x", runs=("a",))
-    found = measure_outcomes(root / DATASET, system, measure="RR@10")
+    found = measure_outcomes(root / DATASET, system, "RR@10")
     assert found.values.shape == (3, 4)
     assert found.values[0].tolist() == found.values[1].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert found.values[2].tolist() == [0.5, 0.5, 1.0, 0.5]
     assert "no blend" in found.first
     assert found.second is None
     with pytest.raises(UnknownNameError, match="tiny: unknown rerank list 'no'"):
-        measure_outcomes(root / DATASET, system, measure="RR@10", reranker="no")
+        measure_outcomes(root / DATASET, system, "RR@10", reranker="no")
 
 
 def test_the_command_answers_and_draws(
