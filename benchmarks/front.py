@@ -31,17 +31,19 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.experiment.tune_settings import EffortSettings, ParameterRange, TuneSettings
+from fusion_bench.experiment.tune_settings import (
+    EffortSettings,
+    FrontSettings,
+    ParameterRange,
+    TuneSettings,
+)
 from fusion_bench.report.tuning_records import ParetoPoint
-from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
-from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
-from fusion_bench.tune.pareto.pareto_report import front_points
+from fusion_bench.tune.pareto.pareto_report import front_points, is_efficient
 from fusion_bench.tune.pareto.pareto_search import (
-    add_depth_dimension,
     candidate_params,
     params_at_depths,
-    resolve_depth,
+    search_all_depths,
 )
 from fusion_bench.tune.pareto.rerank_cost import reranker_costs
 from fusion_bench.tune.pareto.rerank_depths import depth_ladder, reranker_names
@@ -115,17 +117,9 @@ def make_sampler(method: str, *, after: bool) -> Callable[[Case, EvaluatedPoints
             )
             budget -= archive.evaluations
 
-        def evaluate(batch: Sequence[Params]) -> list[tuple[float, float] | None]:
-            points = archive.evaluate_params(
-                [resolve_depth(case.part, params, case.ladder) for params in batch]
-            )
-            return [
-                None if point is None else (point.value, point.cost.mean_candidates)
-                for point in points
-            ]
-
-        space = add_depth_dimension(case.part.parameters, case.ladder)
-        search_tradeoffs(space, evaluate, method=method, trials=budget, batch=16, seed=case.seed)
+        rules = FrontSettings.model_validate({"method": method})
+        tuning = TuneSettings(system="default", batch=16, seed=case.seed, front=rules)
+        search_all_depths(archive, case.ladder, "candidates", tuning, trials=budget)
 
     return way
 

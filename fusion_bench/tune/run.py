@@ -191,7 +191,7 @@ class TuningRun:
     def _export(self, result: SearchResult, study: str) -> None:
         """Copy a finished search into an Optuna storage, where one is named."""
         if self.export is not None:
-            from fusion_bench.tune.search.optuna_storage import export_search  # imports Optuna
+            from fusion_bench.tune.search.export_study import export_search  # imports Optuna
 
             export_search(result, self.objective, self.export, study)
 

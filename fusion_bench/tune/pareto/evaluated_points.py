@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from fusion_bench.config.parameters import Params
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost, system_cost
 from fusion_bench.tune.pareto.rerank_depths import max_rerank_depth
-from fusion_bench.tune.search.search import mean_values
-from fusion_bench.tune.search.trial_log import Trial, TrialLog
+from fusion_bench.tune.search.trial_log import TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
 
 #: Parameter sets evaluated, and written down, together.
@@ -59,15 +56,20 @@ class EvaluatedPoints:
         log: TrialLog | None = None,
         on_progress: Callable[[int], None] = lambda _done: None,
     ) -> None:
+        self.objective = objective
         self.points: list[EvaluatedPoint] = []
-        self.evaluations = 0
-        self._objective, self._costs = objective, costs
-        self._log, self._on_progress = log, on_progress
+        self._costs, self._on_progress = costs, on_progress
+        self._log = TrialLog(None, "") if log is None else log
+
+    @property
+    def evaluations(self) -> int:
+        """How many parameter sets were evaluated, or looked up."""
+        return len(self._log.trials)
 
     def add_point(self, params: Params, value: float) -> EvaluatedPoint:
         """Add a parameter set whose value is known."""
-        system = self._objective.build_system(params)
-        cost = system_cost(system, self._objective.runs, self._costs)
+        system = self.objective.build_system(params)
+        cost = system_cost(system, self.objective.runs, self._costs)
         self.points.append(EvaluatedPoint(params, system, value, cost))
         return self.points[-1]
 
@@ -76,17 +78,7 @@ class EvaluatedPoints:
         points: list[EvaluatedPoint | None] = []
         for start in range(0, len(trials), BATCH):
             batch = trials[start : start + BATCH]
-            for params, value in zip(batch, self._mean_values(batch), strict=True):
-                points.append(self.add_point(params, value) if np.isfinite(value) else None)
+            done = self._log.evaluate_params(self.objective, batch, "sampler")
+            points += [None if t.is_failed else self.add_point(t.params, t.value) for t in done]
             self._on_progress(self.evaluations)
         return points
-
-    def _mean_values(self, batch: Sequence[Params]) -> list[float]:
-        values = mean_values(self._objective, batch, self._log)
-        numbered = enumerate(zip(batch, values, strict=True), self.evaluations)
-        if self._log is not None:
-            self._log.add_trials(
-                [Trial(n, dict(p), value, "sampler") for n, (p, value) in numbered]
-            )
-        self.evaluations += len(batch)
-        return values

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.pareto.dominance import is_efficient
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint
-from fusion_bench.tune.pareto.rerank_cost import RerankerCost, SystemCost
+from fusion_bench.tune.pareto.rerank_cost import EffortAxis, RerankerCost
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
 from fusion_bench.tune.validation.verdict import none_if_nan
-
-EffortAxis: TypeAlias = Literal["candidates", "cost", "seconds"]
 
 
 def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
@@ -37,13 +34,6 @@ def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
     if len(costs) == 1 or not axes:
         axes.insert(0, "candidates")
     return tuple(axes)
-
-
-def effort_on(cost: SystemCost, axis: EffortAxis) -> float:
-    """The cost of a system on one axis."""
-    if axis == "candidates":
-        return cost.mean_candidates
-    return (cost.cost if axis == "cost" else cost.seconds) or 0.0
 
 
 def front_points(
@@ -74,7 +64,7 @@ def front_points(
             roles=tuple(role for role, params in roles.items() if point.params == params),
             reranker=point.reranker_and_depth[0] or None,
             depth=point.reranker_and_depth[1],
-            candidates=point.cost.mean_candidates,
+            candidates=point.cost.candidates,
             cost=point.cost.cost,
             seconds=point.cost.seconds,
             slow=point.cost.slow,
@@ -88,7 +78,7 @@ def front_points(
         )
         for point, row, on_front in zip(kept, values, efficient, strict=True)
     ]
-    efforts = np.array([effort_on(point.cost, axes[-1]) for point in kept])
+    efforts = np.array([point.cost.effort(axes[-1]) for point in kept])
     return tuple(records[i] for i in np.lexsort((means, efforts)).tolist())
 
 
@@ -111,7 +101,7 @@ def _best_per_depth(
 def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis]) -> FloatArray:
     """(P, A): candidates count for each reranker apart."""
     names = sorted({name for point in points for name in point.cost.counts})
-    columns = [[effort_on(point.cost, axis) for point in points] for axis in axes]
+    columns = [[point.cost.effort(axis) for point in points] for axis in axes]
     if "candidates" in axes:
         counts = [[point.cost.counts.get(name, 0.0) for point in points] for name in names]
         columns = columns[1:] + counts
@@ -134,3 +124,22 @@ def _held_out_difference(
     return model.PairedDifference(
         mean=mean.mean, low=none_if_nan(mean.low), high=none_if_nan(mean.high)
     )
+
+
+def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:
+    """Which points no other point dominates.
+
+    A point dominates another if it takes no more of any kind of effort, has no lower value, and
+    differs.
+
+    Args:
+        effort: Shape (P, A): A kinds of effort for each point; less is better.
+        value: Shape (P,): more is better.
+
+    Returns:
+        Shape (P,). Of equal points all are kept.
+    """
+    no_more = (effort[:, None] <= effort[None]).all(axis=2)
+    less = (effort[:, None] < effort[None]).any(axis=2)
+    no_worse, better = value[:, None] >= value[None], value[:, None] > value[None]
+    return np.asarray(~(no_more & no_worse & (less | better)).any(axis=0))

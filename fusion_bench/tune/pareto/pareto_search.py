@@ -10,18 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fusion_bench.config.parameters import Parameter, Params, integer
+from fusion_bench.config.parameters import Params, integer
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
-from fusion_bench.tune.pareto.multi_objective import search_tradeoffs
-from fusion_bench.tune.pareto.pareto_report import (
-    EffortAxis,
-    comparable_axes,
-    effort_on,
-    front_points,
-)
-from fusion_bench.tune.pareto.rerank_cost import RerankerCost, reranker_costs
+from fusion_bench.tune.pareto.pareto_report import comparable_axes, front_points
+from fusion_bench.tune.pareto.rerank_cost import EffortAxis, RerankerCost, reranker_costs
 from fusion_bench.tune.pareto.rerank_depths import (
     at_depth,
     depth_ladder,
@@ -30,6 +25,7 @@ from fusion_bench.tune.pareto.rerank_depths import (
     reranker_names,
     with_reranker,
 )
+from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
 from fusion_bench.tune.search.search import SearchResult, search_fingerprint
 from fusion_bench.tune.search.trial_log import Trial, TrialLog
 from fusion_bench.tune.space.objective import TuningObjective
@@ -114,37 +110,11 @@ class ParetoSearch:
             evaluated.add_point(trial.params, trial.value)
         try:
             evaluated.evaluate_params(params)
-            self._search_with_sampler(evaluated, objective, ladder, axes[-1], more)
+            if more:
+                search_all_depths(evaluated, ladder, axes[-1], tuning, trials=more)
         except KeyboardInterrupt:
             return evaluated, True
         return evaluated, False
-
-    def _search_with_sampler(
-        self,
-        evaluated: EvaluatedPoints,
-        objective: TuningObjective,
-        ladder: Sequence[int],
-        axis: EffortAxis,
-        trials: int,
-    ) -> None:
-        """Search parameters and depths together."""
-        tuning = self.evaluation.tuning
-
-        def evaluate_pairs(batch: Sequence[Params]) -> list[tuple[float, float] | None]:
-            resolved = [resolve_depth(objective, params, ladder) for params in batch]
-            return [
-                None if point is None else (point.value, effort_on(point.cost, axis))
-                for point in evaluated.evaluate_params(resolved)
-            ]
-
-        search_tradeoffs(
-            add_depth_dimension(objective.parameters, ladder),
-            evaluate_pairs,
-            method=tuning.front.method,
-            trials=trials,
-            batch=tuning.batch,
-            seed=tuning.seed,
-        )
 
 
 def candidate_params(
@@ -179,14 +149,35 @@ def params_at_depths(
                     yield changed
 
 
-def add_depth_dimension(parameters: Sequence[Parameter], ladder: Sequence[int]) -> list[Parameter]:
-    """The space with one depth for all, as an index into the ladder."""
-    others = [parameter for parameter in parameters if not is_depth_path(parameter.path)]
-    return [*others, integer(DEPTH, 0, len(ladder) - 1)]
+def search_all_depths(
+    evaluated: EvaluatedPoints,
+    ladder: Sequence[int],
+    axis: EffortAxis,
+    tuning: TuneSettings,
+    *,
+    trials: int,
+) -> None:
+    """Search parameters and depth together for great value and little effort.
 
-
-def resolve_depth(objective: TuningObjective, params: Params, ladder: Sequence[int]) -> Params:
-    """The sampler's proposal with the depth at its own path, as the objective takes it."""
-    others = {path: value for path, value in params.items() if path != DEPTH}
-    depth = ladder[int(str(params[DEPTH]))]
-    return objective.normalize_weights(at_depth(objective, others, depth) or others)
+    Args:
+        evaluated: Evaluates parameter sets and keeps the results.
+        ladder: Depths.
+        axis: The effort.
+        tuning: Batch, seed and ``front.method``: ``tpe`` (Ozaki et al. 2022, "Multiobjective
+            tree-structured Parzen estimator", JAIR 73) or ``nsga2`` (Deb et al. 2002, "A fast and
+            elitist multiobjective genetic algorithm: NSGA-II").
+        trials: How many.
+    """
+    objective = evaluated.objective
+    space = [parameter for parameter in objective.parameters if not is_depth_path(parameter.path)]
+    space.append(integer(DEPTH, 0, len(ladder) - 1))
+    sampler = optuna_sampler(tuning.front.method, tuning.seed)
+    proposer = OptunaProposer(space, sampler, ["maximize", "minimize"])
+    for start in range(0, trials, tuning.batch):
+        resolved: list[Params] = []
+        for asked in proposer.ask(min(tuning.batch, trials - start)):
+            params = {path: value for path, value in asked.items() if path != DEPTH}
+            deeper = at_depth(objective, params, ladder[int(str(asked[DEPTH]))])
+            resolved.append(objective.normalize_weights(deeper or params))
+        points = evaluated.evaluate_params(resolved)
+        proposer.tell([None if p is None else (p.value, p.cost.effort(axis)) for p in points])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -20,8 +21,6 @@ from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.pareto.cost_model import (
-    LatencyModel,
-    PriceModel,
     latency_model,
     max_call_size,
     price_model,
@@ -29,6 +28,7 @@ from fusion_bench.tune.pareto.cost_model import (
 
 #: Price or seconds of one query, by the number of its candidates.
 AmountPerQuery = Callable[[int], float]
+EffortAxis: TypeAlias = Literal["candidates", "cost", "seconds"]
 #: The share of queries answered within ``slow``.
 SLOW_SHARE = 0.95
 
@@ -67,9 +67,13 @@ class SystemCost:
     slow: float | None
 
     @property
-    def mean_candidates(self) -> float:
+    def candidates(self) -> float:
         """Mean candidates a query, of all rerankers."""
         return sum(self.counts.values())
+
+    def effort(self, axis: EffortAxis) -> float:
+        """The cost on one axis; 0 where it is not known."""
+        return float(getattr(self, axis) or 0.0)
 
 
 def reranker_costs(
@@ -106,22 +110,22 @@ def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
 def system_cost(system: System, runs: AlignedRuns, costs: Mapping[str, RerankerCost]) -> SystemCost:
     """The mean cost of a system over all queries of ``runs``."""
     counts = count_candidates(system, runs)
-    cost = _mean_total(counts, {name: costs[name].cost for name in counts})
+    cost, seconds, slow = (
+        _mean_total([(counts[name], getattr(costs[name], amount)) for name in counts])
+        for amount in ("cost", "seconds", "slow")
+    )
     return SystemCost(
         counts={name: float(sizes.mean()) for name, sizes in counts.items()},
         cost=None if cost is None else 1000 * cost,
-        seconds=_mean_total(counts, {name: costs[name].seconds for name in counts}),
-        slow=_mean_total(counts, {name: costs[name].slow for name in counts}),
+        seconds=seconds,
+        slow=slow,
     )
 
 
-def _mean_total(
-    counts: Mapping[str, IntArray], amounts: Mapping[str, AmountPerQuery | None]
-) -> float | None:
+def _mean_total(parts: Sequence[tuple[IntArray, AmountPerQuery | None]]) -> float | None:
     """The sum over rerankers, as a mean over queries; None where one of them is not known."""
     total = 0.0
-    for name, candidates in counts.items():
-        amount = amounts[name]
+    for candidates, amount in parts:
         if amount is None:
             return None
         sizes, times = np.unique(candidates, return_counts=True)
@@ -133,24 +137,34 @@ def _mean_total(
 def _reranker_cost(
     name: str, declared: DeclaredCost, meta: ListMeta | None, prefer: str
 ) -> RerankerCost:
-    ledger_price = None if meta is None else price_model(meta)
+    bill = None if meta is None else price_model(meta)
     latency = None if meta is None else latency_model(meta)
     price, seconds = declared.price, declared.seconds
-    use_declared_price = price is not None and (ledger_price is None or prefer == "declared")
-    use_declared_time = seconds is not None and (latency is None or prefer == "declared")
-    cost = _per_candidate(price, 1e3) if use_declared_price else ledger_price
+    use_price = price is not None and (bill is None or prefer == "declared")
+    use_seconds = seconds is not None and (latency is None or prefer == "declared")
+    facts: dict[str, object] = {}
+    if meta is not None and (bill or latency):
+        facts = {
+            "queries": int(meta.ledger.get("queries_answered") or 0),
+            "calls": int(meta.ledger.get("calls") or 0),
+            "documents": int(meta.ledger.get("documents") or 0),
+            "largest_call": int(max_call_size(meta)),
+            "at_once": latency and latency.concurrency,
+            "recorded_price": bill and 1e3 * bill(meta.depth) / meta.depth,
+            "recorded_seconds": latency and latency(meta.depth),
+        }
     return RerankerCost(
-        cost=cost,
-        seconds=_per_candidate(seconds) if use_declared_time else latency,
-        slow=None if use_declared_time or latency is None else partial(latency, share=SLOW_SHARE),
+        cost=_per_candidate(price, 1e3) if use_price else bill,
+        seconds=_per_candidate(seconds) if use_seconds else latency,
+        slow=partial(latency, share=SLOW_SHARE) if latency and not use_seconds else None,
         source=model.RerankerEffort(
             reranker=name,
             provider=None if meta is None else meta.asked,
-            cost="declared" if use_declared_price else None if ledger_price is None else "ledger",
-            seconds="declared" if use_declared_time else None if latency is None else "ledger",
+            cost="declared" if use_price else None if bill is None else "ledger",
+            seconds="declared" if use_seconds else None if latency is None else "ledger",
             declared_price=price,
             declared_seconds=seconds,
-            **_ledger_facts(meta, ledger_price, latency),
+            **facts,
         ),
     )
 
@@ -158,23 +172,3 @@ def _reranker_cost(
 def _per_candidate(amount: float | None, of: float = 1.0) -> AmountPerQuery | None:
     """An amount for each candidate."""
     return None if amount is None else lambda count: amount * count / of
-
-
-def _ledger_facts(
-    meta: ListMeta | None, ledger_price: PriceModel | None, latency: LatencyModel | None
-) -> dict[str, object]:
-    """The ledger's totals, and its price and latency at the list's own depth."""
-    if meta is None or (ledger_price is None and latency is None):
-        return {}
-    ledger = meta.ledger
-    return {
-        "queries": int(ledger.get("queries_answered") or 0),
-        "calls": int(ledger.get("calls") or 0),
-        "documents": int(ledger.get("documents") or 0),
-        "largest_call": int(max_call_size(meta)),
-        "at_once": None if latency is None else latency.concurrency,
-        "recorded_price": None
-        if ledger_price is None
-        else 1e3 * ledger_price(meta.depth) / meta.depth,
-        "recorded_seconds": None if latency is None else latency(meta.depth),
-    }

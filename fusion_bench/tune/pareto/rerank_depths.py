@@ -5,15 +5,15 @@ What changes is set at its own path, in the blend of every query type alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fusion_bench.blend import Blend, RerankBlend
+from fusion_bench.blend import RerankBlend
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.space.parameter_paths import CONDITION
+from fusion_bench.tune.space.parameter_paths import strip_conditions
 
 #: Rerank depths tried where the space does not have them; 0 = no reranker.
 LADDER = (0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 40, 50, 60, 75, 100)
@@ -45,7 +45,7 @@ def reranker_names(objective: TuningObjective) -> tuple[str, ...]:
     chosen = {
         str(name)
         for parameter in objective.parameters
-        if _strip_conditions(parameter.path).endswith("blend.reranker")
+        if strip_conditions(parameter.path).endswith("blend.reranker")
         for name in parameter.choices
     }
     return tuple(sorted(chosen | objective.system.reranker_names))
@@ -53,13 +53,12 @@ def reranker_names(objective: TuningObjective) -> tuple[str, ...]:
 
 def is_depth_path(path: str) -> bool:
     """Whether a path is that of a rerank depth."""
-    return _strip_conditions(path).endswith("blend.depth")
+    return strip_conditions(path).endswith("blend.depth")
 
 
 def max_rerank_depth(system: System) -> int:
     """The greatest rerank depth of any query; 0 = no reranker."""
-    blends = (blend for _, blend in _blends_by_prefix(system))
-    return max((blend.depth for blend in blends if isinstance(blend, RerankBlend)), default=0)
+    return max((blend.depth for blend in _rerank_blends(system).values()), default=0)
 
 
 def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params | None:
@@ -68,44 +67,38 @@ def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params |
     Returns:
         None where it has no reranker whose depth could be set.
     """
-    changed = dict(params)
-    prefixes = list(_rerank_prefixes(objective.build_system(params)))
+    prefixes = _rerank_blends(objective.build_system(params))
+    if depth:
+        return _set_in_blends(params, prefixes, "depth", depth) if prefixes else None
     for prefix in prefixes:
-        if depth:
-            changed = _set_path(changed, f"{prefix}blend.depth", depth)
-        else:
-            blend = f"{prefix}blend."
-            changed = {
-                path: value
-                for path, value in changed.items()
-                if not _strip_conditions(path).startswith(blend)
-            } | {f"{blend}method": "none"}
-    return changed if prefixes or not depth else None
+        blend = f"{prefix}blend."
+        kept = {p: v for p, v in params.items() if not strip_conditions(p).startswith(blend)}
+        params = kept | {f"{blend}method": "none"}
+    return params
 
 
 def with_reranker(objective: TuningObjective, params: Params, reranker: str) -> Params:
     """The same parameter set with another rerank list."""
-    changed = dict(params)
-    for prefix in _rerank_prefixes(objective.build_system(params)):
-        changed = _set_path(changed, f"{prefix}blend.reranker", reranker)
-    return changed
+    prefixes = _rerank_blends(objective.build_system(params))
+    return _set_in_blends(params, prefixes, "reranker", reranker)
 
 
-def _set_path(params: dict[str, Value], path: str, value: Value) -> dict[str, Value]:
-    """A value at a path, whatever condition the path names."""
-    return {p: v for p, v in params.items() if _strip_conditions(p) != path} | {path: value}
+def _set_in_blends(params: Params, prefixes: Iterable[str], name: str, value: Value) -> Params:
+    """A value in the blends at these places, whatever condition its path names."""
+    for prefix in prefixes:
+        path = f"{prefix}blend.{name}"
+        params = {p: v for p, v in params.items() if strip_conditions(p) != path} | {path: value}
+    return params
 
 
-def _rerank_prefixes(system: System) -> Iterator[str]:
-    """The prefix before ``blend`` in the paths of each blend with a reranker."""
-    return (p for p, blend in _blends_by_prefix(system) if isinstance(blend, RerankBlend))
-
-
-def _blends_by_prefix(system: System) -> Iterator[tuple[str, Blend]]:
-    if system.by_query_type is None:
-        yield "", system.blend
-    for name, variant in (system.by_query_type or {}).items():
-        yield f"by_query_type.{name}.", variant.blend
+def _rerank_blends(system: System) -> dict[str, RerankBlend]:
+    """Each blend with a reranker, by what stands before ``blend`` in its paths."""
+    blends = {f"by_query_type.{name}.": v.blend for name, v in (system.by_query_type or {}).items()}
+    return {
+        prefix: blend
+        for prefix, blend in (blends or {"": system.blend}).items()
+        if isinstance(blend, RerankBlend)
+    }
 
 
 def _allowed_depths(parameters: Sequence[Parameter]) -> tuple[int, ...]:
@@ -121,7 +114,3 @@ def _allowed_depths(parameters: Sequence[Parameter]) -> tuple[int, ...]:
             ladder = np.geomspace(max(low, 1), high, STEPS)
             depths |= {int(d) for d in np.rint(ladder) if parameter.contains(int(d))} | {int(low)}
     return tuple(sorted(depths))
-
-
-def _strip_conditions(path: str) -> str:
-    return CONDITION.sub("", path)

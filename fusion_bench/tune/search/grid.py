@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,46 +12,39 @@ from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 
+#: The samplers that go through every point.
+EXHAUSTIVE_SAMPLERS = ("grid", "brute_force")
 #: The most points that are gone through.
 MOST_POINTS = 200_000
 
 
-class PointProposer:
-    """Every point of a finite space once, in random order where not all of them are wanted."""
+def grid_points(
+    parameters: Sequence[Parameter],
+    settings: SearchSettings,
+    normalize: Callable[[Params], Params],
+) -> list[Params]:
+    """Every point of a finite space once, in random order where not all of them are wanted.
 
-    def __init__(
-        self,
-        parameters: Sequence[Parameter],
-        settings: SearchSettings,
-        normalize: Callable[[Params], Params],
-    ) -> None:
-        levels = {
-            parameter.path: _parameter_levels(parameter, settings) for parameter in parameters
-        }
-        points = list(itertools.islice(_all_points(parameters, levels), MOST_POINTS + 1))
-        if len(points) > MOST_POINTS:
-            raise ConfigError(
-                f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
-                "tune fewer parameters, use larger steps, or another sampler"
-            )
-        points = list({repr(params): params for params in map(normalize, points)}.values())
-        if len(points) > settings.trials:
-            order = np.random.default_rng(settings.seed).permutation(len(points))
-            points = [points[i] for i in order]
-        self._left = iter(points)
-        self._done: list[Params] = []
+    Args:
+        parameters: The space.
+        settings: Whose sampler is ``grid`` or ``brute_force``.
+        normalize: Maps equal systems to equal parameters, so that each system is tried once.
 
-    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
-        """Leave out points that were tried already."""
-        self._done += [params for params, _ in trials]
-
-    def ask(self, count: int) -> list[Params]:
-        """The next points."""
-        fresh = (params for params in self._left if params not in self._done)
-        return list(itertools.islice(fresh, count))
-
-    def tell(self, values: Sequence[float]) -> None:
-        """Points do not depend on values."""
+    Raises:
+        ConfigError: There are too many points, or infinitely many.
+    """
+    levels = {parameter.path: _parameter_levels(parameter, settings) for parameter in parameters}
+    points = list(itertools.islice(_all_points(parameters, levels), MOST_POINTS + 1))
+    if len(points) > MOST_POINTS:
+        raise ConfigError(
+            f"sampler {settings.sampler}: the space has more than {MOST_POINTS:,} points: "
+            "tune fewer parameters, use larger steps, or another sampler"
+        )
+    points = list({repr(params): params for params in map(normalize, points)}.values())
+    if len(points) > settings.trials:
+        order = np.random.default_rng(settings.seed).permutation(len(points))
+        points = [points[i] for i in order]
+    return points
 
 
 def _parameter_levels(parameter: Parameter, settings: SearchSettings) -> tuple[Value, ...]:
@@ -77,19 +71,17 @@ def _parameter_levels(parameter: Parameter, settings: SearchSettings) -> tuple[V
 
 
 def _all_points(
-    parameters: Sequence[Parameter], levels: dict[str, tuple[Value, ...]]
+    parameters: Sequence[Parameter],
+    levels: Mapping[str, Sequence[Value]],
+    chosen: Params = MappingProxyType({}),
 ) -> Iterator[Params]:
     """Every point, the last parameter running fastest; inactive parameters take no part."""
-
-    def expand_from(n: int, chosen: dict[str, Value]) -> Iterator[Params]:
-        if n == len(parameters):
-            yield dict(chosen)
-            return
-        parameter = parameters[n]
-        if not parameter.is_active(chosen):
-            yield from expand_from(n + 1, chosen)
-            return
-        for value in levels[parameter.path]:
-            yield from expand_from(n + 1, chosen | {parameter.path: value})
-
-    return expand_from(0, {})
+    if not parameters:
+        yield chosen
+        return
+    first, *rest = parameters
+    if not first.is_active(chosen):
+        yield from _all_points(rest, levels, chosen)
+        return
+    for value in levels[first.path]:
+        yield from _all_points(rest, levels, {**chosen, first.path: value})

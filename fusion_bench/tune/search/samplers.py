@@ -1,61 +1,34 @@
-"""Proposers of the next trials: Optuna's samplers, asked and told in batches, or every point.
+"""Optuna's samplers, asked and told in batches.
 
 Optuna runs in memory: its own storages cost 3–25 ms a trial.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.errors import ConfigError, MissingExtraError
-from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.grid import PointProposer
 
 if TYPE_CHECKING:
     import optuna
 
-
-class TrialProposer(Protocol):
-    """Proposes parameter sets and learns their values."""
-
-    def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
-        """Add trials that it did not propose; NaN = could not be computed."""
-
-    def ask(self, count: int) -> list[Params]:
-        """Up to ``count`` new trials; fewer where no points are left."""
-
-    def tell(self, values: Sequence[float]) -> None:
-        """The values of the last :meth:`ask`; NaN = could not be computed."""
-
-
-def make_proposer(
-    parameters: Sequence[Parameter],
-    settings: SearchSettings,
-    normalize: Callable[[Params], Params] = dict,
-) -> TrialProposer:
-    """The proposer that the settings name.
-
-    Args:
-        parameters: The space.
-        settings: Which, and how.
-        normalize: Maps equal systems to equal parameters, so that ``grid`` tries each system once.
-
-    Raises:
-        ConfigError: It cannot search this space.
-        MissingExtraError: It needs a package that is not installed.
-    """
-    if settings.sampler in {"grid", "brute_force"}:
-        return PointProposer(parameters, settings, normalize)
-    check_sampler(parameters, settings.sampler)
-    return _OptunaProposer(parameters, optuna_sampler(settings))
+#: Optuna's class of each sampler, and what it is made with.
+OPTUNA_SAMPLERS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "tpe": ("TPESampler", {"multivariate": True, "group": True}),
+    "nsga2": ("NSGAIISampler", {"population_size": 32}),  # small, because there are few trials
+    "cmaes": ("CmaEsSampler", {}),
+    "gp": ("GPSampler", {}),
+    "qmc": ("QMCSampler", {"scramble": True}),
+    "random": ("RandomSampler", {}),
+}
+#: Parameter sets → (value, effort) of each; None = could not be computed.
+EvaluatePairs = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
 
 
 def optuna_distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
@@ -71,24 +44,6 @@ def optuna_distribution(parameter: Parameter) -> optuna.distributions.BaseDistri
     return distributions.FloatDistribution(low, high, log=parameter.log, step=parameter.step)
 
 
-def distribution_around(
-    parameter: Parameter, value: Value
-) -> optuna.distributions.BaseDistribution | None:
-    """The same, wide enough for a value outside the range, such as a default.
-
-    None = no range holds it: a threshold that is not set, a choice that is not offered.
-    """
-    if parameter.contains(value):
-        return optuna_distribution(parameter)
-    if parameter.kind == "choice" or isinstance(value, str | bool) or value is None:
-        return None
-    if parameter.kind == "int" and not float(value).is_integer():
-        return None
-    low, high = min(parameter.bounds[0], value), max(parameter.bounds[1], value)
-    log = parameter.log and low > 0
-    return optuna_distribution(replace(parameter, low=low, high=high, step=None, log=log))
-
-
 def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Params:
     """Let Optuna suggest a value for each active parameter.
 
@@ -101,20 +56,15 @@ def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Para
     return params
 
 
-def round_params(params: Params, parameters: Sequence[Parameter]) -> Params:
-    """A trial's parameters as they were evaluated, from those that Optuna keeps."""
-    known = {parameter.path: parameter for parameter in parameters}
-    return {path: known[path].round_value(value) for path, value in params.items()}
-
-
 def _suggest_value(trial: optuna.Trial, parameter: Parameter) -> Value:
     if parameter.kind == "choice":
         return trial.suggest_categorical(parameter.path, parameter.choices)
-    low, high = parameter.bounds
-    if parameter.kind == "int":
-        step = int(parameter.step or 1)
-        return trial.suggest_int(parameter.path, int(low), int(high), step=step, log=parameter.log)
-    return trial.suggest_float(parameter.path, low, high, step=parameter.step, log=parameter.log)
+    limits: Any = optuna_distribution(parameter)
+    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
+    value: Value = suggest(
+        parameter.path, limits.low, limits.high, step=limits.step, log=limits.log
+    )
+    return value
 
 
 def check_sampler(parameters: Sequence[Parameter], sampler: str) -> None:
@@ -124,6 +74,8 @@ def check_sampler(parameters: Sequence[Parameter], sampler: str) -> None:
         ConfigError: Says which parameter it cannot take, and who can.
         MissingExtraError: It needs a package that is not installed.
     """
+    if sampler not in OPTUNA_SAMPLERS:
+        raise ConfigError(f"sampler {sampler}: cannot be shared: use it without --storage")
     conditional = [p.path for p in parameters if p.when]
     choices = [p.path for p in parameters if p.kind == "choice"]
     if conditional and sampler in {"cmaes", "gp", "qmc"}:
@@ -150,63 +102,92 @@ def silence_experimental_warnings() -> Iterator[None]:
         yield
 
 
-def optuna_sampler(settings: SearchSettings) -> optuna.samplers.BaseSampler:
+def optuna_sampler(name: str, seed: int) -> optuna.samplers.BaseSampler:
     """Optuna's sampler of that name."""
     from optuna import samplers
 
-    made: dict[str, Any] = {
-        "tpe": lambda: samplers.TPESampler(seed=settings.seed, group=True),
-        "cmaes": lambda: samplers.CmaEsSampler(seed=settings.seed),
-        "gp": lambda: samplers.GPSampler(seed=settings.seed),
-        "qmc": lambda: samplers.QMCSampler(seed=settings.seed, scramble=True),
-        "random": lambda: samplers.RandomSampler(seed=settings.seed),
-    }
+    kind, options = OPTUNA_SAMPLERS[name]
     with silence_experimental_warnings():
-        sampler: optuna.samplers.BaseSampler = made[settings.sampler]()
+        sampler: optuna.samplers.BaseSampler = getattr(samplers, kind)(seed=seed, **options)
     return sampler
 
 
-class _OptunaProposer:
-    """An Optuna sampler through ask and tell."""
+class OptunaProposer:
+    """An Optuna sampler, asked and told in batches.
+
+    Args:
+        parameters: The space.
+        sampler: As :func:`optuna_sampler` makes it.
+        directions: ``maximize`` or ``minimize`` for each objective.
+    """
 
     def __init__(
-        self, parameters: Sequence[Parameter], sampler: optuna.samplers.BaseSampler
+        self,
+        parameters: Sequence[Parameter],
+        sampler: optuna.samplers.BaseSampler,
+        directions: Sequence[Literal["maximize", "minimize"]] = ("maximize",),
     ) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._parameters = parameters
-        self._distributions = {p.path: optuna_distribution(p) for p in parameters}
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._study = optuna.create_study(directions=directions, sampler=sampler)
         self._asked: list[optuna.Trial] = []
 
     def add_trials(self, trials: Sequence[tuple[Params, float]]) -> None:
-        """Add finished trials to the study, without failed ones."""
+        """Add trials that it did not propose, without failed ones (NaN)."""
         import optuna
 
+        space = {parameter.path: optuna_distribution(parameter) for parameter in self._parameters}
         for params, value in trials:
-            if not np.isnan(value):
+            if not math.isnan(value):
+                distributions = {path: space[path] for path in params}
                 self._study.add_trial(
                     optuna.create_trial(
-                        params=dict(params),
-                        distributions={path: self._distributions[path] for path in params},
-                        value=value,
+                        params=dict(params), distributions=distributions, value=value
                     )
                 )
 
     def ask(self, count: int) -> list[Params]:
-        """Ask for a batch: each proposal takes account of the running ones."""
+        """New parameter sets: each proposal takes account of the running ones."""
         with silence_experimental_warnings():
             self._asked = [self._study.ask() for _ in range(count)]
             return [suggest_params(trial, self._parameters) for trial in self._asked]
 
-    def tell(self, values: Sequence[float]) -> None:
-        """Tell them in the order in which they were asked."""
+    def tell(self, values: Sequence[float | Sequence[float] | None]) -> None:
+        """The values of the last :meth:`ask`; None or NaN = could not be computed."""
         from optuna.trial import TrialState
 
         with silence_experimental_warnings():
             for trial, value in zip(self._asked, values, strict=True):
-                if np.isnan(value):
+                if value is None or (isinstance(value, float) and math.isnan(value)):
                     self._study.tell(trial, state=TrialState.FAIL)
                 else:
                     self._study.tell(trial, value)
+
+
+def search_tradeoffs(
+    parameters: Sequence[Parameter],
+    evaluate: EvaluatePairs,
+    *,
+    method: str,
+    trials: int,
+    batch: int,
+    seed: int,
+) -> None:
+    """Search for parameter sets of great value and little effort.
+
+    Args:
+        parameters: The space.
+        evaluate: Evaluates parameter sets and keeps the results.
+        method: ``tpe`` (Ozaki et al. 2022, "Multiobjective tree-structured Parzen estimator", JAIR
+            73) or ``nsga2`` (Deb et al. 2002, "A fast and elitist multiobjective genetic
+            algorithm: NSGA-II").
+        trials: How many.
+        batch: Asked for and evaluated together.
+        seed: Makes it exactly repeatable.
+    """
+    sampler = optuna_sampler(method, seed)
+    proposer = OptunaProposer(parameters, sampler, ["maximize", "minimize"])
+    for start in range(0, trials, batch):
+        proposer.tell(evaluate(proposer.ask(min(batch, trials - start))))

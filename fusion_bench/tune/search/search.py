@@ -7,19 +7,20 @@ stop. A resumed search goes through the same trials again and looks up their val
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.samplers import make_proposer
+from fusion_bench.tune.search.grid import EXHAUSTIVE_SAMPLERS, grid_points
+from fusion_bench.tune.search.samplers import OptunaProposer, check_sampler, optuna_sampler
 from fusion_bench.tune.search.trial_log import Trial, TrialLog, TrialOrigin
 from fusion_bench.tune.space.objective import TuningObjective
 
@@ -27,6 +28,10 @@ from fusion_bench.tune.space.objective import TuningObjective
 RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 
 TrialCallback = Callable[[Trial, Trial], None]
+
+
+def ignore_trial(_trial: Trial, _best: Trial) -> None:
+    """The callback that does nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +59,10 @@ class SearchResult:
 
 def run_search(
     objective: TuningObjective,
-    keep: NDArray[np.bool_],
+    keep: BoolArray,
     settings: SearchSettings,
     *,
-    on_trial: TrialCallback | None = None,
+    on_trial: TrialCallback = ignore_trial,
     log: Path | None = None,
 ) -> SearchResult:
     """Search a space on some of the queries.
@@ -73,20 +78,28 @@ def run_search(
         ConfigError: The default itself cannot be computed, the sampler cannot search this space,
             or the log belongs to another search.
     """
+    part = select_queries(objective, keep)
+    record = TrialLog(log, search_fingerprint(part, settings) if log is not None else "")
+    interrupted = False
+    try:
+        _evaluate_trials(part, settings, record, on_trial)
+    except KeyboardInterrupt:
+        if not record.trials:
+            raise
+        interrupted = True
+    return SearchResult(tuple(record.trials), interrupted)
+
+
+def select_queries(objective: TuningObjective, keep: BoolArray) -> TuningObjective:
+    """The objective on the queries where ``keep``, shape (Q,), is true.
+
+    Raises:
+        ConfigError: The default cannot be computed there.
+    """
     part = objective.subset_queries(keep)
     if (reason := part.failure_reason(part.default_params)) is not None:
         raise ConfigError(f"tune: the default cannot be computed: {reason}")
-    record = TrialLog(log, search_fingerprint(part, settings)) if log is not None else None
-    run = _TrialRecorder(part, record, on_trial)
-    interrupted = False
-    started = time.monotonic()
-    try:
-        _ask_and_tell(run, part, settings, started)
-    except KeyboardInterrupt:
-        if not run.trials:
-            raise
-        interrupted = True
-    return SearchResult(tuple(run.trials), interrupted)
+    return part
 
 
 def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> str:
@@ -95,73 +108,43 @@ def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> 
     return hashlib.sha256(repr((objective.fingerprint, sorted(rules.items()))).encode()).hexdigest()
 
 
-def mean_values(
-    objective: TuningObjective, batch: Sequence[Params], log: TrialLog | None
-) -> list[float]:
-    """The mean of each parameter set, from the log where it has it."""
-    logged = [None if log is None else log.find_value(params) for params in batch]
-    new = [params for params, value in zip(batch, logged, strict=True) if value is None]
-    means = iter(objective.evaluate_params(new).mean(axis=1).tolist() if new else ())
-    return [next(means) if value is None else value for value in logged]
-
-
-def _ask_and_tell(
-    run: _TrialRecorder, objective: TuningObjective, settings: SearchSettings, started: float
+def _evaluate_trials(
+    part: TuningObjective,
+    settings: SearchSettings,
+    log: TrialLog,
+    on_trial: TrialCallback,
 ) -> None:
-    seeds = [params for params in objective.preset_params if params != objective.default_params]
-    run.evaluate_trials([objective.default_params], "default")
-    run.evaluate_trials(seeds[: settings.trials - 1], "seed")
-    proposer = make_proposer(objective.parameters, settings, objective.normalize_weights)
-    proposer.add_trials([(t.params, t.value) for t in run.trials if objective.contains(t.params)])
+    """The default, the presets, and what the sampler proposes."""
+    deadline = time.monotonic() + (settings.timeout or math.inf)
+    best: Trial | None = None
 
-    def in_time() -> bool:
-        return settings.timeout is None or time.monotonic() - started < settings.timeout
-
-    while in_time() and len(run.trials) < settings.trials:
-        proposed = proposer.ask(min(settings.batch, settings.trials - len(run.trials)))
-        if not proposed:
-            break
-        proposer.tell([trial.value for trial in run.evaluate_trials(proposed, "sampler")])
-
-
-class _TrialRecorder:
-    """Evaluates batches and records their trials."""
-
-    def __init__(
-        self,
-        objective: TuningObjective,
-        log: TrialLog | None,
-        on_trial: TrialCallback | None,
-    ) -> None:
-        self.trials: list[Trial] = []
-        self._objective = objective
-        self._log = log
-        self._on_trial = on_trial
-        self._best: Trial | None = None
-
-    def evaluate_trials(self, proposed: Sequence[Params], origin: TrialOrigin) -> list[Trial]:
-        """Evaluate what the log does not have, record it, and call back.
-
-        Weights are normalized where only their ratio counts, except in the default.
-        """
-        batch = proposed
-        if origin != "default":
-            batch = [self._objective.normalize_weights(params) for params in proposed]
-        values = mean_values(self._objective, batch, self._log)
-        start = len(self.trials)
-        done = [
-            Trial(number, dict(params), value, origin)
-            for number, (params, value) in enumerate(zip(batch, values, strict=True), start)
-        ]
-        self.trials += done  # before the log, so that Ctrl-C between the two loses nothing
-        if self._log is not None:
-            self._log.add_trials(done)
+    def evaluate(batch: Sequence[Params], origin: TrialOrigin) -> list[float]:
+        nonlocal best
+        done = log.evaluate_params(part, batch, origin)
         for trial in done:
-            self._notify(trial)
-        return done
+            best = max(best or trial, trial, key=lambda trial: trial.value)
+            on_trial(trial, best)
+        return [trial.value for trial in done]
 
-    def _notify(self, trial: Trial) -> None:
-        if self._best is None or trial.value > self._best.value:
-            self._best = trial
-        if self._on_trial is not None:
-            self._on_trial(trial, self._best)
+    def room() -> int:
+        """How many trials the next batch has."""
+        in_time = time.monotonic() < deadline
+        return min(settings.batch, settings.trials - len(log.trials)) if in_time else 0
+
+    default = part.default_params
+    evaluate([default], "default")  # as it is written, its weights not normalized
+    presets = [params for params in part.preset_params if params != default]
+    evaluate(list(map(part.normalize_weights, presets[: settings.trials - 1])), "seed")
+    tried = [(t.params, t.value) for t in log.trials if part.contains(t.params)]
+    if settings.sampler in EXHAUSTIVE_SAMPLERS:
+        known = [params for params, _ in tried]
+        points = grid_points(part.parameters, settings, part.normalize_weights)
+        fresh = (params for params in points if params not in known)
+        while batch := list(itertools.islice(fresh, room())):
+            evaluate(batch, "sampler")
+        return
+    check_sampler(part.parameters, settings.sampler)
+    proposer = OptunaProposer(part.parameters, optuna_sampler(settings.sampler, settings.seed))
+    proposer.add_trials(tried)
+    while count := room():
+        proposer.tell(evaluate(list(map(part.normalize_weights, proposer.ask(count))), "sampler"))

@@ -1,148 +1,150 @@
 """One search by many processes, through a database that Optuna keeps.
 
-Every process runs the same command and starts trials until enough are finished. The trial of a
-process without heartbeat fails, and another process repeats it. Only a search that one process
-begins and ends repeats itself by its seed.
+Every process starts trials until enough are finished, and repeats those of processes without
+heartbeat. Only a search that one process begins and ends repeats itself by its seed.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
-import numpy as np
 import optuna
-from numpy.typing import NDArray
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search import samplers
-from fusion_bench.tune.search.optuna_storage import open_storage
-from fusion_bench.tune.search.search import SearchResult, TrialCallback, search_fingerprint
+from fusion_bench.tune.search import samplers, search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.util.optional_imports import import_optional
 
 #: What a trial notes: where its parameters come from, and the trial that its heartbeat is of.
 ORIGIN, STARTED = "fusion_bench:origin", "fusion_bench:started"
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)  # pruned: could not be computed
+
+
+@contextmanager
+def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator[RDBStorage]:
+    """Optuna's storage at a URL as SQLAlchemy reads it, closed in the end.
+
+    Raises:
+        FusionBenchError: It cannot be reached (the message hides the password), or has no driver.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
+    if url.startswith("postgresql+psycopg2://"):
+        import_optional("psycopg2", extra="postgres", purpose="a PostgreSQL storage")
+    try:
+        storage = _connect(url, heartbeat)
+        try:
+            yield storage
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+    except SQLAlchemyError as error:
+        url, reason = re.sub("//.*@", "//", url), str(error).strip().splitlines()[0]
+        address = "an address reads postgresql://user@host/database or sqlite:///file.db"
+        raise ConfigError(f"storage {url}: {reason} ({address})") from error
+
+
+def _connect(url: str, heartbeat: tuple[int, int] | None) -> RDBStorage:
+    interval, grace = heartbeat or (None, None)
+    options: Any = {"heartbeat_interval": interval, "grace_period": grace}
+    with samplers.silence_experimental_warnings():
+        options["heartbeat_stale_trial_callback"] = RetryHeartbeatStaleTrialCallback(max_retry=3)
+        try:
+            return RDBStorage(url, {"pool_pre_ping": True}, **options)
+        except DBAPIError:  # two processes may make the tables at once
+            time.sleep(1.0)
+            return RDBStorage(url, {"pool_pre_ping": True}, **options)
+        except (ImportError, ValueError) as error:
+            raise ArgumentError(str(error)) from error
 
 
 def search_shared_study(
     objective: TuningObjective,
-    keep: NDArray[np.bool_],
+    keep: BoolArray,
     settings: SearchSettings,
     url: str,
     *,
-    on_trial: TrialCallback | None = None,
+    on_trial: search.TrialCallback = search.ignore_trial,
     heartbeat: tuple[int, int] = (10, 60),
-) -> SearchResult:
+) -> search.SearchResult:
     """Take part in a search until it is done: the trials of all processes, the default first.
 
-    Args:
-        objective: What is tuned.
-        keep: Shape (Q,): the queries that may be looked at.
-        settings: How; the same in every process, or it is another search.
-        url: Of the database, as SQLAlchemy reads it.
-        on_trial: Called after each trial of this process with it and the best so far.
-        heartbeat: Seconds between two heartbeats, and until a process counts as dead.
-
-    Raises:
-        ConfigError: No such database, or the sampler or the default cannot be used.
+    As :func:`run_search`; ``heartbeat``: seconds between two, and until a process counts as dead.
     """
-    part, interrupted = objective.subset_queries(keep), False
+    part, interrupted = search.select_queries(objective, keep), False
     deadline = time.monotonic() + (settings.timeout or math.inf)
-    if (reason := part.failure_reason(part.default_params)) is not None:
-        raise ConfigError(f"tune: the default cannot be computed: {reason}")
-    if settings.sampler in {"grid", "brute_force"}:
-        raise ConfigError(f"sampler {settings.sampler}: cannot be shared: use it without --storage")
     samplers.check_sampler(part.parameters, settings.sampler)
-    default = part.default_params
-    first = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
-    with open_storage(url, heartbeat=heartbeat) as storage:
-        study = _join_study(part, settings, storage)
-        worker = _StudyWorker(part, settings.trials - 1, study, on_trial, first)
-        try:
-            worker.fail_dead_trials(heartbeat[1])
-            worker.run_trials(deadline)
-        except KeyboardInterrupt:
-            interrupted = True
-        finished = map(worker.convert_trial, worker.finished_trials())
-        trials = (first, *(replace(trial, number=n) for n, trial in enumerate(finished, 1)))
-    return SearchResult(trials, interrupted)
+    default, wanted = part.default_params, settings.trials - 1
+    first = best = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
+    done: list[Trial] = []
 
-
-def _join_study(
-    objective: TuningObjective, settings: SearchSettings, storage: optuna.storages.RDBStorage
-) -> optuna.Study:
-    """The study of this search; the process that makes it queues the presets."""
-    sampler = samplers.optuna_sampler(settings)
-    name = f"fusion_bench-{search_fingerprint(objective, settings)[:40]}"
-    options: Any = {"storage": storage, "study_name": name, "sampler": sampler}
-    try:
-        study = optuna.create_study(direction="maximize", **options)
-    except optuna.exceptions.DuplicatedStudyError:
-        sampler.reseed_rng()  # or two processes would try the same points
-        return optuna.load_study(**options)
-    for params in objective.preset_params[: settings.trials - 1]:
-        if objective.contains(params):
-            study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
-    return study
-
-
-@dataclass(eq=False)
-class _StudyWorker:
-    """One process's part in a search for so many trials."""
-
-    objective: TuningObjective
-    trials: int
-    study: optuna.Study
-    on_trial: TrialCallback | None
-    best: Trial
-
-    def fail_dead_trials(self, grace: float) -> None:
-        """Fail the trials that never had a heartbeat: Optuna fails only those that had one."""
-        latest = datetime.now() - timedelta(seconds=grace)
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            has_heartbeat = trial.user_attrs.get(STARTED) == trial.number
-            if not has_heartbeat and trial.datetime_start and trial.datetime_start < latest:
-                self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-
-    def run_trials(self, deadline: float) -> None:
-        """Evaluate trials until enough are finished, or time is up."""
-        while len(self.finished_trials()) < self.trials and time.monotonic() < deadline:
-            evaluated: list[Trial] = []
-            try:
-                self.study.optimize(partial(self._evaluate, evaluated), 1)
-            except (AssertionError, ValueError):
-                if not evaluated:
-                    raise
-                continue  # another process failed this trial: this one was suspended for too long
-            self.best = max(self.best, evaluated[0], key=lambda trial: trial.value)
-            if self.on_trial is not None:
-                self.on_trial(evaluated[0], self.best)
-
-    def finished_trials(self) -> list[FrozenTrial]:
-        """Of all processes; a pruned trial is one that could not be computed."""
-        return self.study.get_trials(False, (TrialState.COMPLETE, TrialState.PRUNED))
-
-    def convert_trial(self, trial: FrozenTrial) -> Trial:
-        """A trial of the database, its parameters as they were evaluated."""
-        params = samplers.round_params(trial.params, self.objective.parameters)
-        value = math.nan if trial.value is None else trial.value
-        origin = trial.user_attrs.get(ORIGIN, "sampler")
-        return Trial(trial.number, self.objective.normalize_weights(params), value, origin)
-
-    def _evaluate(self, evaluated: list[Trial], trial: optuna.Trial) -> float:
+    def evaluate(trial: optuna.Trial) -> float:
         trial.set_user_attr(STARTED, trial.number)
-        params = samplers.suggest_params(trial, self.objective.parameters)
-        params = self.objective.normalize_weights(params)
-        value = float(self.objective.evaluate_params([params]).mean())
-        origin = trial.user_attrs.get(ORIGIN, "sampler")
-        evaluated.append(Trial(trial.number, params, value, origin))
+        params = part.normalize_weights(samplers.suggest_params(trial, part.parameters))
+        value = float(part.evaluate_params([params]).mean())
+        done.append(Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler")))
         if math.isnan(value):
             raise optuna.TrialPruned
         return value
+
+    with open_storage(url, heartbeat) as storage:
+        study = _join_study(part, settings, storage, grace=heartbeat[1])
+        try:
+            while time.monotonic() < deadline and len(study.get_trials(False, FINISHED)) < wanted:
+                done.clear()
+                try:
+                    study.optimize(evaluate, 1)
+                except (AssertionError, ValueError):
+                    if done:  # another process failed this trial: this one was suspended
+                        continue
+                    raise
+                best = max(best, done[0], key=lambda trial: trial.value)
+                on_trial(done[0], best)
+        except KeyboardInterrupt:
+            interrupted = True
+        finished = enumerate(study.get_trials(False, FINISHED), 1)
+        trials = [_read_trial(frozen, number, part) for number, frozen in finished]
+    return search.SearchResult((first, *trials), interrupted)
+
+
+def _join_study(
+    objective: TuningObjective, settings: SearchSettings, storage: RDBStorage, grace: float
+) -> optuna.Study:
+    """The study of this search; the process that makes it queues the presets."""
+    sampler = samplers.optuna_sampler(settings.sampler, settings.seed)
+    name = f"fusion_bench-{search.search_fingerprint(objective, settings)[:40]}"
+    options: Any = {"storage": storage, "study_name": name, "sampler": sampler}
+    try:
+        study = optuna.create_study(direction="maximize", **options)
+        for params in filter(objective.contains, objective.preset_params[: settings.trials - 1]):
+            study.enqueue_trial(dict(params), user_attrs={ORIGIN: "seed"})
+    except optuna.exceptions.DuplicatedStudyError:
+        sampler.reseed_rng()  # or two processes would try the same points
+        study = optuna.load_study(**options)
+    latest = datetime.now() - timedelta(seconds=grace)
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        has_heartbeat = trial.user_attrs.get(STARTED) == trial.number  # then Optuna fails it
+        if not has_heartbeat and trial.datetime_start and trial.datetime_start < latest:
+            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+    return study
+
+
+def _read_trial(trial: FrozenTrial, number: int, objective: TuningObjective) -> Trial:
+    """A trial of the database, its parameters as they were done."""
+    known = {parameter.path: parameter for parameter in objective.parameters}
+    params = {path: known[path].round_value(value) for path, value in trial.params.items()}
+    value = math.nan if trial.value is None else trial.value
+    origin = trial.user_attrs.get(ORIGIN, "sampler")
+    return Trial(number, objective.normalize_weights(params), value, origin)

@@ -1,4 +1,4 @@
-"""The log of a search: an append-only file with one line a finished trial.
+"""The trials of a search, and their log: an append-only file with one line a trial.
 
 The first line identifies the search. A batch is written and flushed to disk before the next one is
 asked for, so a killed process loses no finished trial; an incomplete last line is removed when the
@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.tune.space.objective import TuningObjective
 
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler"]
 #: Of the file's layout.
@@ -45,87 +46,93 @@ class Trial:
         return math.isnan(self.value)
 
 
-def params_key(params: Params) -> str:
-    """The parameters as a string."""
-    return json.dumps(dict(params), sort_keys=True)
-
-
 class TrialLog:
-    """The finished trials of one search, on disk.
+    """The trials of one search, in memory and on disk.
 
     Args:
-        path: The file; made with its folder if need be.
+        path: The file; made with its folder if need be. None = in memory only.
         identity: Of the search: settings, space and data.
+
+    Attributes:
+        trials: Those of this process, in the order of their numbers.
 
     Raises:
         ConfigError: The file belongs to another search.
         DataError: A line that is no trial, other than the last.
     """
 
-    def __init__(self, path: Path, identity: str) -> None:
-        self.path = path
-        self._known: dict[str, float] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            self._read_file(identity)
-        if not path.exists() or path.stat().st_size == 0:
-            self._append_lines([json.dumps({"version": VERSION, "search": identity})])
+    def __init__(self, path: Path | None, identity: str) -> None:
+        self.trials: list[Trial] = []
+        self._path = path
+        self._values: dict[str, float] = {}
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            self._read_file(path, identity)
+            if path.stat().st_size == 0:
+                self._append_records([{"version": VERSION, "search": identity}])
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._values)
 
-    def find_value(self, params: Params) -> float | None:
-        """The logged value; None = it is not there."""
-        return self._known.get(params_key(params))
-
-    def add_trials(self, trials: Sequence[Trial]) -> None:
-        """Write finished trials and wait until the disk has them."""
-        new = [trial for trial in trials if params_key(trial.params) not in self._known]
-        self._known |= {params_key(trial.params): trial.value for trial in new}
+    def evaluate_params(
+        self, objective: TuningObjective, batch: Sequence[Params], origin: TrialOrigin
+    ) -> list[Trial]:
+        """Evaluate what is not logged yet, and wait until the disk has it."""
+        keys = [_params_key(params) for params in batch]
+        new = {key: p for key, p in zip(keys, batch, strict=True) if key not in self._values}
+        means = objective.evaluate_params(list(new.values())).mean(axis=1).tolist() if new else []
+        self._values |= dict(zip(new, means, strict=True))
+        numbered = enumerate(zip(keys, batch, strict=True), len(self.trials))
+        done = [Trial(n, dict(params), self._values[key], origin) for n, (key, params) in numbered]
+        self.trials += done  # before the file, so that Ctrl-C between the two loses nothing
         if new:
-            self._append_lines([_format_trial(trial) for trial in new])
+            self._append_records(
+                [
+                    {
+                        "number": trial.number,
+                        "origin": origin,
+                        "value": None if trial.is_failed else trial.value,
+                        "params": trial.params,
+                    }
+                    for key, trial in zip(keys, done, strict=True)
+                    if key in new
+                ]
+            )
+        return done
 
-    def _append_lines(self, lines: Sequence[str]) -> None:
-        with self.path.open("ab") as file:
-            file.write("".join(f"{line}\n" for line in lines).encode())
-            file.flush()
-            os.fsync(file.fileno())
+    def _append_records(self, records: Sequence[object]) -> None:
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write("".join(f"{json.dumps(record)}\n" for record in records).encode())
+                file.flush()
+                os.fsync(file.fileno())
 
-    def _read_file(self, identity: str) -> None:
-        data = self.path.read_bytes()
+    def _read_file(self, path: Path, identity: str) -> None:
+        data = path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):  # the process was killed while it wrote this line
-            os.truncate(self.path, len(whole))
+            os.truncate(path, len(whole))
         for number, line in enumerate(whole.decode(errors="replace").splitlines(), 1):
-            self._parse_line(number, line, identity)
-
-    def _parse_line(self, number: int, line: str, identity: str) -> None:
-        try:
-            record = json.loads(line)
-            if number > 1:
-                value = record["value"]
-                self._known[params_key(record["params"])] = (
-                    math.nan if value is None else float(value)
+            try:
+                record = json.loads(line)
+                if number > 1:
+                    value = math.nan if record["value"] is None else float(record["value"])
+                    self._values[_params_key(record["params"])] = value
+                    continue
+                version, search = record["version"], record["search"]
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise DataError(
+                    f"{path}:{number}: not a line of a trial log: move the file away"
+                ) from None
+            if (version, search) != (VERSION, identity):
+                raise ConfigError(
+                    f"{path}: belongs to another search (the space, the data, the sampler, the "
+                    "seed or the batch is not the same): choose another --out, or move the file "
+                    "away"
                 )
-                return
-            version, search = record["version"], record["search"]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                f"{self.path}:{number}: not a line of a trial log: move the file away"
-            ) from None
-        if (version, search) != (VERSION, identity):
-            raise ConfigError(
-                f"{self.path}: belongs to another search (the space, the data, the sampler, the "
-                "seed or the batch is not the same): choose another --out, or move the file away"
-            )
 
 
-def _format_trial(trial: Trial) -> str:
-    return json.dumps(
-        {
-            "number": trial.number,
-            "origin": trial.origin,
-            "value": None if trial.is_failed else trial.value,
-            "params": dict(trial.params),
-        }
-    )
+def _params_key(params: Params) -> str:
+    """The parameters as a string."""
+    return json.dumps(dict(params), sort_keys=True)

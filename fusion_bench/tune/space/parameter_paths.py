@@ -33,6 +33,11 @@ TYPED_PATH = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
 SOURCE_DEPTH = re.compile(r"depth\.(.+)")
 
 
+def strip_conditions(path: str) -> str:
+    """The place of a path in the system."""
+    return CONDITION.sub("", path)
+
+
 def apply_parameters(system: System, params: Params, roles: SourceRoles) -> System:
     """The system with these values in their places.
 
@@ -44,7 +49,7 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
     Raises:
         ConfigError: No such place, or a value that its method refuses.
     """
-    values = {CONDITION.sub("", path): value for path, value in params.items()}
+    values = {strip_conditions(path): value for path, value in params.items()}
     by_type: dict[str, dict[str, Value]] = {}
     for path in [path for path in values if TYPED_PATH.fullmatch(path)]:
         query_type, inner = _split_typed_path(system, path)
@@ -83,7 +88,7 @@ def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles)
 
 def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - Value or ABSENT
     """What stands at a path; :data:`ABSENT` where there is no such place."""
-    path = CONDITION.sub("", path)
+    path = strip_conditions(path)
     if TYPED_PATH.fullmatch(path):
         query_type, inner = _split_typed_path(system, path)
         return read_parameter(system.of_type(query_type), inner, roles)

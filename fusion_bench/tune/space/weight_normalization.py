@@ -15,11 +15,11 @@ from fusion_bench.blend.replace import Replace
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.experiment.system import System
 from fusion_bench.tune.space.parameter_paths import (
-    CONDITION,
     SOURCE_WEIGHT,
     TYPE_WEIGHT,
     TYPED_PATH,
     SourceRoles,
+    strip_conditions,
 )
 
 #: Retrieval terms that divide out the scale of the fused scores.
@@ -87,7 +87,7 @@ def structure_key(params: Params) -> Hashable:
 def _weight_groups(params: Params) -> Iterator[_WeightGroup]:
     groups: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
-        plain, query_type = CONDITION.sub("", path), ""
+        plain, query_type = strip_conditions(path), ""
         if share := TYPE_WEIGHT.fullmatch(plain):
             groups.setdefault((share[1], True), {})[path] = share[2]
             continue

@@ -127,7 +127,7 @@ def test_ctrl_c_in_the_front_keeps_what_was_found_and_a_second_run_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(front, "search_tradeoffs", stopped)
+        patch.setattr(front, "search_all_depths", stopped)
         assert tune(root, "paid") == 130
     cut = json.loads(capsys.readouterr().out)
     assert cut["interrupted"]

@@ -19,9 +19,9 @@ from fusion_bench.experiment.tune_settings import (
 )
 from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.pareto import multi_objective as trade
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params
 from fusion_bench.tune.pareto.rerank_depths import at_depth
+from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
@@ -201,14 +201,13 @@ def test_the_sampler_is_told_value_and_effort(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(optuna, "create_study", create_and_keep)
     base = problem(system(blend=BLEND), {"blend.beta": {"low": 0, "high": 1}})
+    sampler = optuna_sampler("tpe", 1)
+    proposer = OptunaProposer(base.parameters, sampler, ["maximize", "minimize"])
     asked: list[float] = []
-
-    def evaluate(batch: Any) -> list[tuple[float, float] | None]:  # noqa: ANN401
-        asked.extend(float(params["blend.beta"]) for params in batch)
-        return [(x, x) if x > 0.1 else None for x in (p["blend.beta"] for p in batch)]
-
-    trade.search_tradeoffs(base.parameters, evaluate, method="tpe", trials=20, batch=8, seed=1)
-    assert len(asked) == 20
+    for _ in range(3):
+        batch = [float(str(params["blend.beta"])) for params in proposer.ask(7)]
+        proposer.tell([(x, x) if x > 0.1 else None for x in batch])
+        asked += batch
     (study,) = made
     told = [trial.values for trial in study.trials if trial.values is not None]
     assert told == [[x, x] for x in asked if x > 0.1]

@@ -74,9 +74,9 @@ def test_without_price_and_time_only_candidates_are_known() -> None:
     found = system_cost(system(blend=BLEND), aligned(6), {"sharp": toll})
     assert (found.cost, found.seconds, found.slow) == (None, None, None)
     assert (toll.source.cost, toll.source.seconds) == (None, None)
-    assert found.mean_candidates == 5.0
+    assert found.candidates == 5.0
     nothing = system_cost(system(), aligned(6), {"sharp": toll})
-    assert (nothing.cost, nothing.seconds, nothing.mean_candidates) == (0.0, 0.0, 0)
+    assert (nothing.cost, nothing.seconds, nothing.candidates) == (0.0, 0.0, 0)
 
 
 def test_a_mean_over_queries_of_different_sizes() -> None:

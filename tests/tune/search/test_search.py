@@ -15,7 +15,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.search import SearchResult, run_search
+from fusion_bench.tune.search.search import SearchResult, TrialCallback, ignore_trial, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import BoolArray
@@ -36,11 +36,13 @@ def go(
     *,
     log: Path | None = None,
     keep: BoolArray | None = None,
+    on_trial: TrialCallback = ignore_trial,
     **settings: Any,  # noqa: ANN401 - as Settings takes them
 ) -> SearchResult:
     settings = {"trials": 24, "batch": 8, **settings}
     keep = np.ones(len(RUNS.queries), dtype=bool) if keep is None else keep
-    return run_search(one or problem(runs=RUNS), keep, SearchSettings(**settings), log=log)
+    rules = SearchSettings(**settings)
+    return run_search(one or problem(runs=RUNS), keep, rules, on_trial=on_trial, log=log)
 
 
 def told(study: SearchResult) -> list[tuple[int, dict[str, Any], float | None, str]]:
@@ -223,16 +225,14 @@ import os, signal, sys
 from pathlib import Path
 from tests.tune.search.test_search import METHODS, RUNS, V2, go
 from tests.tune.problems import problem
-import fusion_bench.tune.search.search as search
 
 count = 0
-def deadly(self, trial):
+def deadly(trial, best):
     global count
     count += 1
     if count == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-search._TrialRecorder._notify = deadly
-go(problem(V2, METHODS, runs=RUNS), log=Path(sys.argv[1]), trials=24)
+go(problem(V2, METHODS, runs=RUNS), log=Path(sys.argv[1]), on_trial=deadly, trials=24)
 """
 
 

@@ -130,8 +130,8 @@ def test_a_suspended_process_goes_on_after_others_failed_its_trial(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql://me:secret@127.0.0.1:1/none", "postgresql://127.0.0.1:1/none: .*refused"),
-        ("nonsense", "storage nonsense://: .*an address reads postgresql://"),
+        ("postgresql://me:secret@127.0.0.1:1/none", r"psycopg2://127.0.0.1:1/none: .*refused"),
+        ("nonsense", "storage nonsense: .*an address reads postgresql://"),
     ],
 )
 def test_an_unreachable_database_is_one_line_without_a_password(url: str, message: str) -> None:
@@ -146,7 +146,7 @@ def test_what_cannot_be_shared_is_refused(sqlite: str, monkeypatch: pytest.Monke
     broken = problem(system(blend={**BLEND, "reranker": "blunt"}), {"fusion.k": "own"}, runs=RUNS)
     with pytest.raises(ConfigError, match="the default cannot be computed"):
         search_shared_study(broken, KEEP, SETTINGS, sqlite)
-    monkeypatch.setattr("fusion_bench.tune.search.optuna_storage.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
     with pytest.raises(MissingExtraError, match="psycopg2"):
         search_shared_study(OBJECTIVE, KEEP, SETTINGS, "postgresql://x")
 

@@ -12,7 +12,7 @@ import pytest
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import SearchSettings
-from fusion_bench.tune.search.optuna_storage import export_search
+from fusion_bench.tune.search.export_study import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
