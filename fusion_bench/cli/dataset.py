@@ -76,15 +76,19 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
 )
 def check_command(name: Name, datasets: DatasetFolders = None) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
-    from fusion_bench.evaluation.dataset_summary import dataset_notices, summarize_dataset
+    from fusion_bench.evaluation.dataset_summary import (
+        dataset_notices,
+        describe_dataset,
+        describe_unjudged,
+    )
     from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import pluralize
 
     path: Path = find_dataset(name, folders_for(datasets))
     dataset = load_dataset(path, cache=False)
     messages = dataset_notices(dataset)
-    for line in summarize_dataset(dataset):
-        echo(line)
+    _print_facts(describe_dataset(dataset))
+    echo(f"unjudged in the top 10: {describe_unjudged(dataset)}")
     for notice in messages:
         echo(f"note: {notice}")
     more = f"{pluralize(len(messages), 'note')} above; " if messages else ""

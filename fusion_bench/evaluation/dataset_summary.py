@@ -19,8 +19,6 @@ from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids, format_unmatched_ids
 
-#: Zero-scored rows from this share of a run on look like padding.
-PADDED = 0.01
 #: Unjudged documents count down to this rank.
 UNJUDGED_DEPTH = 10
 
@@ -64,31 +62,8 @@ def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
     return facts if kind == "run" else facts | {"score space": dataset.spaces[run.name]}
 
 
-def summarize_dataset(dataset: Dataset) -> list[str]:
-    """Queries, lists and unjudged share, in three lines."""
-    rows = [
-        *(_listed(run, "run") for run in dataset.runs.values()),
-        *(_listed(run, "rerank list") for run in dataset.rerankers.values()),
-    ]
-    judged = [query for query in dataset.qrels.queries if query in dataset.queries]
-    splits = _counts(dataset.queries[query].split for query in judged)
-    return [
-        f"judged queries: {len(dataset.qrels.queries):,}"
-        + ("" if splits == "none" else f" (split {splits})"),
-        f"lists: {'; '.join(rows)}",
-        f"unjudged in the top {UNJUDGED_DEPTH}: {_unjudged(dataset)}",
-    ]
-
-
-def _listed(run: Run, kind: str) -> str:
-    sizes = np.diff(run.offsets)
-    low, high = (sizes.min(), sizes.max()) if len(sizes) else (0, 0)
-    depth = f"{low}" if low == high else f"{low}–{high}"
-    return f"{kind} {run.name!r}, {pluralize(len(run.queries), 'query')} to depth {depth}"
-
-
-def _unjudged(dataset: Dataset) -> str:
-    """Share of unjudged documents among the first of each run."""
+def describe_unjudged(dataset: Dataset) -> str:
+    """Share of unjudged documents among the first ten of each run."""
     if dataset.spec.judgments == "complete":
         return "none, as the judgments are complete"
     runs = align(dataset.qrels, list(dataset.runs.values()))
@@ -98,46 +73,34 @@ def _unjudged(dataset: Dataset) -> str:
     return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
 
 
-def _coverage_notices(dataset: Dataset, info: ListInfo, run: Run, kind: str) -> Iterator[str]:
-    """Queries that a list did not answer, and documents that nobody knows."""
+def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, str]]:
+    """What is doubtful of a list: no answers, other ids, padding, scores; each with its key.
+
+    Args:
+        info: The list.
+        most_unmatched: More unjudged queries that resemble no judged one are no mistake.
+    """
+    is_source = info.kind == "run"
     if info.unanswered_queries:
-        effect = "scored 0, and counted" if info.kind == "run" else "without a rerank score"
-        yield (
-            f"{kind} {info.name!r} returned nothing for {info.unanswered_queries} of "
-            f"{pluralize(len(dataset.qrels.queries), 'judged query')}: {effect}"
-        )
+        effect = "alone it scores 0 there" if is_source else "these keep their fused order"
+        count = pluralize(info.unanswered_queries, "judged query")
+        yield "unanswered", f"{info.name} has no result for {count}; {effect}."
+    is_few = info.unjudged_queries <= most_unmatched
+    if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
+        count = pluralize(info.unjudged_queries, "unjudged query")
+        ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
+        yield "unmatched queries", f"{info.name} has {count}, which are ignored: {ids}."
     if not info.has_known_documents:
-        where = "is judged" if info.kind == "run" else "stands in any run"
-        known = dataset.qrels if info.kind == "run" else next(iter(dataset.runs.values()))
-        yield (
-            f"no document of {kind} {info.name!r} {where} (for example "
-            f"{run.vocabulary[0]!r} against {known.vocabulary[0]!r}): check the document ids"
-        )
-
-
-def _content_notices(info: ListInfo, run: Run, kind: str) -> Iterator[str]:
-    """What stands out in a list itself."""
-    yield from info.problems
+        text = f"No document of {info.name} is {'judged' if is_source else 'in any run'}."
+        yield "unmatched documents", f"{text} Check that all files use the same document ids."
+    if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
+        text = f"{info.name} has {pluralize(info.zero_scores, 'row')} with score 0, probably"
+        yield "zero scores", f"{text} padding that fusion counts as results. See drop_zero_scores."
     if info.degraded_queries:
-        yield (
-            f"rerank list {info.name!r} is degraded: "
-            f"{pluralize(info.degraded_queries, 'query')} without {info.provider}'s scores: "
-            "run fusion-bench rerank again to fetch them"
-        )
-    if info.unjudged_queries:
-        yield (
-            f"{kind} {info.name!r} answers {pluralize(info.unjudged_queries, 'query')} not "
-            "judged, and left out: "
-            f"{format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)}"
-        )
-    if info.duplicate_rows:
-        yield f"{kind} {info.name!r}: {pluralize(info.duplicate_rows, 'duplicate row')} dropped"
-    if info.kind == "run" and info.zero_scores > PADDED * len(run.scores):
-        remedy = "dropped them" if run.read_options.drop_zero_scores else "removes them"
-        yield (
-            f"run {info.name!r} has {pluralize(info.zero_scores, 'row')} scored exactly 0, "
-            f"which looks like padding: drop_zero_scores: true {remedy}"
-        )
+        count = pluralize(info.degraded_queries, "query")
+        provider = info.provider or "its provider"
+        yield "degraded", f"{info.name} is degraded: {count} without scores of {provider}."
+    yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in info.problems)
 
 
 def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
@@ -186,14 +149,14 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     """One sentence for each thing that is allowed but worth knowing."""
     rerankers = list(dataset.rerankers.values())
     runs = align(dataset.qrels, list(dataset.runs.values()), rerankers=rerankers)
-    notices: list[str] = []
-    for info in list_infos(dataset, runs):
-        run = (dataset.runs if info.kind == "run" else dataset.rerankers)[info.name]
-        kind = "run" if info.kind == "run" else "rerank list"
-        notices += _coverage_notices(dataset, info, run, kind)
-        notices += _content_notices(info, run, kind)
+    infos = list_infos(dataset, runs)
+    notices = [text for info in infos for _, text in list_warnings(info, np.inf)]
+    for info in infos:
+        if info.duplicate_rows:
+            count = pluralize(info.duplicate_rows, "duplicate row")
+            notices.append(f"{info.name} had {count}, which were dropped.")
     outside = int(no_relevant(runs, dataset.spec.binary_relevance).sum())
     if outside:
-        queries = pluralize(outside, "judged query")
-        notices.append(f"{queries} without a relevant document: scored 0, and counted")
+        count = pluralize(outside, "judged query")
+        notices.append(f"{count} without a relevant document: scored 0, and counted.")
     return notices

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from fusion_bench.evaluation.report_records import Collection, ListInfo, Report
+from fusion_bench.evaluation.dataset_summary import list_warnings
+from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize
-from fusion_bench.util.unmatched_query_ids import format_unmatched_ids
 
 #: Warn where more of the top 10 than this is unjudged.
 MAX_UNJUDGED = 0.2
@@ -28,9 +28,10 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
+    unmatched = MAX_UNMATCHED * len(collection.queries)
     warnings = (
         *_report_warnings(report),
-        *(warning for run in collection.runs for warning in _run_warnings(run, collection)),
+        *(warning for run in collection.runs for warning in list_warnings(run, unmatched)),
         *_top_k_warnings(collection),
         *_unjudged_warnings(report, collection),
         *_tie_warnings(collection),
@@ -50,37 +51,6 @@ def _report_warnings(report: Report) -> Warnings:
     if not report.provenance.v2_enabled:
         text = "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
         yield "v2 disabled", f"{text}position_aware as replace."
-
-
-def _run_warnings(run: ListInfo, collection: Collection) -> Warnings:
-    """Lists without answers, with other ids, padded, or with doubtful scores."""
-    is_source = run.kind == "run"
-    if run.unanswered_queries:
-        effect = "alone it scores 0 there" if is_source else "these keep their fused order"
-        count = pluralize(run.unanswered_queries, "judged query")
-        yield "unanswered", f"{run.name} has no result for {count}; {effect}."
-    if _has_mistaken_ids(run, collection):
-        count = pluralize(run.unjudged_queries, "unjudged query")
-        ids = format_unmatched_ids(run.unmatched_queries, run.unjudged_queries)
-        yield "unmatched queries", f"{run.name} has {count}, which are ignored: {ids}."
-    if not run.has_known_documents:
-        text = f"No document of {run.name} is {'judged' if is_source else 'in any run'}."
-        yield "unmatched documents", f"{text} Check that all files use the same document ids."
-    if is_source and run.zero_scores and not run.read_options.get("drop_zero_scores"):
-        text = f"{run.name} has {pluralize(run.zero_scores, 'row')} with score 0, probably padding"
-        yield "zero scores", f"{text} that fusion counts as results. See drop_zero_scores."
-    if run.degraded_queries:
-        count = pluralize(run.degraded_queries, "query")
-        provider = run.provider or "its provider"
-        yield "degraded", f"{run.name} is degraded: {count} without scores of {provider}."
-    yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in run.problems)
-
-
-def _has_mistaken_ids(run: ListInfo, collection: Collection) -> bool:
-    """Whether unjudged queries look like mistyped ids: they are few, or resemble judged ones."""
-    is_few = run.unjudged_queries <= MAX_UNMATCHED * len(collection.queries)
-    has_match = any(meant is not None for _, meant in run.unmatched_queries)
-    return bool(run.unmatched_queries) and (is_few or has_match)
 
 
 def _top_k_warnings(collection: Collection) -> Warnings:
