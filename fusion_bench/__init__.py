@@ -24,50 +24,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fusion_bench._version import __version__
-    from fusion_bench.data.aligned_runs import AlignedRuns
-    from fusion_bench.data.alignment import align as align_runs
-    from fusion_bench.data.read_options import ReadOptions
-    from fusion_bench.data.records import Qrels, Query, Run
-    from fusion_bench.errors import FusionBenchError
-    from fusion_bench.evaluation.report_records import Report, read_report
+    from fusion_bench._version import __version__ as __version__
+    from fusion_bench.data import alignment
+    from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
+    from fusion_bench.data.read_options import ReadOptions as ReadOptions
+    from fusion_bench.data.records import Qrels as Qrels
+    from fusion_bench.data.records import Query as Query
+    from fusion_bench.data.records import Run as Run
+    from fusion_bench.errors import FusionBenchError as FusionBenchError
+    from fusion_bench.evaluation.report_records import Report as Report
+    from fusion_bench.evaluation.report_records import read_report as read_report
     from fusion_bench.evaluation.run_experiment import run_experiment as run_experiment
-    from fusion_bench.evaluation.scores import Scores
+    from fusion_bench.evaluation.scores import Scores as Scores
     from fusion_bench.evaluation.scores import evaluate_systems as evaluate_systems
-    from fusion_bench.experiment.experiment import Experiment, read_experiment
-    from fusion_bench.experiment.system import System
-    from fusion_bench.io import Dataset, load_dataset, load_qrels, load_run
-    from fusion_bench.measures import Measure, parse_measure
-    from fusion_bench.stats.comparison import Comparison
-    from fusion_bench.stats.comparison import compare_with_baseline as compare_systems
+    from fusion_bench.experiment.experiment import Experiment as Experiment
+    from fusion_bench.experiment.experiment import read_experiment as read_experiment
+    from fusion_bench.experiment.system import System as System
+    from fusion_bench.io import Dataset as Dataset
+    from fusion_bench.io import load_dataset as load_dataset
+    from fusion_bench.io import load_qrels as load_qrels
+    from fusion_bench.io import load_run as load_run
+    from fusion_bench.measures import Measure as Measure
+    from fusion_bench.measures import parse_measure as parse_measure
+    from fusion_bench.stats import comparison
+    from fusion_bench.stats.comparison import Comparison as Comparison
 
-__all__ = [
-    "AlignedRuns",
-    "Comparison",
-    "Dataset",
-    "Experiment",
-    "FusionBenchError",
-    "Measure",
-    "Qrels",
-    "Query",
-    "ReadOptions",
-    "Report",
-    "Run",
-    "Scores",
-    "System",
-    "__version__",
-    "align_runs",
-    "compare_systems",
-    "evaluate_systems",
-    "load_dataset",
-    "load_qrels",
-    "load_run",
-    "parse_measure",
-    "read_experiment",
-    "read_report",
-    "run_experiment",
-]
+    align_runs = alignment.align
+    compare_systems = comparison.compare_with_baseline
 
+#: Public name → its module, and its name there if that is another.
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
@@ -83,8 +68,8 @@ _HOME = {
     "Scores": "evaluation.scores",
     "System": "experiment.system",
     "__version__": "_version",
-    "align_runs": "data.alignment",
-    "compare_systems": "stats.comparison",
+    "align_runs": "data.alignment:align",
+    "compare_systems": "stats.comparison:compare_with_baseline",
     "evaluate_systems": "evaluation.scores",
     "load_dataset": "io",
     "load_qrels": "io",
@@ -94,17 +79,14 @@ _HOME = {
     "read_report": "evaluation.report_records",
     "run_experiment": "evaluation.run_experiment",
 }
-#: A function named as its module is public under a longer name: the module would hide it.
-_INNER = {
-    "align_runs": "align",
-    "compare_systems": "compare_with_baseline",
-}
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}")
-    return getattr(import_module(f"fusion_bench.{_HOME[name]}"), _INNER.get(name, name))
+    module, _, inner = _HOME[name].partition(":")
+    return getattr(import_module(f"fusion_bench.{module}"), inner or name)
 
 
 def __dir__() -> list[str]:

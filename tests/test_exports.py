@@ -34,11 +34,14 @@ def test_type_checkers_see_the_same_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
-        alias.asname or alias.name
+        alias.asname
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        if alias.asname
     }
+    assigned = [node.targets[0] for node in block.body if isinstance(node, ast.Assign)]
+    seen |= {target.id for target in assigned if isinstance(target, ast.Name)}
     assert seen == set(fusion_bench.__all__)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.blend import Fused, RerankBlend
 from fusion_bench.config.query_types import type_of
@@ -14,7 +16,6 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
 from fusion_bench.fuse import ScoreTerms
 
@@ -79,10 +80,8 @@ def _trace_document(
 ) -> ScoreTrace:
     runs = ranking.runs
     weights = system.fusion.source_weights(runs.sources, runs.roles)
-    terms = tuple(
-        _trace_term(runs, label, float(parts.terms[t, n]), parts.sources[t], weights, n)
-        for t, label in enumerate(parts.labels)
-    )
+    labels = zip(parts.labels, parts.terms[:, n].tolist(), parts.sources, strict=True)
+    terms = tuple(_trace_term(runs, *label, weights, n) for label in labels)
     clamped = fused.scores[n] != fused.sort_scores[n]
     return ScoreTrace(
         document=runs.vocabulary[runs.documents[n]],
@@ -127,23 +126,72 @@ def _trace_blends(
     runs = ranking.runs
     candidates, unit, unscored = blend.score_candidates(runs, fused, spaces)
     mix = blend.blend_terms(runs, fused, candidates)
+    reading = getattr(blend, "retrieval", "fused")
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
     space = spaces[blend.reranker]
-    return {
-        int(n): BlendTrace(
+    traces = {}
+    for n in np.flatnonzero(candidates & ~unscored).tolist():
+        traces[n] = BlendTrace(
             reranker=blend.reranker,
             raw=None if np.isnan(raw[n]) else float(raw[n]),
             rerank=float(unit[n]),
-            rerank_weight=None if mix is None else float(mix.rerank_weight[n]),
-            retrieval=None if mix is None else float(mix.retrieval[n]),
-            retrieval_weight=None if mix is None else float(mix.retrieval_weight[n]),
             rerank_formula=rerank_formula(space, raw[candidates], float(raw[n])),
-            retrieval_formula=""
-            if mix is None
-            else retrieval_formula(getattr(blend, "retrieval", "fused"), fused, candidates, int(n)),
         )
-        for n in np.flatnonzero(candidates & ~unscored)
-    }
+        if mix is not None:
+            traces[n] = replace(
+                traces[n],
+                rerank_weight=float(mix.rerank_weight[n]),
+                retrieval=float(mix.retrieval[n]),
+                retrieval_weight=float(mix.retrieval_weight[n]),
+                retrieval_formula=retrieval_formula(reading, fused, candidates, n),
+            )
+    return traces
+
+
+def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
+    """The formula that maps a score of a rerank list to the unit scale.
+
+    Args:
+        space: What the list's scores mean.
+        all_raw: Shape (n,): those of the query's candidates; NaN = none.
+        raw: The document's own; NaN = none.
+    """
+    if np.isnan(raw):
+        return "the list lacks it: 0"
+    known = all_raw[~np.isnan(all_raw)]
+    return {
+        "unit": f"raw {raw:.6g}",
+        "logit": f"sigmoid of raw {raw:.6g}",
+        "log_prob": f"exp of raw {raw:.6g}",
+        "unbounded": f"min-max: {_min_max(raw, known)}",
+        "order": f"order: raw {raw:.6g} among {len(known)} candidates",
+    }[space]
+
+
+def retrieval_formula(reading: str, fused: Fused, candidates: NDArray[np.bool_], n: int) -> str:
+    """The formula of the retrieval term, from the fused score or the fused rank.
+
+    Args:
+        reading: ``fused``, ``fused_max_possible``, ``fused_min_max`` or ``reciprocal_rank``.
+        fused: The fused list of one query.
+        candidates: Shape (N,): the documents that are blended.
+        n: The document.
+    """
+    score = float(fused.scores[n])
+    if reading == "reciprocal_rank":
+        return f"{reading}: 1 / {fused.positions[n]}"
+    if reading == "fused_min_max":
+        return f"{reading}: {_min_max(score, fused.scores[candidates])}"
+    if reading == "fused_max_possible":
+        return f"{reading}: {score:.6g} / {float(fused.max_possible[0]):.6g}"
+    return "the fused score"
+
+
+def _min_max(value: float, known: FloatArray) -> str:
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        return f"all candidates have {value:.6g}, which becomes 1"
+    return f"({value:.6g} − {low:.6g}) / ({high:.6g} − {low:.6g})"
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:

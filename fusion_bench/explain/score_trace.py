@@ -56,9 +56,9 @@ class BlendTrace:
     reranker: str
     raw: float | None
     rerank: float
-    rerank_weight: float | None
-    retrieval: float | None
-    retrieval_weight: float | None
+    rerank_weight: float | None = None
+    retrieval: float | None = None
+    retrieval_weight: float | None = None
     rerank_formula: str = ""
     retrieval_formula: str = ""
 
@@ -99,15 +99,9 @@ class ScoreTrace:
     def recomputed_score(self) -> float:
         """The score, added up again from the terms."""
         if self.blend is not None:
-            return self._blended_total(self.blend)
+            return sum(self.contributions.values())
         fused = math.fsum(term.value for term in self.terms) / self.divisor
         return fused if self.ceiling is None else min(fused, self.ceiling)
-
-    def _blended_total(self, mixed: BlendTrace) -> float:
-        if mixed.retrieval is None or mixed.retrieval_weight is None:
-            return self.score
-        weight = 1.0 if mixed.rerank_weight is None else mixed.rerank_weight
-        return mixed.retrieval_weight * mixed.retrieval + weight * mixed.rerank
 
     @property
     def is_cut(self) -> bool:
@@ -117,15 +111,14 @@ class ScoreTrace:
     @property
     def contributions(self) -> dict[str, float]:
         """Summands of the final score by label."""
-        if self.blend is not None and self.blend.retrieval is not None:
-            return {
-                "retrieval": (self.blend.retrieval_weight or 0.0) * self.blend.retrieval,
-                f"rerank {self.blend.reranker}": (self.blend.rerank_weight or 0.0)
-                * self.blend.rerank,
-            }
-        if self.blend is not None:
-            return {f"rerank {self.blend.reranker}": self.score}
-        return self.fused_contributions
+        blend = self.blend
+        if blend is None:
+            return self.fused_contributions
+        label = f"rerank {blend.reranker}"
+        if blend.retrieval is None:
+            return {label: self.score}
+        retrieval = (blend.retrieval_weight or 0.0) * blend.retrieval
+        return {"retrieval": retrieval, label: (blend.rerank_weight or 0.0) * blend.rerank}
 
     @property
     def fused_contributions(self) -> dict[str, float]:

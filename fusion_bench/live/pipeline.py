@@ -62,52 +62,29 @@ async def rerank_candidates(
     Raises:
         ProviderError: A refusal, when settings are strict.
     """
-    kept = select_candidates(candidates, settings.max_candidates)
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.id, candidate)
+    kept = list(first.values())[: settings.max_candidates]
+    ranked = tuple((candidate.id, candidate.score) for candidate in kept)
     if len(kept) <= (0 if settings.always_rerank else settings.skip_limit):
-        return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, skipped=True)
+        return LiveResult(ranked[: settings.top_k], FUSED_ORDER, skipped=True)
     left = None if settings.deadline is None else settings.deadline.remaining_ms(elapsed_ms)
     if left is not None and left <= 0:
         log.warning("no time left to rerank after %.0f ms", elapsed_ms)
         reason = f"{FUSED_ORDER} after {chain.first_identity.label}: timeout"
-        return LiveResult(_take_top(_fused_order(kept), settings), FUSED_ORDER, reason)
+        return LiveResult(ranked[: settings.top_k], FUSED_ORDER, reason)
     started = clock()
     answer = await chain.score_documents(
         query, [candidate.text for candidate in kept], None if left is None else left / 1e3
     )
     took = 1e3 * (clock() - started)
+    if answer.scores is not None and answer.identity is not None:
+        unit = to_unit_scale(answer.scores, answer.identity.space)
+        place = rank_positions(unit)  # equal scores keep the fused order
+        order = sorted(range(len(kept)), key=place.__getitem__)
+        least = -1.0 if settings.min_score is None else settings.min_score
+        ranked = tuple((kept[i].id, float(unit[i])) for i in order if unit[i] >= least)
     return LiveResult(
-        _take_top(_reranked_order(kept, answer, settings), settings),
-        answer.provider_label,
-        answer.degraded_reason,
-        latency_ms=took,
+        ranked[: settings.top_k], answer.provider_label, answer.degraded_reason, latency_ms=took
     )
-
-
-def select_candidates(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """The best candidates, each document once."""
-    first: dict[str, Candidate] = {}
-    for candidate in candidates:
-        first.setdefault(candidate.id, candidate)
-    return list(first.values())[:most]
-
-
-def _fused_order(kept: Sequence[Candidate]) -> list[tuple[str, float]]:
-    return [(candidate.id, candidate.score) for candidate in kept]
-
-
-def _reranked_order(
-    kept: Sequence[Candidate], answer: RerankAnswer, settings: RerankSettings
-) -> list[tuple[str, float]]:
-    if answer.scores is None or answer.identity is None:
-        return _fused_order(kept)
-    unit = to_unit_scale(answer.scores, answer.identity.space)
-    place = rank_positions(unit)  # equal scores keep the fused order
-    order = sorted(range(len(kept)), key=place.__getitem__)
-    least = -1.0 if settings.min_score is None else settings.min_score
-    return [(kept[i].id, float(unit[i])) for i in order if unit[i] >= least]
-
-
-def _take_top(
-    ranked: Sequence[tuple[str, float]], settings: RerankSettings
-) -> tuple[tuple[str, float], ...]:
-    return tuple(ranked[: settings.top_k])

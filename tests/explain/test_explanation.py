@@ -13,8 +13,12 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_order, explain_ranking
-from fusion_bench.explain.score_formulas import rerank_formula, retrieval_formula
+from fusion_bench.explain.explanation import (
+    explain_order,
+    explain_ranking,
+    rerank_formula,
+    retrieval_formula,
+)
 from fusion_bench.explain.score_trace import Explanation, ScoreTerm, ScoreTrace
 
 RUNS = {
