@@ -15,7 +15,6 @@ from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.protocol import Candidate
 from fusion_bench.rerank.score_spaces import rank_positions, to_unit_scale
-from fusion_bench.rerank.session import RerankAnswer
 from fusion_bench.rerank.settings import RerankSettings
 
 log = logging.getLogger("fusion_bench.rerank")
