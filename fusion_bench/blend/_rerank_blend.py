@@ -93,7 +93,8 @@ class RerankBlend(Blend):
                 f"reranker {self.reranker!r} has no score_space: declare what its scores mean "
                 f"({', '.join(get_args(ScoreSpace))})"
             )
-        candidates = self._find_candidates(runs, fused)
+        inside = (fused.positions >= 1) & (fused.positions <= self.depth)
+        candidates = inside & ~self._is_skipped(runs, fused)
         row = runs.rerankers.index(self.reranker)
         unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
         unscored = candidates & np.isnan(unit)
@@ -118,10 +119,6 @@ class RerankBlend(Blend):
                 tiers[blended & (unit < self.min_score)] = DROPPED
         tiers[fused.positions == 0] = DROPPED
         return Blended(final, tiers, np.where(blended, combined, fused.sort_scores))
-
-    def _find_candidates(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
-        inside = (fused.positions >= 1) & (fused.positions <= self.depth)
-        return np.asarray(inside & ~self._is_skipped(runs, fused))
 
     def _is_skipped(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
         """(N,): documents of queries with too few of them to rerank."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fusion_bench.blend._base import blends
 from fusion_bench.blend._retrieval_blend import RetrievalBlend
+from fusion_bench.config.models import ByRank
 from fusion_bench.config.parameters import Parameter, Params, real, table
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-Rank = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 #: Ranks that one tier of a searched table may span.
@@ -34,13 +34,8 @@ class PositionAware(RetrievalBlend):
     source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
 
     method: str = "position_aware"
-    tiers: dict[Rank, Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})
+    tiers: ByRank[Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})
     rest: Share = 0.40
-
-    @field_validator("tiers")
-    @classmethod
-    def _sort_by_rank(cls, value: dict[int, float]) -> dict[int, float]:
-        return dict(sorted(value.items()))
 
     def space(self) -> tuple[Parameter, ...]:
         """The share and the ranks of each tier, the share beyond them, and the retrieval term."""

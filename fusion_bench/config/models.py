@@ -20,6 +20,7 @@ from fusion_bench.util.formatting import is_encodable
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
+V = TypeVar("V")
 
 #: A finite weight; 0 switches its source off.
 Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -57,6 +58,14 @@ def _refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:
 
 #: Different names, in a list.
 UniqueNames: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_refuse_repeats)]
+
+
+def _sort_by_rank(table: dict[int, V]) -> dict[int, V]:
+    return dict(sorted(table.items()))
+
+
+#: Rank up to which → value, in the order of the ranks.
+ByRank: TypeAlias = Annotated[dict[Annotated[int, Field(ge=1)], V], AfterValidator(_sort_by_rank)]
 
 
 class StrictModel(BaseModel):

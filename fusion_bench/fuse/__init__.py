@@ -1,8 +1,7 @@
 """Fusion methods: one file each, found by name."""
 
-from fusion_bench.fuse._base import Fusion, WeightedFusion, fusions
+from fusion_bench.fuse._base import Fusion, ScoreTerms, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import EngineForm, RankSum, WeightedMean, best_ranks
-from fusion_bench.fuse._score_terms import ScoreTerms
 
 __all__ = [
     "EngineForm",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -13,16 +14,37 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._engine_form import EngineForm
-from fusion_bench.fuse._score_terms import ScoreTerms
 
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
 Homogeneity: TypeAlias = Literal[0, 1, None]
 
 #: Greatest weight that a search tries.
 GREATEST_WEIGHT = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTerms:
+    """The correctly rounded sum of the terms over the divisor is the score, to the last bit.
+
+    Attributes:
+        labels: What each of the T terms is.
+        sources: The row of the source that a term belongs to; None = of no single source.
+        terms: Shape (T, N); 0 where a term adds nothing.
+        divisor: Shape (N,), or one number for all.
+    """
+
+    labels: tuple[str, ...]
+    sources: tuple[int | None, ...]
+    terms: FloatArray
+    divisor: FloatArray
+
+    @property
+    def scores(self) -> FloatArray:
+        """(N,): the sum of the terms over the divisor."""
+        return np.asarray(sum_terms(self.terms) / self.divisor)
 
 
 class Fusion(Method):

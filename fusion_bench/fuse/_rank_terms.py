@@ -12,9 +12,8 @@ from pydantic import Field
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
-from fusion_bench.fuse._base import Homogeneity, WeightedFusion
+from fusion_bench.fuse._base import Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.fuse._engine_form import RankSum, best_ranks
-from fusion_bench.fuse._score_terms import ScoreTerms
 
 
 @dataclass(frozen=True)

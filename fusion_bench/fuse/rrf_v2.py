@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from fusion_bench.config.models import Weight
+from fusion_bench.config.models import ByRank, Weight
 from fusion_bench.config.parameters import Parameter, Params, table
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -16,8 +16,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion
 from fusion_bench.fuse.rrf import RRF
-
-Rank = Annotated[int, Field(ge=1)]
 
 #: Greatest bonus that a search tries. One list's first document has 1/(k+1), .016 at k = 60, in
 #: absolute terms, and 1 in relative ones.
@@ -48,14 +46,9 @@ class RRFv2(RankTermFusion):
 
     method: str = "rrf_v2"
     weights: dict[str, Weight] = Field(default_factory=lambda: {"question": 2.0})
-    bonus: dict[Rank, Weight] = Field(default_factory=lambda: {1: 0.05, 3: 0.02})
+    bonus: ByRank[Weight] = Field(default_factory=lambda: {1: 0.05, 3: 0.02})
     bonus_scope: Literal["best_rank", "per_source", "question"] = "best_rank"
     bonus_unit: Literal["absolute", "relative"] = "absolute"
-
-    @field_validator("bonus")
-    @classmethod
-    def _sort_by_rank(cls, value: dict[int, float]) -> dict[int, float]:
-        return dict(sorted(value.items()))
 
     @property
     def plain_rrf(self) -> RRF:

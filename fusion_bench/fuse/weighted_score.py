@@ -12,11 +12,10 @@ from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
+from fusion_bench.fuse._base import Homogeneity, ScoreTerms, WeightedFusion, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
-from fusion_bench.fuse._score_terms import ScoreTerms
 from fusion_bench.normalize import AnyNormalizer, normalizers
-from fusion_bench.normalize.raw import RawScores
+from fusion_bench.normalize.linear import RawScores
 
 #: Normalizers for which a view remembers the greatest score of each list.
 TOPS_KEPT = 4

@@ -110,31 +110,7 @@ class Normalizer(Method):
         """(S, N): normalized scores; NaN where a source did not return the document."""
         return _normalized_scores(runs, self)
 
-    def normalize_all(self, runs: AlignedRuns) -> FloatArray:
-        """As :meth:`normalize_scores`, computed anew."""
-        scaled = np.full(runs.scores.shape, np.nan)
-        pool = np.diff(runs.offsets)
-        for s, name in enumerate(runs.sources):
-            rows = np.flatnonzero(runs.ranks[s] > 0)
-            if not len(rows):
-                continue
-            query = runs.query_index[rows]
-            starts = np.flatnonzero(np.diff(query, prepend=-1))
-            owner = np.cumsum(np.diff(query, prepend=-1) != 0) - 1
-            lists = ScoreLists(
-                name=name,
-                roles=runs.roles[s],
-                scores=runs.scores[s, rows],
-                ranks=runs.ranks[s, rows],
-                starts=starts,
-                owner=owner,
-                pool=pool[query],
-            )
-            scaled[s, rows] = self._scale_finite(lists)
-        make_readonly(scaled)
-        return scaled
-
-    def _scale_finite(self, lists: ScoreLists) -> FloatArray:
+    def scale_finite(self, lists: ScoreLists) -> FloatArray:
         """The scaled lists; a sum or a square that overflows is an error."""
         try:
             with np.errstate(over="raise", invalid="raise"):
@@ -161,7 +137,26 @@ class Normalizer(Method):
 
 @cached_by_view(key=lambda normalizer: normalizer.model_dump_json())
 def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
-    return normalizer.normalize_all(runs)
+    scaled = np.full(runs.scores.shape, np.nan)
+    pool = np.diff(runs.offsets)
+    for s, name in enumerate(runs.sources):
+        rows = np.flatnonzero(runs.ranks[s] > 0)
+        if not len(rows):
+            continue
+        query = runs.query_index[rows]
+        is_start = np.diff(query, prepend=-1) != 0
+        lists = ScoreLists(
+            name=name,
+            roles=runs.roles[s],
+            scores=runs.scores[s, rows],
+            ranks=runs.ranks[s, rows],
+            starts=np.flatnonzero(is_start),
+            owner=np.cumsum(is_start) - 1,
+            pool=pool[query],
+        )
+        scaled[s, rows] = normalizer.scale_finite(lists)
+    make_readonly(scaled)
+    return scaled
 
 
 normalizers: MethodRegistry[Normalizer] = MethodRegistry(

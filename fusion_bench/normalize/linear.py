@@ -1,4 +1,4 @@
-"""Scalings that are linear in the score, by the extremes or sums of the list."""
+"""Scalings that are linear in the score: as it is, by the extremes or sums of the list."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ from pydantic import Field
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError
 from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
+
+
+@normalizers.register
+class RawScores(Normalizer):
+    """``none``: x."""
+
+    method: str = "none"
+
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
+        """(n,): the scores themselves."""
+        return lists.scores
 
 
 @normalizers.register
