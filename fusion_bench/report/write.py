@@ -59,9 +59,9 @@ def write_tuning(
     """
     figures: tuple[Figure, ...] = ()
     if plots:
-        from fusion_bench.report.plots import tuning_figures
+        from fusion_bench.report.plots import make_figures
 
-        figures = tuple(tuning_figures(report))
+        figures = tuple(make_figures("tuning", report))
     page = tuning.build_page(report, figures)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
@@ -88,13 +88,13 @@ def _write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Pat
 
 def _evaluation_figures(report: Report) -> list[list[Figure]]:
     """For each collection its figures, under file names that differ on any file system."""
-    from fusion_bench.report.plots import collection_figures
+    from fusion_bench.report.plots import make_figures
 
     names: set[str] = set()
     figures: list[list[Figure]] = []
     for collection in report.collections:
         figures.append([])
-        for figure in collection_figures(report, collection):
+        for figure in make_figures("evaluation", report, collection):
             name = _safe_name(figure.file.removesuffix(".png"))
             file = _unique_file(f"{_safe_name(collection.name)}-{name}", names)
             figures[-1].append(replace(figure, file=file))

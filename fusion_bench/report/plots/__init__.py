@@ -1,7 +1,7 @@
 """Figures: one file a plot, found by its name in this folder or by an entry point.
 
 A plot is a function that yields the :class:`~fusion_bench.report.page.Figure` objects of a record,
-registered with :func:`evaluation_plot` or :func:`tuning_plot`. Other distributions add a
+registered with :func:`register_plot`. Other distributions add a
 :class:`Plot` through the entry-point group ``fusion_bench.plots``.
 
 All plots are drawn from the stored record, so that a page can be rendered again without Optuna and
@@ -9,20 +9,6 @@ its study. Importing this package imports Matplotlib. Nothing global is used (no
 of the user), so the same record gives the same bytes.
 """
 
-from fusion_bench.report.plots._base import (
-    Plot,
-    collection_figures,
-    evaluation_plot,
-    render_png,
-    tuning_figures,
-    tuning_plot,
-)
+from fusion_bench.report.plots._base import Plot, make_figures, register_plot, render_png
 
-__all__ = [
-    "Plot",
-    "collection_figures",
-    "evaluation_plot",
-    "render_png",
-    "tuning_figures",
-    "tuning_plot",
-]
+__all__ = ["Plot", "make_figures", "register_plot", "render_png"]

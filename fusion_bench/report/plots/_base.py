@@ -7,19 +7,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
 
 from fusion_bench.config.registry import Registry
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.page import Figure
-from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import escape_control_chars
 
 # Okabe & Ito's palette: told apart with any color vision; marks differ in shape as well.
@@ -32,6 +29,14 @@ MAX_LENGTH = 44
 STYLE = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
+    "figure.dpi": DPI,
+    "figure.constrained_layout.use": True,
+    "figure.titlesize": 11,
+    "figure.titleweight": "bold",
+    "figure.labelsize": 9,
+    "legend.frameon": False,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": GRAY,
@@ -41,8 +46,8 @@ STYLE = {
     "grid.linewidth": 0.7,
 }
 
-EvaluationFigures: TypeAlias = Callable[[Report, Collection], Iterable[Figure]]
-TuningFigures: TypeAlias = Callable[[TuningReport], Iterable[Figure]]
+PageKind: TypeAlias = Literal["evaluation", "tuning"]
+F = TypeVar("F", bound=Callable[..., Iterable[Figure]])
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Plot:
             report and one of its collections, or with the tuning report.
     """
 
-    page: Literal["evaluation", "tuning"]
+    page: PageKind
     position: int
     make_figures: Callable[..., Iterable[Figure]]
 
@@ -64,43 +69,26 @@ class Plot:
 REGISTRY: Registry[Plot] = Registry("plot", "fusion_bench.report.plots", "fusion_bench.plots")
 
 
-def evaluation_plot(
-    name: str, *, position: int
-) -> Callable[[EvaluationFigures], EvaluationFigures]:
-    """Decorator: register the figures of one collection of an evaluation."""
+def register_plot(name: str, page: PageKind, *, position: int) -> Callable[[F], F]:
+    """Decorator: register what makes a plot's figures; see :class:`Plot`."""
 
-    def register(function: EvaluationFigures) -> EvaluationFigures:
-        REGISTRY.add_plugin(name, Plot("evaluation", position, function))
+    def register(function: F) -> F:
+        REGISTRY.add_plugin(name, Plot(page, position, function))
         return function
 
     return register
 
 
-def tuning_plot(name: str, *, position: int) -> Callable[[TuningFigures], TuningFigures]:
-    """Decorator: register the figures of a tuning run."""
+def make_figures(page: PageKind, *records: object) -> Iterator[Figure]:
+    """All figures of one collection of an evaluation, or of a tuning run.
 
-    def register(function: TuningFigures) -> TuningFigures:
-        REGISTRY.add_plugin(name, Plot("tuning", position, function))
-        return function
-
-    return register
-
-
-def _plots_of(page: str) -> list[Plot]:
+    Args:
+        page: Which of the two.
+        records: The report and the collection, or the tuning report.
+    """
     plots = [plot for plot in REGISTRY.load_all().values() if plot.page == page]
-    return sorted(plots, key=lambda plot: plot.position)
-
-
-def collection_figures(report: Report, collection: Collection) -> Iterator[Figure]:
-    """All figures of one collection of an evaluation."""
-    for plot in _plots_of("evaluation"):
-        yield from plot.make_figures(report, collection)
-
-
-def tuning_figures(report: TuningReport) -> Iterator[Figure]:
-    """All figures of a tuning run."""
-    for plot in _plots_of("tuning"):
-        yield from plot.make_figures(report)
+    for plot in sorted(plots, key=lambda plot: plot.position):
+        yield from plot.make_figures(*records)
 
 
 def render_png(drawing: Drawing) -> bytes:
@@ -121,24 +109,45 @@ def plot_style() -> Iterator[None]:
             yield
 
 
-def create_drawing(width: float, height: float) -> Drawing:
-    """An empty drawing, in inches."""
-    drawing = Drawing(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
-    FigureCanvasAgg(drawing)
-    return drawing
+@contextmanager
+def open_drawing(
+    height: float,
+    count: int = 1,
+    *,
+    columns: int = 3,
+    margin: float = 0.0,
+    width: float = WIDTH,
+    legend_columns: int = 4,
+    **options: Any,  # noqa: ANN401 - as Matplotlib takes them
+) -> Iterator[tuple[Drawing, list[Axes]]]:
+    """A drawing and its panels; at the end the labels of all panels become its legend.
 
-
-def create_panels(
-    count: int, *, margin: float, height: float, sharey: bool = True
-) -> tuple[Drawing, list[Axes]]:
-    """A drawing with ``count`` panels, at most three in a line; heights in inches."""
-    columns = min(3, max(1, count))
-    lines = max(1, -(-count // columns))
-    drawing = create_drawing(WIDTH, margin + height * lines)
-    panels = list(drawing.subplots(lines, columns, sharey=sharey, squeeze=False).ravel())
-    for axes in panels[count:]:
-        axes.set_visible(False)
-    return drawing, panels[:count]
+    Args:
+        height: Of a row of panels, in inches.
+        count: How many panels.
+        columns: So many stand in a row at most.
+        margin: Added to the height.
+        width: Of the drawing, in inches.
+        legend_columns: Of the legend, which stands below.
+        options: For ``Figure.subplots``.
+    """
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    with plot_style():
+        drawing = Drawing(figsize=(width, margin + height * rows))
+        panels = list(drawing.subplots(rows, columns, squeeze=False, **options).ravel())
+        for axes in panels[count:]:
+            axes.remove()
+        yield drawing, panels[:count]
+        pairs = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in panels[:count])
+        handles = {label: handle for pair in pairs for handle, label in pair}
+        if handles:
+            drawing.legend(
+                list(handles.values()),
+                list(handles),
+                loc="outside lower center",
+                ncols=legend_columns,
+            )
 
 
 def plot_text(text: str, max_length: int = MAX_LENGTH) -> str:

@@ -27,36 +27,17 @@ def draw_degradation(study: Mapping[str, Any], title: str) -> Drawing:
         title: What was simulated.
     """
     points, measure = study["by_failure"], str(study["measure"])
-    with base.plot_style():
-        drawing = base.create_drawing(12.0, 4.6)
-        axes = drawing.subplots(1, 3)
-        drawing.suptitle(title, fontsize=10, x=0.01, ha="left")
+    with base.open_drawing(4.6, 3, width=12.0, legend_columns=6) as (drawing, axes):
+        drawing.suptitle(title)
         _draw_by_failure(axes[0], points, "quality", f"expected {measure}")
         label = "reranking, ms: mean (thin: 95th percentile)"
         _draw_by_failure(axes[1], points, "mean", label)
         _draw_by_failure(axes[1], points, "p95", "", is_thin=True)
         axes[1].set_ylim(bottom=0)
-        _draw_bounds(axes[0], study)
-        legend = axes[0].get_legend_handles_labels()
-        drawing.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
+        axes[0].axhline(study["reranked"], color=base.INK, lw=0.8, ls="--", label="always reranked")
+        axes[0].axhline(study["fused"], color=base.INK, lw=0.8, ls=":", label="fused order")
         _draw_by_deadline(axes[2], study["by_deadline"], measure)
     return drawing
-
-
-def _draw_bounds(axes: Axes, study: Mapping[str, Any]) -> None:
-    """The two qualities between which all others lie, each named on its outer side."""
-    highest = max(study["reranked"], study["fused"])
-    for key, name, dashes in (("reranked", "always reranked", "--"), ("fused", "fused order", ":")):
-        axes.axhline(study[key], color=base.INK, lw=0.8, ls=dashes)
-        is_above = study[key] == highest and (key == "reranked" or study["reranked"] < highest)
-        axes.annotate(
-            name,
-            (0.99, study[key]),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom" if is_above else "top",
-            fontsize=8,
-        )
 
 
 def _draw_by_failure(

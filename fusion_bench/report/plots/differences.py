@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from fusion_bench.util.formatting import format_number
 MAX_PANELS = 6
 
 
-@base.evaluation_plot("differences", position=2)
+@base.register_plot("differences", "evaluation", position=2)
 def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:  # noqa: ARG001
     """Differences on the primary measure, where there are any."""
     if collection.comparisons:
@@ -27,31 +27,23 @@ def difference_figures(report: Report, collection: Collection) -> Iterator[Figur
         yield Figure(file, title, "", partial(draw_differences, collection))
 
 
-def draw_differences(collection: Collection, candidates: Sequence[str] | None = None) -> Drawing:
+def draw_differences(collection: Collection) -> Drawing:
     """Per query: system - baseline on the primary measure, sorted; one panel a system.
 
-    Args:
-        collection: The results.
-        candidates: Which systems; by default the best few by mean.
+    Shows the best few systems by mean.
     """
-    names = [r.name for r in collection.ranked_systems if r.name != collection.baseline]
-    names = list(names[:MAX_PANELS] if candidates is None else candidates)
+    others = [row.name for row in collection.ranked_systems if row.name != collection.baseline]
+    names = others[:MAX_PANELS]
     title = (
         f"{format_title(collection, collection.primary_measure)}\n"
         f"per query: system - {base.plot_text(collection.baseline)} (the baseline)"
     )
-    with base.plot_style():
-        if not names:
-            drawing = base.create_drawing(base.WIDTH, 3.5)
-            drawing.text(0.5, 0.4, "only one system: nothing to compare", ha="center")
-        else:
-            drawing, panels = base.create_panels(len(names), margin=1.2, height=2.3)
-            for axes, name in zip(panels, names, strict=True):
-                _draw_panel(axes, collection, name)
-            label = f"difference in {base.plot_text(collection.primary_measure)}"
-            drawing.supylabel(label, fontsize=9)
-            drawing.supxlabel("queries, sorted by their difference", fontsize=9)
-        drawing.suptitle(title, fontsize=11, fontweight="bold")
+    with base.open_drawing(2.3, len(names), margin=1.2, sharey=True) as (drawing, panels):
+        for axes, name in zip(panels, names, strict=True):
+            _draw_panel(axes, collection, name)
+        drawing.supylabel(f"difference in {base.plot_text(collection.primary_measure)}")
+        drawing.supxlabel("queries, sorted by their difference")
+        drawing.suptitle(title)
     return drawing
 
 
@@ -67,7 +59,7 @@ def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
     axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
     # The last one of a panel would run into the first of its neighbor.
     axes.get_xticklabels()[-1].set_horizontalalignment("right")
-    axes.set_title(base.plot_text(name, 32), fontsize=9, loc="left")
+    axes.set_title(base.plot_text(name, 32))
     comparison = collection.comparison(name, primary)
     if comparison is not None:
         axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")

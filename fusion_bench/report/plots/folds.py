@@ -22,7 +22,7 @@ MERGE_DISTANCE = 0.01
 TEXT_MARGIN = 0.08
 
 
-@base.tuning_plot("folds", position=6)
+@base.register_plot("folds", "tuning", position=6)
 def fold_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where there are folds."""
     if not report.folds:
@@ -46,9 +46,7 @@ def fold_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_folds(report: TuningReport) -> Drawing:
     """One row a parameter: the value of each fold, the default and the tuned value."""
     parameters = report.parameters[::-1]
-    with base.plot_style():
-        drawing = base.create_drawing(base.WIDTH, 1.3 + 0.36 * len(parameters))
-        axes = drawing.add_subplot()
+    with base.open_drawing(1.3 + 0.36 * len(parameters)) as (drawing, [axes]):
         for y, parameter in enumerate(parameters):
             _draw_row(axes, report, parameter, y)
         names = [
@@ -59,12 +57,6 @@ def draw_folds(report: TuningReport) -> Drawing:
         axes.set_xticks([0, 0.5, 1], ["least", "middle", "greatest"])
         axes.set_xlabel("position in its range (choices: as named)")
         axes.set_ylim(-0.6, len(parameters) - 0.3)
-        for key, label in (("default", "default"), ("chosen", "tuned")):
-            axes.plot([], [], MARKS[key][0], color=MARKS[key][1], label=label)
-        axes.plot(
-            [], [], "o", color=base.BLUE, alpha=0.5, label="without one fold (×: so many folds)"
-        )
-        drawing.legend(loc="outside lower center", ncols=3, frameon=False)
     return drawing
 
 
@@ -80,14 +72,16 @@ def _draw_row(axes: Axes, report: TuningReport, parameter: ParameterInfo, y: int
     for key, value in marked.items():
         if value is not None:
             mark, color = MARKS[key]
-            axes.plot(unit_positions(parameter, [value]), [y], mark, color=color, ms=7)
+            x = unit_positions(parameter, [value])
+            axes.plot(x, [y] * len(x), mark, color=color, ms=7, label=key)
 
 
 def _draw_points(axes: Axes, parameter: ParameterInfo, values: Sequence[Value], y: int) -> None:
     """One point a position, with the number of folds that it stands for."""
     positions = unit_positions(parameter, values)
     counts = Counter(round(x / MERGE_DISTANCE) * MERGE_DISTANCE for x in positions)
-    axes.plot(list(counts), [y] * len(counts), "o", color=base.BLUE, ms=6, alpha=0.5)
+    label = "without one fold (×: so many folds)"
+    axes.plot(list(counts), [y] * len(counts), "o", color=base.BLUE, ms=6, alpha=0.5, label=label)
     offset = -11 if parameter.kind == "choice" else 5
     for x, count in counts.items():
         if count > 1:

@@ -15,7 +15,7 @@ from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
 
-@base.tuning_plot("held-out", position=1)
+@base.register_plot("held-out", "tuning", position=1)
 def held_out_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure."""
     gain = report.held_out
@@ -26,16 +26,13 @@ def held_out_figures(report: TuningReport) -> Iterator[Figure]:
         "0 worse, below the dotted line keep. The gray interval of the tuning queries is biased, "
         "because the parameters were chosen there."
     )
-    draw = partial(draw_held_out, report)
-    yield Figure("held-out.png", "Held-out differences", caption, draw)
+    yield Figure("held-out.png", "Held-out differences", caption, partial(draw_held_out, report))
 
 
 def draw_held_out(report: TuningReport) -> Drawing:
     """Tuned - default of every held-out query, sorted, beside the mean and its interval."""
     values = np.array(report.held_out_values)
-    with base.plot_style():
-        drawing = base.create_drawing(base.WIDTH, 3.2)
-        left, right = drawing.subplots(1, 2, width_ratios=(3, 1))
+    with base.open_drawing(3.2, 2, width_ratios=(3, 1)) as (drawing, [left, right]):
         base.draw_sorted_differences(left, values[:, 1] - values[:, 0])
         left.set_xlim(0, len(values))
         left.set_xlabel("held-out queries, sorted by their difference")
@@ -47,16 +44,7 @@ def draw_held_out(report: TuningReport) -> Drawing:
 def _draw_gains(axes: Axes, report: TuningReport) -> None:
     """Both gains against 0 and against the least gain."""
     axes.axhline(0, color=base.INK, lw=0.8)
-    axes.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":")
-    axes.annotate(
-        "least gain",
-        (0.5, report.min_gain),
-        xycoords=("axes fraction", "data"),
-        ha="center",
-        va="bottom",
-        fontsize=8,
-        color=base.GREEN,
-    )
+    axes.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":", label="least gain")
     for x, (gain, color) in enumerate(((report.tune, base.GRAY), (report.held_out, base.BLUE))):
         if gain.low is not None and gain.high is not None:
             axes.plot([x, x], [gain.low, gain.high], color=color, lw=2)
@@ -65,4 +53,4 @@ def _draw_gains(axes: Axes, report: TuningReport) -> None:
     axes.set_xticks([0, 1], ["tuning", "held out"])
     axes.set_xlim(-0.5, 1.5)
     difference = format_number(report.held_out.difference, signed=True)
-    axes.set_title(f"{difference}: {report.verdict}", fontsize=9)
+    axes.set_title(f"{difference}: {report.verdict}")

@@ -19,7 +19,7 @@ from fusion_bench.util.formatting import format_number
 CONVERGED = 0.5
 
 
-@base.tuning_plot("history", position=2)
+@base.register_plot("history", "tuning", position=2)
 def history_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, with what it says about more trials."""
     best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
@@ -39,9 +39,7 @@ def history_figures(report: TuningReport) -> Iterator[Figure]:
 
 def draw_history(report: TuningReport) -> Drawing:
     """Value of every trial in the order of the search, and the best so far."""
-    with base.plot_style():
-        drawing = base.create_drawing(base.WIDTH, 3.4)
-        axes = drawing.add_subplot()
+    with base.open_drawing(3.4, legend_columns=5) as (drawing, [axes]):
         for origin, (mark, color) in MARKS.items():
             trials = [trial for trial in report.completed_trials if trial.origin == origin]
             if trials:
@@ -55,5 +53,4 @@ def draw_history(report: TuningReport) -> Drawing:
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{base.plot_text(report.measure)}, tuning queries")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        drawing.legend(loc="outside lower center", ncols=5, frameon=False)
     return drawing

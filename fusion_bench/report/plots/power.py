@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
@@ -28,33 +27,17 @@ def draw_power(
         points: By check: measured shares at planted drops.
         max_drops: By check.
     """
-    with base.plot_style():
-        drawing = base.create_drawing(base.WIDTH, HEIGHT * max(len(curves), 1))
-        for i, (name, (drops, power)) in enumerate(curves.items()):
-            axes = drawing.add_subplot(len(curves), 1, i + 1)
+    with base.open_drawing(HEIGHT, len(curves), columns=1) as (drawing, panels):
+        for axes, (name, (drops, power)) in zip(panels, curves.items(), strict=True):
             axes.plot(drops, power, color=base.BLUE, label="computed power")
-            _draw_shares(axes, points.get(name, ()))
-            axes.axvline(max_drops[name], linestyle=":", color=base.RED, label="max_drop")
-            axes.axhline(0.8, linestyle="--", linewidth=0.8, color=base.GRAY, label="80 % power")
-            axes.set_title(base.plot_text(name), loc="left")
+            if points.get(name):
+                at, share, low, high = np.array(points[name]).T
+                errors = [share - low, high - share]
+                axes.errorbar(at, share, errors, None, "ok", ms=3, capsize=2, label="measured")
+            axes.axvline(max_drops[name], ls=":", color=base.RED, label="max_drop")
+            axes.axhline(0.8, ls="--", lw=0.8, color=base.GRAY, label="80 % power")
+            axes.set_title(base.plot_text(name))
             axes.set_ylabel("share called regressed")
             axes.set_xlabel("true drop")
             axes.set_ylim(-0.03, 1.03)
-            axes.legend(loc="lower right", frameon=False)
     return drawing
-
-
-def _draw_shares(axes: Axes, points: Sequence[Point]) -> None:
-    """Measured shares with their intervals."""
-    if points:
-        drops, shares, lows, highs = np.array(points).T
-        axes.errorbar(
-            drops,
-            shares,
-            yerr=[shares - lows, highs - shares],
-            color=base.INK,
-            fmt="o",
-            markersize=3,
-            capsize=2,
-            label="measured",
-        )

@@ -7,7 +7,6 @@ from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.lines import Line2D
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
@@ -32,7 +31,7 @@ CAPTION = (
 )
 
 
-@base.tuning_plot("slices", position=4)
+@base.register_plot("slices", "tuning", position=4)
 def slice_figures(report: TuningReport) -> Iterator[Figure]:
     """The figure, where anything was tuned."""
     if report.parameters:
@@ -42,20 +41,11 @@ def slice_figures(report: TuningReport) -> Iterator[Figure]:
 def draw_slices(report: TuningReport) -> Drawing:
     """Value against each parameter alone; the default and the chosen trial are marked."""
     parameters = sort_by_importance(report)[:MAX_PANELS]
-    with base.plot_style():
-        drawing, panels = base.create_panels(len(parameters), margin=0.6, height=2.3)
+    with base.open_drawing(2.3, len(parameters), margin=0.6, sharey=True) as (drawing, panels):
         for axes, parameter in zip(panels, parameters, strict=True):
             _draw_panel(axes, report, parameter)
         limit_to_best(panels[0], report)
-        drawing.supylabel(f"{base.plot_text(report.measure)}, tuning queries", fontsize=9)
-        handles = [
-            Line2D([], [], ls="", marker=MARKS[key][0], color=MARKS[key][1], label=label)
-            for key, label in (("default", "default"), ("chosen", "tuned"))
-        ]
-        handles.append(
-            Line2D([], [], ls="", marker="o", ms=3, color=base.BLUE, label="darker = later")
-        )
-        drawing.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+        drawing.supylabel(f"{base.plot_text(report.measure)}, tuning queries")
     return drawing
 
 
@@ -63,11 +53,11 @@ def _draw_panel(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> N
     trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
     colors = [trial.number for trial in trials]
     x, y = axis_positions(parameter, trials), trial_values(trials)
-    axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2)
+    axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2, label="darker = later")
     for key, trial in marked_trials(report).items():
         if parameter.path in trial.params:
             mark, color = MARKS[key]
             x, y = axis_positions(parameter, [trial]), trial_values([trial])
-            axes.plot(x, y, mark, color=color, ms=7)
+            axes.plot(x, y, mark, color=color, ms=7, label=key)
     set_parameter_scale(axes, parameter, is_x=True)
-    axes.set_title(base.plot_text(parameter.path, 32), fontsize=9, loc="left")
+    axes.set_title(base.plot_text(parameter.path, 32))

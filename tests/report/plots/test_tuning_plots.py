@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fusion_bench.report.plots import tuning_figures
+from fusion_bench.report.plots import make_figures
 from fusion_bench.report.plots.calibration import draw_calibration
 from fusion_bench.report.plots.folds import draw_folds
 from fusion_bench.report.plots.held_out import draw_held_out
@@ -21,7 +21,7 @@ from tests.report.tuning.cases import front, front_with_points, gain, record, th
 
 
 def caption_of(file: str, report: TuningReport) -> str:
-    return next(figure.caption for figure in tuning_figures(report) if figure.file == file)
+    return next(figure.caption for figure in make_figures("tuning", report) if figure.file == file)
 
 
 def points(figure: Figure, axes: int, line: int) -> list[tuple[float, float]]:
@@ -83,7 +83,7 @@ def test_held_out_differences_and_the_interval_that_decides() -> None:
     edges = [patch.get_data() for patch in figure.axes[0].patches]  # type: ignore[attr-defined]
     assert sum((edge.values > 0).sum() for edge in edges) == 30
     assert sum((edge.values < 0).sum() for edge in edges) == 20
-    assert figure.axes[1].get_title() == "+0.0300: ship"
+    assert figure.axes[1].get_title("left") == "+0.0300: ship"
     ends = [points(figure, 1, line) for line in range(len(figure.axes[1].lines))]
     assert [(1.0, 0.01), (1.0, 0.05)] in ends
     open_end = draw_held_out(record(held_out=gain(0.1, None, None)))
@@ -99,7 +99,7 @@ def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> Non
 
 
 def test_every_picture_comes_with_words() -> None:
-    found = list(tuning_figures(record(front=front(), thresholds=thresholds())))
+    found = list(make_figures("tuning", record(front=front(), thresholds=thresholds())))
     assert [figure.file for figure in found] == [
         "held-out.png",
         "history.png",
@@ -121,7 +121,10 @@ BARE: dict[str, Any] = {"folds": (), "nested": None, "importances": (), "paramet
 def test_what_is_not_in_the_record_is_not_drawn() -> None:
     choice = record().choice.model_copy(update={"trial": 0})
     report = record(**BARE, trials=trials()[:1], choice=choice)
-    assert [figure.file for figure in tuning_figures(report)] == ["held-out.png", "history.png"]
+    assert [figure.file for figure in make_figures("tuning", report)] == [
+        "held-out.png",
+        "history.png",
+    ]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(40, "came early"), (6, "came late")])
