@@ -17,6 +17,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.gate import GateInputs
 from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
@@ -101,8 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--toy", action="store_true", help="few runs; write nothing")
     options = parser.parse_args(arguments)
     runs = 20 if options.toy else RUNS
-    experiment, source = read_experiment(EXPERIMENT)
-    result = run_self_test(experiment, source, folders=[ROOT / "datasets"], runs=runs)
+    inputs = GateInputs(*read_experiment(EXPERIMENT), [ROOT / "datasets"])
+    result = run_self_test(inputs, runs=runs)
     picture = render_png(draw_power_curves(result))
     lines, results = build_section(result, "attack"), [result]
     for name, checks in make_toy_checks() if options.toy else load_parity_checks():

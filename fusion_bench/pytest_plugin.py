@@ -75,17 +75,13 @@ class FusionGate:
         datasets: Sequence[str | Path],
     ) -> GateVerdict:
         from fusion_bench.experiment.experiment import read_experiment
-        from fusion_bench.gate import baseline_path, run_gate
+        from fusion_bench.gate import GateInputs, baseline_path, run_gate
 
         path = self.root / experiment
-        parsed, source = read_experiment(path)
         folders = [self.root / folder for folder in datasets]
-        return run_gate(
-            parsed,
-            source,
-            baseline=self.root / (baseline or baseline_path(path)),
-            folders=folders or [path.parent.parent / "datasets", self.root / "datasets"],
-        )
+        folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
+        inputs = GateInputs(*read_experiment(path), folders)
+        return run_gate(inputs, self.root / (baseline or baseline_path(path)))
 
 
 @pytest.fixture

@@ -133,16 +133,15 @@ def _run_gate(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.gate import baseline_path, run_gate
+    from fusion_bench.gate import GateInputs, baseline_path, run_gate
     from fusion_bench.gate.report import build_gate_page
     from fusion_bench.report.terminal import print_page
 
     out, markdown, junit = files
     with experiment_context(experiment, datasets) as (parsed, source, options):
         folder = out_folder(out, experiment)
-        verdict = run_gate(
-            parsed, source, baseline=baseline or baseline_path(experiment), **options
-        )
+        inputs = GateInputs(parsed, source, **options)
+        verdict = run_gate(inputs, baseline or baseline_path(experiment))
     page = build_gate_page(verdict)
     _write_verdict(verdict, page, folder, markdown, junit)
     if json:
@@ -184,15 +183,16 @@ def _update_baseline(
     *,
     json: bool,
 ) -> None:
-    from fusion_bench.gate import baseline_path, update_baseline
+    from fusion_bench.gate import GateInputs, baseline_path, update_baseline
     from fusion_bench.gate.self_test.run import check_power
 
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
     with experiment_context(experiment, datasets) as (parsed, source, options):
-        new = update_baseline(parsed, source, baseline=path, reason=reason, **options)
-        warnings = () if json else check_power(parsed, source, **options)
+        inputs = GateInputs(parsed, source, **options)
+        new = update_baseline(inputs, path, reason)
+        warnings = () if json else check_power(inputs)
     last = new.history[-1]
     if json:
         typer.echo(last.model_dump_json())
@@ -215,13 +215,15 @@ def _run_self_test(
     *,
     json: bool,
 ) -> None:
+    from fusion_bench.gate import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
     from fusion_bench.report.terminal import print_page
 
     with experiment_context(experiment, datasets) as (parsed, source, options):
         folder = out_folder(out, experiment)
-        result = run_self_test(parsed, source, against=against, runs=runs, **options)
+        inputs = GateInputs(parsed, source, **options)
+        result = run_self_test(inputs, against=against, runs=runs)
         page = build_self_test_page(result, f"Self-test of {experiment.stem}")
         paths = write_self_test(result, page, folder)
     if json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,7 @@ from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
 
 
-def read_stored(
-    path: Path,
-    model: type[Model],
-    *,
-    what: str,
-    remedy: str,
-    check: Callable[[dict[str, Any]], None] | None = None,
-) -> Model:
+def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:
     """Read a JSON file that holds one record.
 
     Args:
@@ -26,7 +18,6 @@ def read_stored(
         model: Its fields ``format`` and ``format_version`` have by default what is read.
         what: What the file is, such as ``report``.
         remedy: What to do about a file that cannot be used.
-        check: Looks at the data before the model does; raises DataError.
 
     Raises:
         DataError: No such file, not JSON, not such a record, a format that this version does not
@@ -46,8 +37,6 @@ def read_stored(
             f"{path}: {what} format {data.get('format_version')!r}, and this version reads format "
             f"{known['format_version']}: {remedy}"
         )
-    if check is not None:
-        check(data)
     try:
         return parse_model(model, data)
     except ConfigError as error:

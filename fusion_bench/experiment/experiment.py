@@ -32,18 +32,13 @@ def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         if isinstance(spec, Mapping) and "name" in spec:
             raise ValueError(f"{name}: the key is the system's name: remove 'name'")
         if name in System.model_fields and not (isinstance(spec, Mapping) and "runs" in spec):
-            _refuse_misplaced(str(name), [*data][i - 1] if i else None)
+            owner = repr(str([*data][i - 1])) if i else "a system"
+            text = f"is `{name}:` indented too little? A key of a system belongs below {owner}"
+            raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": name})
     return {
         name: {**spec, "name": str(name)} if isinstance(spec, Mapping) else spec
         for name, spec in data.items()
     }
-
-
-def _refuse_misplaced(key: str, above: object) -> None:
-    """A key of a system that stands where the names of systems do."""
-    owner = "a system" if above is None else repr(str(above))
-    text = f"is `{key}:` indented too little? It is a key of a system, so it belongs below {owner}"
-    raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": key})
 
 
 class Experiment(StrictModel):

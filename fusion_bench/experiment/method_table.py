@@ -32,31 +32,29 @@ class MethodEntry(TypedDict):
 
 def list_methods() -> dict[str, list[MethodEntry]]:
     """Every fusion method, blend and normalizer, by kind."""
+    registries: dict[str, MethodRegistry[Any]] = {
+        "fusion": fusions,
+        "blend": blends,
+        "normalize": normalizers,
+    }
     return {
-        "fusion": _list_entries(fusions),
-        "blend": _list_entries(blends),
-        "normalize": _list_entries(normalizers),
+        kind: [_describe_method(name, model) for name, model in registry.load_all().items()]
+        for kind, registry in registries.items()
     }
 
 
-def _list_entries(registry: MethodRegistry[Any]) -> list[MethodEntry]:
-    return [
-        MethodEntry(
-            method=name,
-            formula=str(getattr(model, "formula", "") or _formula_of(model)),
-            source=str(getattr(model, "source", "")),
-            parameters={
-                key: _format_default(model, key) for key in model.model_fields if key != "method"
-            },
-        )
-        for name, model in registry.load_all().items()
-    ]
-
-
-def _formula_of(model: type[StrictModel]) -> str:
-    """The first sentence of the docstring after the method's name."""
+def _describe_method(name: str, model: type[StrictModel]) -> MethodEntry:
+    """The entry of a method; without a formula, its docstring's first sentence after the name."""
     first = (model.__doc__ or "").split("\n\n")[0]
-    return " ".join(first.split(": ", 1)[-1].split()).rstrip(".")
+    sentence = " ".join(first.split(": ", 1)[-1].split()).rstrip(".")
+    return MethodEntry(
+        method=name,
+        formula=str(getattr(model, "formula", "") or sentence),
+        source=str(getattr(model, "source", "")),
+        parameters={
+            key: _format_default(model, key) for key in model.model_fields if key != "method"
+        },
+    )
 
 
 def _format_default(model: type[StrictModel], key: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, mo
 
 from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.models import StrictModel, UniqueNames
+from fusion_bench.config.models import Location, StrictModel, UniqueNames
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -17,7 +17,6 @@ from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 
 Depth = Annotated[int, Field(ge=1)]
-Location = tuple[str | int, ...]
 AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validate_field)]
 AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
 

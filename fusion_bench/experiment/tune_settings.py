@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.config.parameters import Parameter, Value
+from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.errors import ConfigError
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
@@ -50,17 +50,9 @@ class ParameterRange(StrictModel):
             (other, allowed if isinstance(allowed, tuple) else (allowed,))
             for other, allowed in self.when.items()
         )
-        kind: Literal["float", "int", "choice"] = "int" if self.int else "float"
-        return Parameter(
-            path,
-            "choice" if self.choices else kind,
-            self.low,
-            self.high,
-            self.step,
-            self.log,
-            self.choices,
-            when,
-        )
+        bounds = self.model_dump(exclude={"int", "when"})
+        kind: Kind = "choice" if self.choices else "int" if self.int else "float"
+        return Parameter(path, kind, when=when, **bounds)
 
 
 class SearchSettings(StrictModel):

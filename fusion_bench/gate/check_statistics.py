@@ -12,9 +12,12 @@ from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.result import CheckResult, check_name
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
-from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
+from fusion_bench.stats.randomization_tests import (
+    adjust_holm,
+    default_resamples,
+    randomization_p_values,
+)
 
 
 @dataclass(frozen=True, eq=False)

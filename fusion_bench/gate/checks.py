@@ -6,21 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fusion_bench.config.models import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.gate_settings import GatePolicy, Guard
-from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.gate.check_statistics import Check
-from fusion_bench.gate.loaded_collections import LoadedCollection
+from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GoldenResult, GuardResult
 from fusion_bench.stats.comparison import NOISE
 
 
 def build_checks(
     policy: GatePolicy,
-    loaded: LoadedCollection,
+    task: EvaluationSet,
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
 ) -> Iterator[Check]:
@@ -28,40 +27,41 @@ def build_checks(
 
     Args:
         policy: What is checked.
-        loaded: The collection.
+        task: The collection.
         before: The baseline's values by measure, each (Q,).
         after: The candidate's values.
     """
-    types = np.array([str(name) for name in loaded.task.runs.types], dtype=object)
-    for name, tolerance in policy.checks.items():
-        measure = loaded.measures[name].name
+    types = np.array([str(name) for name in task.runs.types], dtype=object)
+    # The policy's measures begin with those of the checks.
+    for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
         for query_type in policy.slices_of(name):
             keep = np.full(len(types), True) if query_type is None else types == query_type
             yield Check(
-                collection=loaded.name,
+                collection=task.dataset.name,
                 slice=query_type,
-                measure=measure,
+                measure=measure.name,
                 max_drop=tolerance.max_drop,
-                baseline=before[measure][keep],
-                candidate=after[measure][keep],
-                groups=loaded.task.groups[keep],
+                baseline=before[measure.name][keep],
+                candidate=after[measure.name][keep],
+                groups=task.groups[keep],
             )
 
 
 def check_guard(
     guard: Guard,
-    loaded: LoadedCollection,
+    policy: GatePolicy,
+    task: EvaluationSet,
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
 ) -> GuardResult:
     """Count the queries that lose more than the guard allows; arguments as above."""
-    measure = loaded.measures[guard.measure].name
-    difference = after[measure] - before[measure]
+    measure = task.measures[policy.measures.index(guard.measure)]
+    difference = after[measure.name] - before[measure.name]
     broken = int((~np.isfinite(difference)).sum())
     violations = int((difference < -guard.max_loss - NOISE).sum())
     share = violations / len(difference)
     return GuardResult(
-        collection=loaded.name,
+        collection=task.dataset.name,
         **guard.model_dump(),
         violations=violations,
         share=share,
@@ -71,30 +71,32 @@ def check_guard(
 
 
 def check_golden_queries(
-    policy: GatePolicy, source: Source, collections: Sequence[LoadedCollection], candidate: System
+    inputs: GateInputs, collections: Sequence[EvaluationSet]
 ) -> Iterator[GoldenResult]:
     """Check which golden queries keep their document in the top ranks.
 
     Raises:
         UnknownNameError: One names a dataset that the experiment does not have.
     """
-    names = [loaded.name for loaded in collections]
-    for i, golden in enumerate(policy.golden):
-        fitting = [c for c in collections if golden.dataset in {None, c.name}]
+    names = [task.dataset.name for task in collections]
+    for i, golden in enumerate(inputs.policy.golden):
+        fitting = [task for task in collections if golden.dataset in {None, task.dataset.name}]
         if not fitting:
-            where = source.where(("gate", "golden", i, "dataset"))
+            where = inputs.source.where(("gate", "golden", i, "dataset"))
             raise UnknownNameError("dataset", str(golden.dataset), names, where=where)
-        rank, error, task = None, None, fitting[0].task
+        rank, error, task = None, None, fitting[0]
         if len(fitting) > 1:
             error = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
         elif golden.query not in task.runs.queries:
             error = "no such query among the evaluated ones"
         else:
-            ranking = explain_ranking(candidate, task.runs, golden.query, task.dataset.spaces)
+            ranking = explain_ranking(
+                inputs.candidate, task.runs, golden.query, task.dataset.spaces
+            )
             trace = ranking.find_trace(golden.document)
             rank = None if trace is None else trace.rank
         yield GoldenResult(
-            collection="" if len(fitting) > 1 else fitting[0].name,
+            collection="" if len(fitting) > 1 else task.dataset.name,
             **golden.model_dump(exclude={"dataset"}),
             rank=rank,
             error=error,

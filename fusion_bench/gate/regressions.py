@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from math import isclose
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
-from fusion_bench.gate.loaded_collections import LoadedCollection
 from fusion_bench.gate.result import DocumentChange, QueryRegression
 from fusion_bench.stats.comparison import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.
 MAX_DOCUMENTS = 20
-#: A smaller change of a term, as a part of the query's best score, is float noise.
+#: A smaller relative change of a term is float noise.
 MIN_CHANGE = 1e-9
+#: Terms that explain why a document moved.
+MAX_TERMS = 3
 
 
 def find_worst_queries(
-    loaded: LoadedCollection,
+    task: EvaluationSet,
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
     systems: tuple[System, System],
@@ -31,13 +34,13 @@ def find_worst_queries(
     """The queries of a collection that lost most in the policy's first measure.
 
     Args:
-        loaded: The collection.
+        task: The collection.
         before: Values of the baseline by measure, each (Q,).
         after: Values of the candidate.
         systems: The baseline's system and the candidate.
         count: Maximum number of queries.
     """
-    task, measure = loaded.task, loaded.task.measures[0].name
+    measure = task.measures[0].name
     difference = after[measure] - before[measure]
     grades = task.dataset.qrels.to_dict()
     for q in np.argsort(difference, kind="stable")[:count].tolist():
@@ -53,7 +56,7 @@ def find_worst_queries(
         documents = [_compare_ranks(name, grade, old, new) for name, grade in relevant.items()]
         documents.sort(key=_sort_key)
         yield QueryRegression(
-            collection=loaded.name,
+            collection=task.dataset.name,
             query=query,
             measure=measure,
             value_before=float(before[measure][q]),
@@ -83,11 +86,10 @@ def _compare_ranks(document: str, grade: int, old: Explanation, new: Explanation
 
 
 def explain_move(document: str, old: Explanation, new: Explanation) -> str:
-    """The term that moved a document between two rankings of one query.
+    """Why a document moved between two rankings of one query: the terms of its score that changed.
 
-    Changes are compared as shares of the best score of the list, since two methods have different
-    scales. If no term of the document changed, the document that passed it is named with its term.
-    Ranks are those before ``top_k`` cuts the list.
+    If none of them changed, the document that passed it is named with its terms. Ranks are those
+    before ``top_k`` cuts the list.
 
     Args:
         document: Its id.
@@ -106,93 +108,41 @@ def explain_move(document: str, old: Explanation, new: Explanation) -> str:
         return f"top_k {' → '.join(limits)}; its terms did not lower it"
     if before.tier != after.tier:
         return f"now {after.tier} (was {before.tier})"
-    change = _largest_change(before, after, old, new, up=_rank_or_inf(after) < _rank_or_inf(before))
-    return change or f"its terms did not change; {_find_overtaker(after, old, new)}"
+    return _describe_changes(before, after) or _find_overtaker(after, old, new)
 
 
 def _find_overtaker(after: ScoreTrace, old: Explanation, new: Explanation) -> str:
-    """The document that passed this one, and the term that moved it."""
+    """The document that passed this one, and its terms that changed."""
     for trace in reversed(new.traces):
         rank, before = _rank_or_inf(trace), old.find_trace(trace.document)
         if rank < min(_rank_or_inf(after), _rank_or_inf(before)):
             if before is None:
-                return f"{trace.document} is new above it"
-            term = _largest_change(before, trace, old, new, up=True)
-            if term is not None:
-                return f"{trace.document} passed it: {term}"
-    return "other documents moved"
+                return f"its terms did not change; {trace.document} is new above it"
+            changes = _describe_changes(before, trace)
+            if changes:
+                return f"its terms did not change; {trace.document} passed it: {changes}"
+    return "its terms did not change; other documents moved"
 
 
 def _rank_or_inf(trace: ScoreTrace | None) -> float:
     return np.inf if trace is None or trace.rank_before_cut is None else trace.rank_before_cut
 
 
-def _largest_change(
-    before: ScoreTrace, after: ScoreTrace, old: Explanation, new: Explanation, *, up: bool
-) -> str | None:
-    """The term of the final score that moved a document; None = none changed."""
-    scales = [
-        max((abs(t.score) for t in side.traces if t.rank), default=0.0) or 1.0
-        for side in (old, new)
-    ]
-    label = _largest_term(before.contributions, after.contributions, scales, up=up)
-    if label is None:
-        return None
-    words = f"{label} {_format_term(before, label)} → {_format_term(after, label)}"
-    if label != "retrieval" or before.fused_rank == after.fused_rank:
-        return words
-    return f"{words} ({_describe_fused_move(before, after)})"
-
-
-def _describe_fused_move(before: ScoreTrace, after: ScoreTrace) -> str:
-    """The move of a document in the fused list, and the term that caused it."""
-    first, second = before.fused_contributions, after.fused_contributions
-    scales = (before.fused_score or 1.0, after.fused_score or 1.0)
-    up = (after.fused_rank or np.inf) < (before.fused_rank or np.inf)
-    label = _largest_term(first, second, scales, up=up, absolute=True)
-    words = f"fused rank {before.fused_rank} → {after.fused_rank}"
-    if label is None:
-        return f"{words}, its terms did not change"
-    values = (_format_value(side.get(label)) for side in (first, second))
-    return f"{words}, {label} {' → '.join(values)}"
-
-
-def _largest_term(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    scales: Sequence[float],
-    *,
-    up: bool,
-    absolute: bool = False,
-) -> str | None:
-    """The term that changed most in the direction of the move, or in any; None = none changed.
-
-    Args:
-        first: Contributions before.
-        second: Contributions after.
-        scales: What a contribution is a share of.
-        up: Whether the document moved up.
-        absolute: Compare the contributions, not their shares.
-    """
-    scale_before, scale_after = (1.0, 1.0) if absolute else scales
-    moved = {
-        label: second.get(label, 0.0) / scale_after - first.get(label, 0.0) / scale_before
-        for label in dict.fromkeys([*first, *second])
-        if abs(second.get(label, 0.0) - first.get(label, 0.0)) > MIN_CHANGE * max(map(abs, scales))
+def _describe_changes(before: ScoreTrace, after: ScoreTrace) -> str:
+    """The terms that changed most, the largest change first; empty where none changed."""
+    old, new = before.contributions, after.contributions
+    if before.blend is not None and after.blend is not None:
+        old = {"fused rank": before.fused_rank or np.inf, **old, **before.fused_contributions}
+        new = {"fused rank": after.fused_rank or np.inf, **new, **after.fused_contributions}
+    gaps = {
+        label: abs(new.get(label, 0.0) - old.get(label, 0.0))
+        for label in dict.fromkeys([*old, *new])
+        if not isclose(old.get(label, 0.0), new.get(label, 0.0), rel_tol=MIN_CHANGE)
     }
-    along = {label: gap for label, gap in moved.items() if (gap > 0) == up} or moved
-    return max(along, key=lambda name: abs(along[name])) if along else None
-
-
-def _format_term(trace: ScoreTrace, label: str) -> str:
-    """A term of the final score, as weight × value where it is a product."""
-    value = trace.contributions.get(label)
-    blend = trace.blend
-    if value is None or blend is None or blend.retrieval is None:
-        return _format_value(value)
-    if label == "retrieval":
-        return f"{_format_value(blend.retrieval_weight)} × {_format_value(blend.retrieval)}"
-    return f"{_format_value(blend.rerank_weight)} × {_format_value(blend.rerank)}"
+    return ", ".join(
+        f"{label} {_format_value(old.get(label))} → {_format_value(new.get(label))}"
+        for label in sorted(gaps, key=lambda name: -gaps[name])[:MAX_TERMS]
+    )
 
 
 def _format_value(value: float | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from fusion_bench.config.models import Source, parse_model
+from fusion_bench.config.models import parse_model
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.scores import resolved_config
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.check_statistics import run_checks
@@ -19,35 +18,17 @@ from fusion_bench.gate.comparability import (
     find_changes,
     find_incompatibilities,
 )
-from fusion_bench.gate.loaded_collections import (
-    LoadedCollection,
-    Progress,
-    describe_collection,
-    find_unusable_lists,
-    ignore_progress,
-    load_collections,
-    select_gated_system,
-)
+from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
 from fusion_bench.gate.regressions import find_worst_queries
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 
 
-def run_gate(
-    experiment: Experiment,
-    source: Source,
-    *,
-    baseline: Path,
-    folders: Collection[Path],
-    progress: Progress = ignore_progress,
-) -> GateVerdict:
+def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     """Check an experiment's candidate for regressions against its baseline.
 
     Args:
-        experiment: With a ``gate``.
-        source: Where it was read from.
+        inputs: The experiment, and where its data is.
         baseline: File of the baseline.
-        folders: Where named datasets live.
-        progress: Called with the stage, the steps done and all steps.
 
     Returns:
         The verdict; where the two cannot be compared, ``refusals`` says why.
@@ -55,71 +36,64 @@ def run_gate(
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
     """
-    policy, candidate = select_gated_system(experiment, source)
+    policy, candidate, path = inputs.policy, inputs.candidate, inputs.source.path
     verdict = GateVerdict(
-        experiment=source.path.stem,
+        experiment=path.stem,
         baseline=str(baseline),
         system=candidate.name,
         on_inconclusive=policy.inconclusive,
     )
-    committed = read_baseline(baseline, source.path)
+    committed = read_baseline(baseline, path)
     if committed is None:
-        command = update_command(source.path, baseline)
+        command = update_command(path, baseline)
         missing = f"no baseline at {baseline}: write and commit one: {command}"
         return verdict.model_copy(update={"refusals": (missing,)})
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
-    collections = load_collections(
-        experiment, source, [candidate, reference], folders=folders, progress=progress
-    )
-    systems = (reference, candidate)
-    refusals = tuple(_find_refusals(experiment, policy, committed, systems, collections))
+    collections = inputs.load_collections(reference)
+    refusals = tuple(_find_refusals(inputs, committed, reference, collections))
     if refusals:
         return verdict.model_copy(update={"refusals": refusals})
-    changes = {
+
+    inputs.progress("evaluating", 0, 1)
+    compared = []
+    for task in collections:
+        new, old = describe_collection(task, candidate), committed.by_collection[task.dataset.name]
+        compared.append((task, old.value_arrays(new.queries), new.value_arrays()))
+    inputs.progress("testing", 0, 1)
+    family = [check for values in compared for check in build_checks(policy, *values)]
+    checks = run_checks(family, seed=inputs.experiment.seed)
+    guards = tuple(check_guard(g, policy, *values) for g in policy.guards for values in compared)
+    golden = tuple(check_golden_queries(inputs, collections))
+    inputs.progress("finding the largest losses", 0, 1)
+    systems = (reference, candidate)
+    losses = (find_worst_queries(*values, systems, count=policy.worst) for values in compared)
+    results = {
         "baseline_system": committed.system,
         "baseline_reason": committed.history[-1].reason,
         "config_changes": find_changes(committed.config, resolved_config(candidate)),
-    }
-    progress("evaluating", 0, 1)
-    compared = []
-    for c in collections:
-        new = describe_collection(c, candidate)
-        old = committed.by_collection[c.name]
-        compared.append((c, old.value_arrays(new.queries), new.value_arrays()))
-    progress("testing", 0, 1)
-    family = [check for values in compared for check in build_checks(policy, *values)]
-    checks = run_checks(family, seed=experiment.seed)
-    guards = tuple(check_guard(guard, *values) for guard in policy.guards for values in compared)
-    golden = tuple(check_golden_queries(policy, source, collections, candidate))
-    progress("finding the largest losses", 0, 1)
-    losses = [find_worst_queries(*values, systems, count=policy.worst) for values in compared]
-    results = {
         "checks": checks,
         "guards": guards,
         "golden": golden,
         "regressions": tuple(chain.from_iterable(losses)),
         "exit_code": decide_exit_code(checks, (*guards, *golden), policy.inconclusive),
     }
-    return verdict.model_copy(update=changes | results)
+    return verdict.model_copy(update=results)
 
 
 def _find_refusals(
-    experiment: Experiment,
-    policy: GatePolicy,
+    inputs: GateInputs,
     committed: Baseline,
-    systems: tuple[System, System],
-    collections: Sequence[LoadedCollection],
+    reference: System,
+    collections: Sequence[EvaluationSet],
 ) -> Iterator[str]:
     """Why the two cannot be compared; values are reproduced only where all else agrees."""
-    reference, candidate = systems
-    descriptions = [describe_collection(c) for c in collections]
-    reasons = [
-        *find_incompatibilities(committed, experiment.ties, descriptions),
-        *(text for c in collections for text in find_unusable_lists(c, candidate, policy)),
-    ]
+    descriptions = [describe_collection(task) for task in collections]
+    reasons = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
+    for task in collections:
+        reasons += find_unusable_lists(task, inputs)
     yield from reasons
     if not reasons:
-        for c in collections:
-            new = describe_collection(c, reference)
-            yield from find_changed_values(committed.by_collection[c.name], new)
+        for task in collections:
+            new = describe_collection(task, reference)
+            yield from find_changed_values(committed.by_collection[task.dataset.name], new)

@@ -13,10 +13,17 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats.corrections import adjust_holm
-from fusion_bench.stats.intervals import IntervalMethod, estimate_mean, exact_mean
-from fusion_bench.stats.power import minimum_detectable_difference
-from fusion_bench.stats.randomization_tests import default_resamples, randomization_p_values
+from fusion_bench.stats.intervals import (
+    IntervalMethod,
+    estimate_mean,
+    exact_mean,
+    minimum_detectable_difference,
+)
+from fusion_bench.stats.randomization_tests import (
+    adjust_holm,
+    default_resamples,
+    randomization_p_values,
+)
 
 Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
 

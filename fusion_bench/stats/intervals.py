@@ -14,6 +14,8 @@ from fusion_bench.stats.resampling import check_values, draw_groups, group_codes
 
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 BOOTSTRAP_RESAMPLES = 10_000
+#: The power of the minimum detectable difference.
+POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def estimate_mean(
             (Efron & Tibshirani 1993, chapter 13).
         seed: Seed of the bootstrap.
     """
-    check_alpha(alpha)
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha: must be above 0 and below 1, not {alpha}")
     if interval not in get_args(IntervalMethod):
         raise UnknownNameError("interval", interval, get_args(IntervalMethod))
     check_values(values, dimensions=1)
@@ -98,10 +101,18 @@ def t_quantile(freedom: int, probability: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
-def check_alpha(alpha: float) -> None:
-    """Refuse a level outside (0, 1)."""
-    if not 0 < alpha < 1:
-        raise ConfigError(f"alpha: must be above 0 and below 1, not {alpha}")
+def minimum_detectable_difference(estimate: MeanEstimate, *, alpha: float = 0.05) -> float | None:
+    """True mean that a two-sided test at ``alpha`` detects with 80 % power.
+
+    (t_{1−α/2} + t_0.8) × standard error, quantiles at G−1 degrees of freedom (Bloom 1995,
+    "Minimum Detectable Effects"). None where no spread is known: a standard
+    error of 0, or one group.
+    """
+    if not estimate.standard_error > 0:  # written so that NaN ends here too
+        return None
+    freedom = estimate.groups - 1
+    factor = t_quantile(freedom, 1 - alpha / 2) + t_quantile(freedom, POWER)
+    return factor * estimate.standard_error
 
 
 def _bootstrap_shifts(residuals: FloatArray, sizes: IntArray, seed: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The paired randomization test."""
+"""The paired randomization test, and Holm's correction of its p-values."""
 
 from __future__ import annotations
 
@@ -86,3 +86,16 @@ def fixed_point(
         units[:, column] = np.rint(np.ldexp(np.bincount(codes, weights=row), shift))
         slack[column] = math.ceil(TIE_TOLERANCE * math.ldexp(size, shift)) + count
     return units, slack
+
+
+def adjust_holm(p_values: FloatArray) -> FloatArray:
+    """Holm's step-down adjusted p-values (Holm 1979), shape (C,), in the order given.
+
+    The i-th smallest of C is multiplied by C − i + 1, never falls below a smaller one's, and stops
+    at 1. Rejecting what is below α keeps the chance of any false rejection at or below α.
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted

@@ -22,7 +22,7 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
-from fusion_bench.gate.update import update_baseline
+from fusion_bench.gate import GateInputs, update_baseline
 from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
 from fusion_bench.normalize import normalizers
 from tests import tiny
@@ -197,7 +197,6 @@ def test_reports_and_baselines_state_the_distribution_of_a_measure(tmp_path: Pat
     folders = [root / "datasets"]
     report = run_experiment(experiment, source, folders=folders)
     assert report.settings["measure_distributions"] == {"Hit@3": DISTRIBUTION}
-    baseline = update_baseline(
-        experiment, source, baseline=tmp_path / "b.json", reason="r", folders=folders
-    )
+    inputs = GateInputs(experiment, source, folders)
+    baseline = update_baseline(inputs, tmp_path / "b.json", "r")
     assert baseline.collections[0].definitions["Hit@3"]["distribution"] == DISTRIBUTION

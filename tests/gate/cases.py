@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.config.models import Source
-from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.gate import GateVerdict, baseline_path, run_gate, update_baseline
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.gate import GateInputs, GateVerdict, baseline_path, run_gate, update_baseline
 
 #: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.
 QUERIES = 60
@@ -71,19 +70,16 @@ def make_project(root: Path, **changed: str) -> Path:
     return root
 
 
-def read_project(root: Path, name: str = EXPERIMENT) -> tuple[Experiment, Source]:
-    return read_experiment(root / name)
+def gate_inputs(root: Path, name: str = EXPERIMENT) -> GateInputs:
+    return GateInputs(*read_experiment(root / name), [root / "datasets"])
 
 
 def renew_baseline(root: Path, reason: str = "first", name: str = EXPERIMENT) -> Path:
     """The baseline, written or renewed."""
     path = root / baseline_path(Path(name))
-    update_baseline(
-        *read_project(root, name), baseline=path, reason=reason, folders=[root / "datasets"]
-    )
+    update_baseline(gate_inputs(root, name), path, reason)
     return path
 
 
 def gate_verdict(root: Path, name: str = EXPERIMENT) -> GateVerdict:
-    path = root / baseline_path(Path(name))
-    return run_gate(*read_project(root, name), baseline=path, folders=[root / "datasets"])
+    return run_gate(gate_inputs(root, name), root / baseline_path(Path(name)))

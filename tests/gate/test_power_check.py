@@ -12,7 +12,7 @@ from fusion_bench.gate.report import power_warning, required_queries
 from fusion_bench.gate.result import CheckResult
 from fusion_bench.gate.self_test.run import check_power
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, read_project
+from tests.gate.cases import EXPERIMENT, gate_inputs
 from tests.tiny import edit
 
 
@@ -59,16 +59,15 @@ def test_groups_are_named() -> None:
 
 def test_an_update_warns_from_the_differences_of_two_systems(tmp_path: Path) -> None:
     root = cases.make_project(tmp_path)
-    folders = [root / "datasets"]
-    warnings = check_power(*read_project(root), folders=folders)
+    warnings = check_power(gate_inputs(root))
     assert warnings[0].startswith("mine / RR@10: minimum detectable drop (80 % power) 0.0")
     assert "live and plain" in warnings[0]
     edit(root, EXPERIMENT, "plain: {runs: [a, b]}", "plain: {runs: [gone]}")
-    assert check_power(*read_project(root), folders=folders) == ()  # no spread is known
+    assert check_power(gate_inputs(root)) == ()  # no spread is known
 
 
 def test_an_experiment_of_one_system_warns_of_nothing(tmp_path: Path) -> None:
     root = cases.make_project(tmp_path)
     edit(root, EXPERIMENT, "  plain: {runs: [a, b]}\n", "")
     edit(root, EXPERIMENT, "baseline: plain\n", "baseline: live\n")
-    assert check_power(*read_project(root), folders=[root / "datasets"]) == ()
+    assert check_power(gate_inputs(root)) == ()

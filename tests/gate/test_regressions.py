@@ -69,7 +69,7 @@ CASES: list[tuple[str, Explanation, Explanation, str]] = [
         "d1",
         under("a", blend=LINEAR),
         under("a", "b", blend=LINEAR, **rrf(b=9)),
-        "retrieval 0.5 × 1 → 0.5 × 0.3333 ",
+        "fused rank 1 → 3, retrieval 0.5 → 0.1667",
     ),
 ]
 
@@ -80,8 +80,8 @@ def test_moved_by(document: str, old: Explanation, new: Explanation, words: str)
     assert cause.startswith(words), cause
 
 
-def test_the_fused_rank_stands_beside_the_retrieval_term() -> None:
+def test_the_terms_of_the_fused_score_stand_behind_those_of_the_blend() -> None:
     old, new = under("a", blend=LINEAR), under("a", "b", blend=LINEAR, **rrf(b=9))
-    assert explain_move("d1", old, new).endswith("(fused rank 1 → 3, its terms did not change)")
+    assert explain_move("d1", old, new) == "fused rank 1 → 3, retrieval 0.5 → 0.1667"
     lighter = under("a", "b", blend=LINEAR, **rrf(a=0.1))
-    assert explain_move("d1", old, lighter).endswith("(fused rank 1 → 3, a 0.01639 → 0.001639)")
+    assert explain_move("d1", old, lighter).endswith("→ 0.1667, a 0.01639 → 0.001639")

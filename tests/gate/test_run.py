@@ -17,7 +17,7 @@ from fusion_bench.gate import read_baseline, run_gate
 from fusion_bench.gate.baseline import Baseline, write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, gate_verdict, read_project, renew_baseline
+from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.tiny import edit
 
 
@@ -133,7 +133,7 @@ def test_a_value_that_is_no_number_is_never_a_pass(
             values[0, 7] = np.nan
         return [replace(scores, values=values)]
 
-    monkeypatch.setattr("fusion_bench.gate.loaded_collections.evaluate_systems", broken)
+    monkeypatch.setattr("fusion_bench.gate.inputs.evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert faults == [f"1 of {n} values of the candidate are not finite" for n in (60, 30)]
@@ -450,9 +450,8 @@ def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
 def test_the_switch_is_part_of_the_configuration(root: Path) -> None:
     swap(root, "{runs: [a, b], fusion: {method: rrf_v2}}")
     path = renew_baseline(root)
-    experiment, source = read_project(root)
-    without = experiment.without_v2()
-    result = run_gate(without, source, baseline=path, folders=[root / "datasets"])
+    inputs = gate_inputs(root)
+    result = run_gate(replace(inputs, experiment=inputs.experiment.without_v2()), path)
     assert result.config_changes["fusion.method"] == ("rrf_v2", "rrf")
 
 

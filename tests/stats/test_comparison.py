@@ -14,10 +14,8 @@ from scipy import stats
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.comparison import Answer, Comparison, compare_with_baseline, decide_answer
-from fusion_bench.stats.corrections import adjust_holm
-from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.power import minimum_detectable_difference
-from fusion_bench.stats.randomization_tests import randomization_p_values
+from fusion_bench.stats.intervals import estimate_mean, minimum_detectable_difference
+from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 
 QUERIES = 60
 

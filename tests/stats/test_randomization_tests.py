@@ -17,6 +17,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.randomization_tests import (
     FIXED_POINT_BITS,
     TIE_TOLERANCE,
+    adjust_holm,
     default_resamples,
     fixed_point,
     randomization_p_values,
@@ -145,3 +146,33 @@ def test_flipping_groups_holds_the_level_where_flipping_queries_does_not() -> No
     assert low <= 0.05 <= high
     naive = int((randomization_p_values(rows, resamples=2000) <= 0.05).sum())
     assert naive > 0.2 * len(rows)
+
+
+def loop_holm(p_values: list[float]) -> list[float]:
+    """Smallest level at which the step-down procedure rejects each: its definition."""
+    adjusted = []
+    for own in p_values:
+        worst = 0.0
+        for other in p_values:
+            if other <= own:
+                still_there = sum(p >= other for p in p_values)
+                worst = max(worst, other * still_there)
+        adjusted.append(min(1.0, worst))
+    return adjusted
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.01, 0.02, 0.5])), max_size=12))
+def test_holm_is_the_obvious_loop(p_values: list[float]) -> None:
+    array = np.array(p_values, dtype=np.float64)
+    found = adjust_holm(array)
+    assert found.tolist() == loop_holm(p_values)
+    assert (found >= array).all()
+    assert array.tolist() == p_values
+    order = np.argsort(array, kind="stable")
+    assert (np.diff(found[order]) >= 0).all()
+
+
+def test_holm_worked() -> None:
+    found = adjust_holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    assert found.tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])

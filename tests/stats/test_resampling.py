@@ -9,7 +9,6 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.power import minimum_detectable_difference
 from fusion_bench.stats.randomization_tests import (
     randomization_p_values,
 )
@@ -32,9 +31,6 @@ def test_what_cannot_be_is_refused() -> None:
     for alpha in (0.0, 1.0, math.nan):
         with pytest.raises(ConfigError, match="alpha"):
             estimate_mean(values, alpha=alpha)
-    for power in (0.2, 1.0, math.nan):
-        with pytest.raises(ConfigError, match="power"):
-            minimum_detectable_difference(estimate_mean(values), power=power)
     with pytest.raises(ConfigError, match="dimension"):
         randomization_p_values(values)
     with pytest.raises(ConfigError, match="one code per query"):

@@ -15,13 +15,12 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.check_statistics import Check
-from fusion_bench.gate.loaded_collections import Progress, ignore_progress
+from fusion_bench.gate.inputs import Progress, ignore_progress
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,
@@ -73,10 +72,17 @@ class ErrorRate(GateRecord):
 
 
 class PowerCurve(GateRecord):
-    """True drops from 0 to certain detection, and the power that the gate states for them."""
+    """The power that the gate states for a check.
+
+    Attributes:
+        drop: True drops from 0 to certain detection.
+        power: The power at each.
+        max_drop: The tolerance of the check.
+    """
 
     drop: tuple[float, ...]
     power: tuple[float, ...]
+    max_drop: float
 
 
 class SelfTestResult(GateRecord):
@@ -88,7 +94,6 @@ class SelfTestResult(GateRecord):
         error_rates: In the order of the checks.
         power_curves: By check.
         skipped: Checks that cannot be tested, with the reason.
-        max_drops: By check.
     """
 
     format: Literal["fusion-bench-self-test"] = "fusion-bench-self-test"
@@ -98,7 +103,6 @@ class SelfTestResult(GateRecord):
     error_rates: tuple[ErrorRate, ...]
     power_curves: dict[str, PowerCurve]
     skipped: dict[str, str]
-    max_drops: dict[str, float] = Field(exclude=True)
 
     @property
     def headline(self) -> str:
@@ -147,14 +151,17 @@ def measure_error_rates(
             progress(f"true drops: {name}", c, len(simulated))
             rates += simulation.measure_drops(c)
             drops = np.linspace(0, float(power.rejection_drops[-1]), CURVE_POINTS).tolist()
-            curves[name] = PowerCurve(drop=drops, power=tuple(map(power.power_at, drops)))
+            curves[name] = PowerCurve(
+                drop=drops,
+                power=tuple(map(power.power_at, drops)),
+                max_drop=group.check.max_drop,
+            )
     return SelfTestResult(
         systems=systems,
         agrees=bool(rates) and all(rate.agrees for rate in rates),
         error_rates=tuple(rates),
         power_curves=curves,
         skipped=skipped,
-        max_drops={check.name: check.max_drop for check in checks},
     )
 
 
@@ -187,10 +194,10 @@ class _Simulation:
             for check, rows, p_holm in zip(self.checks, sums, adjusted, strict=True)
         ]
         alarms = sum("regressed" in run for run in zip(*statuses, strict=True))
-        yield self._build_rate("false alarm", "", None, alarms, ALPHA, is_upper_bound=True)
+        yield self._build_rate("false alarm", "", None, alarms, ALPHA)
         for check, row in zip(self.checks, p, strict=True):
             count, name = int((row < ALPHA).sum()), check.check.name
-            yield self._build_rate("single test", name, None, count, ALPHA, is_upper_bound=True)
+            yield self._build_rate("single test", name, None, count, ALPHA)
 
     def measure_drops(self, c: int) -> Iterator[ErrorRate]:
         """True drops in one check, and none in the others."""
@@ -210,9 +217,8 @@ class _Simulation:
         drop: float | None,
         count: int,
         stated: float,
-        *,
-        is_upper_bound: bool = False,
     ) -> ErrorRate:
+        is_upper_bound = drop is None
         rates = 1 + len(self.checks) * (2 + len(DROP_MULTIPLES))
         low, high = clopper_pearson(count, self.runs, 1 - 0.05 / rates)
         return ErrorRate(

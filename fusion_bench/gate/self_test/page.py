@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
@@ -79,19 +77,18 @@ def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
     from fusion_bench.report.plots.power import draw_power
 
-    points = {
-        name: [
+    curves, points = result.power_curves, {}
+    for name in curves:
+        points[name] = [
             (rate.drop or 0.0, rate.rate, rate.low, rate.high)
             for rate in result.error_rates
             if rate.check == name and rate.kind == "power"
         ]
-        for name in result.power_curves
-    }
-    curves = {
-        name: (np.array(curve.drop), np.array(curve.power))
-        for name, curve in result.power_curves.items()
-    }
-    return draw_power(curves, points, result.max_drops)
+    return draw_power(
+        {name: (curve.drop, curve.power) for name, curve in curves.items()},
+        points,
+        {name: curve.max_drop for name, curve in curves.items()},
+    )
 
 
 def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:

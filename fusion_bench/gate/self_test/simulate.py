@@ -12,9 +12,8 @@ from fusion_bench.errors import DataError
 from fusion_bench.gate.check_statistics import Check
 from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
-from fusion_bench.stats.corrections import adjust_holm
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.randomization_tests import randomization_p_values
+from fusion_bench.stats.randomization_tests import adjust_holm, randomization_p_values
 from fusion_bench.stats.resampling import draw_groups, group_codes
 from fusion_bench.util.formatting import pluralize
 

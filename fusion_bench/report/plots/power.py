@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
-from fusion_bench.data.ordering import FloatArray
 
 #: Drop, share, and the interval of the share.
 Point = tuple[float, float, float, float]
@@ -16,7 +15,7 @@ HEIGHT = 2.7
 
 
 def draw_power(
-    curves: Mapping[str, tuple[FloatArray, FloatArray]],
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     points: Mapping[str, Sequence[Point]],
     max_drops: Mapping[str, float],
 ) -> Drawing:

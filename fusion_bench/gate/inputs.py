@@ -1,0 +1,175 @@
+"""What a gate runs on: the experiment with its policy, its systems, and the loaded collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.config.models import Source
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
+from fusion_bench.io import find_dataset, load_dataset
+from fusion_bench.io.dataset_config import RunSpec, read_spec
+from fusion_bench.measures import Measure, parse_measure
+
+Progress = Callable[[str, int, int], None]
+
+
+def ignore_progress(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True)
+class GateInputs:
+    """An experiment with a ``gate``, and where its data is.
+
+    Attributes:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        progress: Called with the stage, the steps done and all steps.
+    """
+
+    experiment: Experiment
+    source: Source
+    folders: Collection[Path]
+    progress: Progress = ignore_progress
+
+    @property
+    def policy(self) -> GatePolicy:
+        """The experiment's policy.
+
+        Raises:
+            ConfigError: It has none.
+        """
+        if self.experiment.gate is None:
+            raise ConfigError(
+                f"{self.source.path}: no 'gate' key: add one, for example "
+                "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
+            )
+        return self.experiment.gate
+
+    @property
+    def candidate(self) -> System:
+        """The gated system.
+
+        Raises:
+            ConfigError: The experiment has several and does not say which.
+        """
+        if self.experiment.gated_system is None:
+            raise ConfigError(
+                f"{self.source.where(('gate',))}: several systems: name the gated one "
+                f"as gate.system ({', '.join(self.experiment.systems)})"
+            )
+        return self.experiment.gated_system
+
+    def load_collections(self, *others: System) -> list[EvaluationSet]:
+        """Load every dataset with the lists that the candidate and ``others`` use.
+
+        Only the candidate's lists must exist; a missing list of another system is left out.
+
+        Returns:
+            The datasets with one measure for each of the policy, in its order.
+
+        Raises:
+            FusionBenchError: The experiment or its data breaks a rule.
+        """
+        collections, names = [], self.experiment.dataset_names
+        for i, name in enumerate(names):
+            location = ("dataset",) if self.experiment.dataset is not None else ("datasets", i)
+            path = find_dataset(name, self.folders, where=self.source.where(location))
+            self.progress(f"reading {path.parent.name}", i, len(names))
+            collections.append(self._load_collection(path, (self.candidate, *others)))
+        return collections
+
+    def _load_collection(self, path: Path, systems: tuple[System, ...]) -> EvaluationSet:
+        spec, _ = read_spec(path)
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
+        candidate.check_datasets(roles, spec.rerank, self.source)
+        dataset = load_dataset(
+            path,
+            runs={name for system in systems for name in system.runs},
+            rerankers={name for system in systems for name in system.reranker_names},
+        )
+        fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
+        changed = {"systems": dict(enumerate(fitting))}  # two may have one name
+        task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
+        measures = (
+            self._parse_measure(name, spec.binary_relevance) for name in self.policy.measures
+        )
+        return replace(task, measures=tuple(measures))
+
+    def _parse_measure(self, name: str, binary_relevance: int) -> Measure:
+        locations = (("gate", name), ("gate", "checks", name))
+        location = next((p for p in locations if p in self.source.lines), ("gate",))
+        where = self.source.where(location)
+        return parse_measure(name, binary_relevance=binary_relevance, where=where)
+
+
+def describe_collection(task: EvaluationSet, system: System | None = None) -> CollectionBaseline:
+    """What a baseline stores of a collection.
+
+    Args:
+        task: The collection.
+        system: With a system, only the lists that it reads, and its values; otherwise no values.
+    """
+    dataset = task.dataset
+    spec, digests, values = dataset.spec, dataset.digests(), {}
+    if system is not None:
+        used = {f"runs/{name}" for name in system.runs}
+        used |= {f"rerank/{name}" for name in system.reranker_names}
+        digests = {part: digests[part] for part in digests if "/" not in part or part in used}
+        [scores] = evaluate_systems(
+            [system], task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+        )
+        rows = zip(task.measures, scores.values.tolist(), strict=True)
+        values = {measure.name: tuple(row) for measure, row in rows}
+    specs: dict[str, RunSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
+    specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
+    description = CollectionBaseline(
+        collection=dataset.name,
+        version=spec.version,
+        digests=digests,
+        lists={
+            part: ListDescription(
+                roles=tuple(sorted(specs[part].roles)),
+                read_options=asdict(specs[part].read_options),
+                score_space=getattr(specs[part], "score_space", None),
+            )
+            for part in digests
+            if part in specs
+        },
+        judgments=spec.judgments,
+        binary_relevance=spec.binary_relevance,
+        split=task.split,
+        query_type=task.experiment.query_type,
+        queries=task.runs.queries,
+        definitions={m.name: m.model_dump(mode="json") for m in task.measures},
+        values={},
+    )
+    return description.model_copy(update={"values": values})  # NaN is for the checks to refuse
+
+
+def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:
+    """Why a list of the candidate cannot be gated: a fallback scored it, or it has no result."""
+    candidate, runs, name = inputs.candidate, task.runs, task.dataset.name
+    for reranker in candidate.reranker_names if inputs.policy.degraded == "refuse" else ():
+        reason = task.dataset.degradation(reranker)
+        if reason is not None:
+            yield f"{name}: {reason}"
+    view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
+    for run in view.sources:
+        if run in candidate.runs and not (runs.ranks[runs.sources.index(run)] > 0).any():
+            yield f"{name}: run {run!r} has no result for any evaluated query"
+    for reranker in sorted(candidate.reranker_names):
+        if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
+            yield f"{name}: reranker {reranker!r} has no result for any evaluated query"
