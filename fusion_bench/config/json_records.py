@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
