@@ -1,18 +1,11 @@
 """Rerank blends: one file each, found by name."""
 
-from fusion_bench.blend._base import Blend, Blended, BlendTerms, BlendWeights, Fused, blends
-from fusion_bench.blend._rerank_blend import RerankBlend
-from fusion_bench.blend._retrieval_blend import RetrievalBlend
-from fusion_bench.blend._score_spaces import fixed_scale
-
-__all__ = [
-    "Blend",
-    "BlendTerms",
-    "BlendWeights",
-    "Blended",
-    "Fused",
-    "RerankBlend",
-    "RetrievalBlend",
-    "blends",
-    "fixed_scale",
-]
+from fusion_bench.blend._base import Blend as Blend
+from fusion_bench.blend._base import Blended as Blended
+from fusion_bench.blend._base import BlendTerms as BlendTerms
+from fusion_bench.blend._base import BlendWeights as BlendWeights
+from fusion_bench.blend._base import Fused as Fused
+from fusion_bench.blend._base import blends as blends
+from fusion_bench.blend._rerank_blend import RerankBlend as RerankBlend
+from fusion_bench.blend._retrieval_blend import RetrievalBlend as RetrievalBlend
+from fusion_bench.blend._score_spaces import fixed_scale as fixed_scale

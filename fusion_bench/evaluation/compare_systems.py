@@ -20,9 +20,6 @@ from fusion_bench.io import Dataset, load_qrels, load_run
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
-#: What to do about a report that somebody changed.
-REMEDY = "run the experiment again"
-
 
 class CollectionComparison(NamedTuple):
     """The comparisons of one collection, the primary measure first.
@@ -106,21 +103,23 @@ def compare_reports(
             report all.
 
     Raises:
-        ConfigError: The reports have no collection in common, or it is not the same data.
+        ConfigError: The reports have no collection in common, it is not the same data, or a
+            report lacks what this package writes.
         UnknownNameError: No such system.
     """
     other = first if second is None else second
     shared = {c.name: c for c in other.collections}
     pairs = [(c, shared[c.name]) for c in first.collections if c.name in shared]
     if not pairs:
+        names = [", ".join(c.name for c in report.collections) for report in (first, other)]
+        raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
+    two = second is not None
+    try:
+        return [_contrast(first, *pair, baseline, candidates, two=two) for pair in pairs]
+    except KeyError as key:
         raise ConfigError(
-            f"the reports have no collection in common ({_names(first)} against {_names(other)})"
-        )
-    return [_contrast(first, *pair, baseline, candidates, two=second is not None) for pair in pairs]
-
-
-def _names(report: Report) -> str:
-    return ", ".join(c.name for c in report.collections)
+            f"report {first.name!r} or {other.name!r} lacks {key}: run the experiment again"
+        ) from None
 
 
 def _contrast(
@@ -149,7 +148,9 @@ def _contrast(
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     labels = {name: f"{name} (second)" if two else name for name in wanted}
     groups = number_by_appearance(left.groups)[0]
-    settings = _settings(report)
+    settings: dict[str, Any] = {
+        key: report.settings[key] for key in ("seed", "alpha", "interval", "resamples")
+    }
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):
         values = {chosen: base[chosen][measure]}
@@ -165,15 +166,6 @@ def _contrast(
     return CollectionComparison(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
 
 
-def _settings(report: Report) -> dict[str, Any]:
-    """How the report itself was computed."""
-    keys = ("seed", "alpha", "interval", "resamples")
-    damaged = [key for key in keys if key not in report.settings]
-    if damaged:
-        raise ConfigError(f"report {report.name!r}: no setting {damaged[0]!r}: {REMEDY}")
-    return {key: report.settings[key] for key in keys}
-
-
 def _require_comparable(left: Collection, right: Collection) -> None:
     for what in ("measures", "queries", "groups", "binary_relevance"):
         if getattr(left, what) != getattr(right, what):
@@ -187,14 +179,10 @@ def _require_comparable(left: Collection, right: Collection) -> None:
 
 def _systems(collection: Collection) -> Mapping[str, Mapping[str, FloatArray]]:
     """Per-query values by system and measure; a missing value stays NaN and is refused later."""
-    for row in collection.systems:
-        for measure in collection.measures:
-            if row.kind == "system" and measure not in row.measures:
-                raise ConfigError(f"{collection.name}: {row.name}: no {measure}: {REMEDY}")
     return {
         row.name: {
-            measure: np.array(result.values, dtype=np.float64)
-            for measure, result in row.measures.items()
+            measure: np.array(row.measures[measure].values, dtype=np.float64)
+            for measure in collection.measures
         }
         for row in collection.systems
         if row.kind == "system"

@@ -1,15 +1,10 @@
 """Fusion methods: one file each, found by name."""
 
-from fusion_bench.fuse._base import Fusion, ScoreTerms, WeightedFusion, fusions
-from fusion_bench.fuse._engine_form import EngineForm, RankSum, WeightedMean, best_ranks
-
-__all__ = [
-    "EngineForm",
-    "Fusion",
-    "RankSum",
-    "ScoreTerms",
-    "WeightedFusion",
-    "WeightedMean",
-    "best_ranks",
-    "fusions",
-]
+from fusion_bench.fuse._base import Fusion as Fusion
+from fusion_bench.fuse._base import ScoreTerms as ScoreTerms
+from fusion_bench.fuse._base import WeightedFusion as WeightedFusion
+from fusion_bench.fuse._base import fusions as fusions
+from fusion_bench.fuse._engine_form import EngineForm as EngineForm
+from fusion_bench.fuse._engine_form import RankSum as RankSum
+from fusion_bench.fuse._engine_form import WeightedMean as WeightedMean
+from fusion_bench.fuse._engine_form import best_ranks as best_ranks
