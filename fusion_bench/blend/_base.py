@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.config.parameters import Parameter, Params
+from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
@@ -91,14 +91,7 @@ class Blend(Method):
 
             def weights_at(self, ranks: IntArray) -> tuple[FloatArray, FloatArray]:
                 return np.full(len(ranks), 0.5), np.full(len(ranks), 0.5)
-
-    Attributes:
-        formula: What it computes, in one line; by default the first sentence of the docstring.
-        source: Where it comes from.
     """
-
-    formula: ClassVar[str] = ""
-    source: ClassVar[str] = ""
 
     @property
     def reranker_name(self) -> str | None:
@@ -134,10 +127,6 @@ class Blend(Method):
         ``depth``, which costs money, and ``min_score``, which drops documents, are tuned only
         where the experiment lists them.
         """
-        return ()
-
-    def presets(self) -> tuple[Params, ...]:
-        """Published values that a search tries first; relative paths."""
         return ()
 
 

@@ -169,32 +169,19 @@ def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     """
     by_path: dict[str, Parameter] = {}
     for parameter in parameters:
-        path = parameter.path
+        path, when = parameter.path, parameter.when
         if path in by_path and not _is_same_dimension(by_path[path], parameter):
             head, _, rest = path.partition(".")
-            path = f"{head}({parameter.when[-1][1][0]}).{rest}" if parameter.when else path
+            path = f"{head}({when[-1][1][0]}).{rest}" if when else path
             if path in by_path or path == parameter.path:
                 raise ConfigError(f"{parameter.path}: two ranges for one parameter: keep one")
         if path in by_path:
-            by_path[path] = replace(
-                by_path[path], when=_join_conditions(by_path[path].when, parameter.when)
-            )
-        else:
-            by_path[path] = replace(parameter, path=path)
+            pairs = zip(by_path[path].when, when, strict=True)
+            when = tuple((other, tuple(dict.fromkeys(a + b))) for (other, a), (_, b) in pairs)
+        by_path[path] = replace(parameter, path=path, when=when)
     return tuple(by_path.values())
 
 
 def _is_same_dimension(a: Parameter, b: Parameter) -> bool:
-    return replace(a, when=()) == replace(b, when=()) and [p for p, _ in a.when] == [
-        p for p, _ in b.when
-    ]
-
-
-def _join_conditions(
-    a: tuple[tuple[str, tuple[Value, ...]], ...], b: tuple[tuple[str, tuple[Value, ...]], ...]
-) -> tuple[tuple[str, tuple[Value, ...]], ...]:
-    """Conditions on the same paths, loosened to the values of both."""
-    return tuple(
-        (path, (*first, *(value for value in second if value not in first)))
-        for (path, first), (_, second) in zip(a, b, strict=True)
-    )
+    paths = [[path for path, _ in parameter.when] for parameter in (a, b)]
+    return replace(a, when=()) == replace(b, when=()) and paths[0] == paths[1]

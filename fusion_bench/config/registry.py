@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.parameters import Params
 from fusion_bench.config.plugins import (
     distribution_of,
     is_reference,
@@ -100,8 +101,12 @@ class Method(StrictModel):
 
     Attributes:
         method: Its name, or ``package.module:Class``.
+        formula: What it computes, in one line; by default the first sentence of the docstring.
+        source: Where the formula comes from.
     """
 
+    formula: ClassVar[str] = ""
+    source: ClassVar[str] = ""
     method: str
 
     @field_validator("method")
@@ -111,6 +116,10 @@ class Method(StrictModel):
         if isinstance(default, str) and value != default and not is_reference(value):
             raise ValueError(f"the name of {cls.__name__} is {default!r}")
         return value
+
+    def presets(self) -> tuple[Params, ...]:
+        """Published values that a search tries first; relative paths."""
+        return ()
 
     @model_serializer(mode="wrap")
     def _add_distribution(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -130,10 +130,9 @@ def name_system_in_errors(system: System) -> Iterator[None]:
     """Prefix a configuration or alignment error with the name of the system."""
     try:
         yield
-    except ConfigError as error:
-        raise ConfigError(f"system {system.name!r}: {error}") from None
-    except AlignmentError as error:
-        raise AlignmentError(f"system {system.name!r}: {error}") from None
+    except (AlignmentError, ConfigError) as error:
+        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
+        raise kind(f"system {system.name!r}: {error}") from None
 
 
 def rank_queries(

@@ -54,13 +54,10 @@ def run_experiment(
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
-    places: list[tuple[str | int, ...]] = [("dataset",)]
-    if experiment.dataset is None:
-        places = [("datasets", i) for i in range(len(experiment.datasets))]
-    paths = [
-        find_dataset(name, folders, where=source.where(place))
-        for name, place in zip(experiment.dataset_names, places, strict=True)
-    ]
+    paths = []
+    for i, name in enumerate(experiment.dataset_names):
+        where = source.where(("datasets", i) if experiment.datasets else ("dataset",))
+        paths.append(find_dataset(name, folders, where=where))
     _check(experiment, source, paths)
     overrides = {"split": split, "query_type": query_type}
     asked = {key: value for key, value in overrides.items() if value is not None}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.models import Weight
-from fusion_bench.config.parameters import Parameter, Params, real
+from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
@@ -75,14 +75,7 @@ class Fusion(Method):
     - ``engine_form``: fast evaluation by the batch engine;
     - ``weight_scale_invariant``, ``weight_homogeneity``, ``keeps_single_list``: what the contract
       tests check, and what tuning may conclude.
-
-    Attributes:
-        formula: What it computes, in one line; by default the first sentence of the docstring.
-        source: Where the formula comes from.
     """
-
-    formula: ClassVar[str] = ""
-    source: ClassVar[str] = ""
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
@@ -127,10 +120,6 @@ class Fusion(Method):
         Args:
             sources: Names of the sources that it fuses.
         """
-        return ()
-
-    def presets(self) -> tuple[Params, ...]:
-        """Published values that a search tries first; relative paths."""
         return ()
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
