@@ -81,12 +81,7 @@ ExperimentFile = Annotated[
 ]
 OutFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        help="Output folder. Default: reports/EXPERIMENT.",
-        metavar="DIR",
-        show_default=False,
-    ),
+    typer.Option("--out", help="Output folder. Default: reports/EXPERIMENT.", metavar="DIR"),
 ]
 DatasetFolders = Annotated[
     list[Path] | None,
@@ -95,7 +90,6 @@ DatasetFolders = Annotated[
         help="Folder of named datasets; repeatable. Default: datasets/ beside the "
         "experiment's folder, ./datasets, then datasets/ in the folders above it.",
         metavar="DIR",
-        show_default=False,
     ),
 ]
 PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write PNG plots.")]

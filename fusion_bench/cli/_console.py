@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from fusion_bench.util.formatting import escape_control_chars
+
+if TYPE_CHECKING:
+    from fusion_bench.report.page import Page
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
@@ -30,9 +34,29 @@ def echo_written(paths: Iterable[object]) -> None:
     echo("Written: " + ", ".join(str(path) for path in paths))
 
 
-def echo_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None
+def print_json(record: object) -> None:
+    """Print a model, a dataclass or plain data as one line of JSON; NaN becomes null."""
+    from pydantic_core import to_json
+
+    typer.echo(to_json(record, inf_nan_mode="null").decode())
+
+
+def print_result(
+    record: object, page: Page, *, as_json: bool, written: Iterable[object] = ()
 ) -> None:
+    """Print a result as JSON, or its page and the files that were written."""
+    from fusion_bench.cli._base import make_console
+    from fusion_bench.report.terminal import print_page
+
+    if as_json:
+        print_json(record)
+        return
+    print_page(page, make_console())
+    if written:
+        echo_written(written)
+
+
+def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str) -> None:
     """Print a table, none of whose cells is read as markup."""
     from rich.table import Table
 

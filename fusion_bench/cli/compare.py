@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json as encoder
-from dataclasses import asdict
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,12 +11,9 @@ from fusion_bench.cli._base import (
     JsonFlag,
     command_app,
     format_examples,
-    make_console,
     refuse_options,
 )
-
-if TYPE_CHECKING:
-    from fusion_bench.evaluation.compare_systems import CollectionComparison
+from fusion_bench.cli._console import print_result
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
@@ -50,15 +44,12 @@ def compare(
         typer.Option(
             help=f"Measure of run files, the primary one first. Default: {', '.join(MEASURES)}.",
             metavar="NAME",
-            show_default=False,
         ),
     ] = None,
     binary_relevance: Annotated[
         int | None,
         typer.Option(
-            help="Grade of run files from which binary measures count. Default: 1.",
-            min=1,
-            show_default=False,
+            help="Grade of run files from which binary measures count. Default: 1.", min=1
         ),
     ] = None,
     baseline: Annotated[
@@ -80,7 +71,6 @@ def compare(
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.evaluation.report_records import read_report
     from fusion_bench.report.comparison_page import build_comparison_page
-    from fusion_bench.report.terminal import print_page
 
     if len(files) > 2:
         raise typer.BadParameter(
@@ -99,10 +89,15 @@ def compare(
         baseline=baseline,
         candidates=candidate or [],
     )
-    if json:
-        typer.echo(encoder.dumps([_comparison_record(item) for item in collections]))
-        return
-    print_page(build_comparison_page(collections), make_console())
+    records = [
+        {
+            "collection": item.collection,
+            "queries": item.queries,
+            "comparisons": item.comparisons,
+        }
+        for item in collections
+    ]
+    print_result(records, build_comparison_page(collections), as_json=json)
 
 
 def _compare_files(
@@ -110,26 +105,8 @@ def _compare_files(
 ) -> None:
     from fusion_bench.evaluation.compare_systems import compare_files
     from fusion_bench.report.evaluation import build_page
-    from fusion_bench.report.terminal import print_page
 
     if len(runs) < 2:
         raise typer.BadParameter("needs at least two run files", param_hint="FILE")
     report = compare_files(qrels, runs, measures=measures, binary_relevance=binary_relevance)
-    if json:
-        typer.echo(report.model_dump_json())
-        return
-    print_page(build_page(report), make_console())
-
-
-def _comparison_record(item: CollectionComparison) -> dict[str, object]:
-    return {
-        "collection": item.collection,
-        "queries": item.queries,
-        "comparisons": [
-            {
-                key: None if isinstance(value, float) and isnan(value) else value
-                for key, value in asdict(comparison).items()
-            }
-            for comparison in item.comparisons
-        ],
-    }
+    print_result(report, build_page(report), as_json=json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as encoder
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,7 @@ from fusion_bench.cli._base import (
     folders_for,
     format_examples,
 )
-from fusion_bench.cli._console import echo, echo_table
+from fusion_bench.cli._console import echo, echo_table, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
@@ -48,7 +47,7 @@ def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> Non
         for path in list_datasets(folder):
             specs.setdefault(path.parent.name, read_spec(path)[0])
     if json:
-        typer.echo(encoder.dumps({name: spec.model_dump() for name, spec in specs.items()}))
+        print_json(specs)
         return
     if not specs:
         looked = ", ".join(str(folder) for folder in folders_for(datasets))
@@ -66,9 +65,14 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
 
     facts = describe_dataset(load_dataset(find_dataset(name, folders_for(datasets))))
     if json:
-        typer.echo(encoder.dumps(facts))
+        print_json(facts)
         return
-    _print_facts(facts)
+    for key, value in facts.items():
+        if not isinstance(value, list):
+            echo(f"{key}: {value}")
+        elif value:
+            rows = [[str(cell) for cell in row.values()] for row in value]
+            echo_table(list(value[0]), rows, title=key)
 
 
 @command.command(
@@ -93,12 +97,3 @@ def check_command(name: Name, datasets: DatasetFolders = None) -> None:
         echo(f"note: {notice}")
     more = f"{pluralize(len(messages), 'note')} above; " if messages else ""
     echo(f"{path}: no errors; {more}details: fusion-bench dataset show {quote(name)}")
-
-
-def _print_facts(facts: dict[str, object]) -> None:
-    for key, value in facts.items():
-        if not isinstance(value, list):
-            echo(f"{key}: {value}")
-        elif value:
-            rows = [[str(cell) for cell in row.values()] for row in value]
-            echo_table(list(value[0]), rows, title=key)

@@ -16,10 +16,9 @@ from fusion_bench.cli._base import (
     command_app,
     experiment_context,
     format_examples,
-    make_console,
     out_folder,
 )
-from fusion_bench.cli._console import echo_written
+from fusion_bench.cli._console import print_result
 
 command = command_app()
 
@@ -56,23 +55,13 @@ def eval_command(
     """
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.report.evaluation import build_page
-    from fusion_bench.report.terminal import print_page
     from fusion_bench.report.write import write_report
 
     with experiment_context(experiment, datasets) as (parsed, source, how):
         folder = out_folder(out, experiment)
         report = run_experiment(
-            parsed,
-            source,
-            split=split,
-            query_type=query_type,
-            cache=cache,
-            **how,
+            parsed, source, split=split, query_type=query_type, cache=cache, **how
         )
         how["progress"]("writing the report", 1, 1)
         written = write_report(report, folder, plots=plots)
-    if json:
-        typer.echo(report.model_dump_json())
-        return
-    print_page(build_page(report), make_console())
-    echo_written(written)
+    print_result(report, build_page(report), as_json=json, written=written)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as encoder
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,8 +15,8 @@ from fusion_bench.cli._base import (
     command_app,
     folders_for,
     format_examples,
-    make_console,
 )
+from fusion_bench.cli._console import print_result
 
 command = command_app()
 
@@ -58,24 +57,15 @@ def explain(
     """Show every term of a document's score, and why it ranks above or below another."""
     from fusion_bench.explain.explain_query import explain_query, select_traces
     from fusion_bench.report.explanation_page import build_explanation_page
-    from fusion_bench.report.terminal import print_page
 
     if document is None and against is not None:
         raise typer.BadParameter("needs a DOCUMENT to compare with", param_hint="--against")
 
     if experiment == DEFAULT and not DEFAULT.exists():
         raise typer.BadParameter(f"there is no {DEFAULT}: name a file", param_hint="--experiment")
-    explanation = explain_query(
-        experiment,
-        query,
-        system=system,
-        dataset=dataset,
-        folders=folders_for(datasets, experiment),
-    )
+    folders = folders_for(datasets, experiment)
+    explanation = explain_query(experiment, query, system=system, dataset=dataset, folders=folders)
     traces = select_traces(explanation, document, against=against, top=top)
-    if json:
-        records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
-        typer.echo(encoder.dumps(records))
-        return
+    records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
     page = build_explanation_page(explanation, traces, with_terms=document is not None)
-    print_page(page, make_console())
+    print_result(records, page, as_json=json)

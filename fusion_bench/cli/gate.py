@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,14 +16,10 @@ from fusion_bench.cli._base import (
     command_app,
     experiment_context,
     format_examples,
-    make_console,
     out_folder,
+    refuse_options,
 )
-from fusion_bench.cli._console import echo, echo_error, echo_written
-
-if TYPE_CHECKING:
-    from fusion_bench.gate import GateVerdict
-    from fusion_bench.report.page import Page
+from fusion_bench.cli._console import echo, echo_error, print_json, print_result
 
 #: The file name that stands for standard output.
 STDOUT = Path("-")
@@ -45,9 +41,7 @@ def gate(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            help="Baseline file. Default: reports/baselines/EXPERIMENT.json.",
-            metavar="FILE",
-            show_default=False,
+            help="Baseline file. Default: reports/baselines/EXPERIMENT.json.", metavar="FILE"
         ),
     ] = None,
     update: Annotated[
@@ -57,8 +51,7 @@ def gate(
         str | None, typer.Option(help="With --update: why the values may change.")
     ] = None,
     self_test: Annotated[
-        bool,
-        typer.Option("--self-test", help="Measure false alarms, power and false passes."),
+        bool, typer.Option("--self-test", help="Measure false alarms, power and false passes.")
     ] = False,
     runs: Annotated[
         int | None,
@@ -88,41 +81,20 @@ def gate(
     Exit codes: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks. The
     self-test exits with 1 where an error rate disagrees with the stated one.
     """
-    _check_options(
-        update=update,
-        self_test=self_test,
-        for_update={"--reason": reason},
-        for_self_test={"--runs": runs, "--against": against},
-        for_verdict={"--markdown": markdown, "--junit": junit},
-    )
-    if update:
-        _update_baseline(experiment, baseline, reason, datasets, json=json)
-    elif self_test:
-        _run_self_test(experiment, datasets, runs or 2000, against, out, json=json)
-    else:
-        _run_gate(experiment, baseline, datasets, (out, markdown, junit), json=json)
-
-
-def _check_options(
-    *,
-    update: bool,
-    self_test: bool,
-    for_update: dict[str, object],
-    for_self_test: dict[str, object],
-    for_verdict: dict[str, object],
-) -> None:
-    """Refuse options that do not go together."""
     if update and self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
-    groups = (
-        (for_update, update, "needs --update"),
-        (for_self_test, self_test, "needs --self-test"),
-        (for_verdict, not (update or self_test), "does not go with --update or --self-test"),
-    )
-    for options, is_allowed, message in groups:
-        for option, value in options.items():
-            if value is not None and not is_allowed:
-                raise typer.BadParameter(message, param_hint=option)
+    if not update:
+        refuse_options("a check: it needs --update", {"--reason": reason})
+    if not self_test:
+        refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
+    if update or self_test:
+        refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
+    if update:
+        _update_baseline(experiment, baseline, reason, datasets, as_json=json)
+    elif self_test:
+        _run_self_test(experiment, datasets, runs or 2000, against, out, as_json=json)
+    else:
+        _run_gate(experiment, baseline, datasets, (out, markdown, junit), as_json=json)
 
 
 def _run_gate(
@@ -131,48 +103,36 @@ def _run_gate(
     datasets: list[Path] | None,
     files: tuple[Path | None, Path | None, Path | None],
     *,
-    json: bool,
+    as_json: bool,
 ) -> None:
     from fusion_bench.gate import GateInputs, baseline_path, run_gate
-    from fusion_bench.gate.report import build_gate_page
-    from fusion_bench.report.terminal import print_page
-
-    out, markdown, junit = files
-    with experiment_context(experiment, datasets) as (parsed, source, options):
-        folder = out_folder(out, experiment)
-        inputs = GateInputs(parsed, source, **options)
-        verdict = run_gate(inputs, baseline or baseline_path(experiment))
-    page = build_gate_page(verdict)
-    _write_verdict(verdict, page, folder, markdown, junit)
-    if json:
-        typer.echo(verdict.model_dump_json())
-    elif markdown != STDOUT and not verdict.refusals:
-        print_page(page, make_console())
-    if verdict.refusals:
-        echo_error(verdict.headline)
-    raise typer.Exit(verdict.exit_code)
-
-
-def _write_verdict(
-    verdict: GateVerdict, page: Page, folder: Path, markdown: Path | None, junit: Path | None
-) -> None:
     from fusion_bench.gate.junit import render_junit
+    from fusion_bench.gate.report import build_gate_page
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
 
+    out, markdown, junit = files
+    path = baseline or baseline_path(experiment)
+    with experiment_context(experiment, datasets) as (parsed, source, options):
+        folder = out_folder(out, experiment)
+        verdict = run_gate(GateInputs(parsed, source, **options), path)
+    page = build_gate_page(verdict)
     text, xml = render_page(page), render_junit(verdict)
-    if markdown == STDOUT:
+    is_printed = markdown == STDOUT
+    if is_printed:
         typer.echo(text, nl=False)
-    files = {
-        None if markdown == STDOUT else markdown: text,
-        junit: xml,
-        folder / "gate.md": text,
-        folder / "gate.xml": xml,
-        folder / "gate.json": verdict.model_dump_json(indent=1) + "\n",
-    }
-    for path, content in files.items():
-        if path is not None:
-            write_atomic(path, content.encode())
+    write_atomic(folder / "gate.json", f"{verdict.model_dump_json(indent=1)}\n".encode())
+    for file in (folder / "gate.md", None if is_printed else markdown):
+        if file is not None:
+            write_atomic(file, text.encode())
+    for file in (folder / "gate.xml", junit):
+        if file is not None:
+            write_atomic(file, xml.encode())
+    if as_json or not (is_printed or verdict.refusals):
+        print_result(verdict, page, as_json=as_json)
+    if verdict.refusals:
+        echo_error(verdict.headline)
+    raise typer.Exit(verdict.exit_code)
 
 
 def _update_baseline(
@@ -181,7 +141,7 @@ def _update_baseline(
     reason: str | None,
     datasets: list[Path] | None,
     *,
-    json: bool,
+    as_json: bool,
 ) -> None:
     from fusion_bench.gate import GateInputs, baseline_path, update_baseline
     from fusion_bench.gate.self_test.run import check_power
@@ -192,10 +152,10 @@ def _update_baseline(
     with experiment_context(experiment, datasets) as (parsed, source, options):
         inputs = GateInputs(parsed, source, **options)
         new = update_baseline(inputs, path, reason)
-        warnings = () if json else check_power(inputs)
+        warnings = () if as_json else check_power(inputs)
     last = new.history[-1]
-    if json:
-        typer.echo(last.model_dump_json())
+    if as_json:
+        print_json(last)
         return
     echo(f"Written: {path}: {new.system}, update {len(new.history)}: {last.reason}")
     for collection, means in last.means.items():
@@ -213,12 +173,11 @@ def _run_self_test(
     against: str | None,
     out: Path | None,
     *,
-    json: bool,
+    as_json: bool,
 ) -> None:
     from fusion_bench.gate import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
-    from fusion_bench.report.terminal import print_page
 
     with experiment_context(experiment, datasets) as (parsed, source, options):
         folder = out_folder(out, experiment)
@@ -226,9 +185,5 @@ def _run_self_test(
         result = run_self_test(inputs, against=against, runs=runs)
         page = build_self_test_page(result, f"Self-test of {experiment.stem}")
         paths = write_self_test(result, page, folder)
-    if json:
-        typer.echo(result.model_dump_json())
-    else:
-        print_page(page, make_console())
-        echo_written(paths)
+    print_result(result, page, as_json=as_json, written=paths)
     raise typer.Exit(0 if result.agrees else 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
+from fusion_bench.cli._console import print_json
+
+HEADINGS = ("method", "formula", "parameters (default)", "source")
 
 command = command_app()
 
@@ -20,19 +21,15 @@ def methods_command(json: JsonFlag = False) -> None:
 
     methods = list_methods()
     if json:
-        import json as encoder
-
-        typer.echo(encoder.dumps(methods, indent=2))
+        print_json(methods)
         return
     from rich.table import Table
 
     for kind, entries in methods.items():
-        table = Table(title=kind, title_justify="left", show_lines=True)
-        for heading in ("method", "formula", "parameters (default)", "source"):
-            table.add_column(heading, overflow="fold")
+        table = Table(*HEADINGS, title=kind, title_justify="left", show_lines=True)
+        for column in table.columns:
+            column.overflow = "fold"
         for entry in entries:
-            parameters = "\n".join(
-                f"{name} = {value}" for name, value in entry["parameters"].items()
-            )
-            table.add_row(entry["method"], entry["formula"], parameters, entry["source"])
+            parameters = (f"{name} = {value}" for name, value in entry["parameters"].items())
+            table.add_row(entry["method"], entry["formula"], "\n".join(parameters), entry["source"])
         make_console().print(table, markup=False)

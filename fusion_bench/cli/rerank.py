@@ -70,7 +70,6 @@ def rerank_command(
         typer.Option(
             help="The list (.jsonl), or with --simulate a folder. Default: "
             "rerank/SYSTEM-PROVIDER.jsonl beside the dataset.yaml; reports/rerank/simulate-…",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -83,8 +82,7 @@ def rerank_command(
         float | None, typer.Option(help="Stop before the price exceeds this.", min=0)
     ] = None,
     simulate: Annotated[
-        bool,
-        typer.Option("--simulate", help="Replay a stored list under failures and deadlines."),
+        bool, typer.Option("--simulate", help="Replay a stored list under failures and deadlines.")
     ] = False,
     reranker: Annotated[
         str | None, typer.Option(help="With --simulate: the stored list.", metavar="NAME")

@@ -7,16 +7,18 @@ from typing import Annotated
 
 import typer
 
+from fusion_bench.cli import INTERRUPTED
 from fusion_bench.cli._base import (
+    DEFAULT,
     DatasetFolders,
+    ExperimentFile,
     JsonFlag,
+    PlotsFlag,
     command_app,
     folders_for,
     format_examples,
-    make_console,
 )
-
-INTERRUPTED = 130
+from fusion_bench.cli._console import print_result
 
 command = command_app()
 
@@ -33,41 +35,26 @@ command = command_app()
     ),
 )
 def tune(
-    experiment: Annotated[
-        Path, typer.Argument(help="The experiment's YAML file.", metavar="EXPERIMENT")
-    ] = Path("experiments/default.yaml"),
+    experiment: ExperimentFile = DEFAULT,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the report and the logs. Default: reports/EXPERIMENT/tuning.",
-            show_default=False,
+            help="Folder for the report and the logs. Default: reports/EXPERIMENT/tuning."
         ),
     ] = None,
     datasets: DatasetFolders = None,
-    system: Annotated[
-        str | None, typer.Option(help="Tune this system.", metavar="NAME", show_default=False)
-    ] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="How many parameter sets to try.", show_default=False)
-    ] = None,
+    system: Annotated[str | None, typer.Option(help="Tune this system.", metavar="NAME")] = None,
+    trials: Annotated[int | None, typer.Option(help="How many parameter sets to try.")] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(help="Stop starting trials after this many seconds.", show_default=False),
+        float | None, typer.Option(help="Stop starting trials after this many seconds.")
     ] = None,
     sampler: Annotated[
         str | None,
-        typer.Option(
-            help="tpe, cmaes, gp, qmc, random, grid or brute_force.",
-            metavar="NAME",
-            show_default=False,
-        ),
+        typer.Option(help="tpe, cmaes, gp, qmc, random, grid or brute_force.", metavar="NAME"),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the search and the tests.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the search and the tests.")] = None,
     folds: Annotated[
-        int | None,
-        typer.Option(help="Folds of the nested cross-validation; 0 = none.", show_default=False),
+        int | None, typer.Option(help="Folds of the nested cross-validation; 0 = none.")
     ] = None,
     workers: Annotated[
         int,
@@ -79,7 +66,6 @@ def tune(
             help="Database through which several machines search together, such as "
             "postgresql://user@host/name. Run the same command on each.",
             metavar="URL",
-            show_default=False,
         ),
     ] = None,
     cluster: Annotated[
@@ -88,7 +74,6 @@ def tune(
             help="Evaluate on a Dask cluster whose workers see the same files, such as "
             "tcp://host:8786; local:4 starts four processes.",
             metavar="ADDRESS",
-            show_default=False,
         ),
     ] = None,
     export: Annotated[
@@ -97,10 +82,9 @@ def tune(
             help="Copy the finished search into an Optuna storage, such as sqlite:///study.db, "
             "for optuna-dashboard.",
             metavar="URL",
-            show_default=False,
         ),
     ] = None,
-    plots: Annotated[bool, typer.Option(help="Draw the PNG plots.")] = True,
+    plots: PlotsFlag = True,
     json: JsonFlag = False,
 ) -> None:
     """Tune a system's parameters and test the gain on held-out queries.
@@ -108,7 +92,6 @@ def tune(
     An interrupted search continues from its log in the output folder.
     """
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.report.terminal import print_page
     from fusion_bench.report.tuning import build_page
     from fusion_bench.tune.options import Execution, TuneOptions
     from fusion_bench.tune.run import run_tuning
@@ -131,10 +114,6 @@ def tune(
         plots=plots,
     )
     for report, files in run_tuning(experiment, options):
-        if json:
-            typer.echo(report.model_dump_json())
-        else:
-            print_page(build_page(report), make_console())
-            typer.echo("Written: " + ", ".join(str(path) for path in files))
+        print_result(report, build_page(report), as_json=json, written=files)
         if report.interrupted:
             raise typer.Exit(INTERRUPTED)
