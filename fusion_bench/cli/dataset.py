@@ -67,12 +67,7 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
     if json:
         print_json(facts)
         return
-    for key, value in facts.items():
-        if not isinstance(value, list):
-            echo(f"{key}: {value}")
-        elif value:
-            rows = [[str(cell) for cell in row.values()] for row in value]
-            echo_table(list(value[0]), rows, title=key)
+    _print_facts(facts)
 
 
 @command.command(
@@ -97,3 +92,12 @@ def check_command(name: Name, datasets: DatasetFolders = None) -> None:
         echo(f"note: {notice}")
     more = f"{pluralize(len(messages), 'note')} above; " if messages else ""
     echo(f"{path}: no errors; {more}details: fusion-bench dataset show {quote(name)}")
+
+
+def _print_facts(facts: dict[str, object]) -> None:
+    for key, value in facts.items():
+        if not isinstance(value, list):
+            echo(f"{key}: {value}")
+        elif value:
+            rows = [[str(cell) for cell in row.values()] for row in value]
+            echo_table(list(value[0]), rows, title=key)
