@@ -8,10 +8,9 @@ term says by how much it may be off.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import TopDocuments
@@ -19,9 +18,7 @@ from fusion_bench.blend import BlendWeights, RerankBlend, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.fuse import EngineForm
-
-BoolArray: TypeAlias = NDArray[np.bool_]
+from fusion_bench.measures.ranking import BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +60,6 @@ class FinalScores(NamedTuple):
     scores: FloatArray
     error: FloatArray
     is_doubtful: BoolArray
-
-    def unscored_places(self, row: IntArray, slot: IntArray) -> IntArray:
-        """(k,): documents without a score keep their fused order, under all that have one."""
-        bare = self.is_kept & ~self.has_score
-        return np.asarray(
-            (self.is_kept & self.has_score).sum(axis=1)[row] + np.cumsum(bare, axis=1)[row, slot]
-        )
 
     def compare_within(self, row: IntArray, slot: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """(k,) how many are certainly above each document, and pairs of it and one that is near.
@@ -120,7 +110,7 @@ class BlendFormula:
 
     def final_scores(self, heads: RerankWindow) -> FinalScores:
         """The final scores of these documents."""
-        unit = rerank_term(self.runs, self.row, self.space, heads)
+        unit = _rerank_term(self.runs, self.row, self.space, heads)
         scored = ~np.isnan(unit)
         if self.blend.missing == "zero":
             unit[heads.is_candidate & ~scored] = 0.0
@@ -145,41 +135,47 @@ class BlendFormula:
         if self.mixture.retrieval is None:
             return unit, np.zeros((len(unit), 1))
         depth = unit.shape[1]
-        share, rerank_share = (
-            self.mixture.retrieval_weights[:depth],
-            self.mixture.rerank_weights[:depth],
-        )
-        greatest = None if self.greatest is None else self.greatest[heads.queries][:, None]
-        term, off = retrieval_term(self.mixture, heads, greatest)
-        final = rerank_share * unit
-        final += share * term
-        return final, off * share.max(initial=0)
+        share = self.mixture.retrieval_weights[:depth]
+        term, off = self._retrieval_term(heads)
+        return self.mixture.rerank_weights[:depth] * unit + share * term, off * share.max(initial=0)
+
+    def _retrieval_term(self, heads: RerankWindow) -> tuple[FloatArray, FloatArray]:
+        """(m, D) the retrieval term, and (m, 1) by how much it may be off."""
+        fused = heads.fused_scores
+        if self.mixture.retrieval == "reciprocal_rank":
+            reciprocals = 1 / np.arange(1, fused.shape[1] + 1)
+            return np.broadcast_to(reciprocals, fused.shape), np.zeros_like(heads.error)
+        if self.mixture.retrieval == "fused_min_max":
+            term = _min_max(np.where(heads.is_candidate, fused, np.nan))
+            spread = np.ptp(np.where(heads.is_candidate, fused, fused[:, :1]), axis=1)[:, None]
+            # Numerator and denominator are off by twice the error each, and the term is at most
+            # 1; where they could vanish nothing is known of it.
+            known = np.maximum(spread - 2 * heads.error, 0)
+            off = np.full_like(spread, 1.0)
+            np.divide(4 * heads.error, known, out=off, where=known > 0)
+            return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
+        if self.greatest is not None:
+            greatest = self.greatest[heads.queries][:, None]
+            return fused / greatest, heads.error / greatest
+        return fused, heads.error
 
 
-def rerank_window(
-    runs: AlignedRuns,
-    tops: TopDocuments,
-    trial: EngineForm,
-    rows: IntArray,
-    depth: int,
-    *,
-    exact: bool,
-) -> RerankWindow:
+def rerank_window(tops: TopDocuments, rows: IntArray, depth: int, *, exact: bool) -> RerankWindow:
     """The first ``depth`` documents of these lists, with rough or exact fused scores."""
     sizes = tops.lists.sizes[rows, None]
     place = np.minimum(tops.best[rows, :depth], sizes - 1)
     candidates = tops.lists.starts[rows, None] + place
     if exact:
-        fused = trial.scores(runs, candidates.ravel()).reshape(candidates.shape)
+        fused = tops.trial.scores(tops.runs, candidates.ravel()).reshape(candidates.shape)
         error: FloatArray = np.zeros((len(rows), 1))
     else:
         fused, error = tops.rough_scores(rows, depth)
     valid = np.arange(candidates.shape[1]) < sizes
-    queries = tops.lists.queries[rows]
-    return RerankWindow(rows, queries, candidates, valid, np.minimum(fused, trial.ceiling), error)
+    fused = np.minimum(fused, tops.trial.ceiling)
+    return RerankWindow(rows, tops.lists.queries[rows], candidates, valid, fused, error)
 
 
-def rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: RerankWindow) -> FloatArray:
+def _rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: RerankWindow) -> FloatArray:
     """(m, D): rerank scores on the unit scale; NaN = none. See ``on_unit_scale``."""
     given = fixed_scale(runs, row, space)[heads.candidates]
     given[~heads.is_candidate] = np.nan
@@ -209,34 +205,3 @@ def _by_order(ranks: IntArray) -> FloatArray:
     np.put_along_axis(place, order, np.arange(1, ranks.shape[1] + 1)[None], axis=1)
     size = (~nowhere).sum(axis=1)[:, None]
     return np.where(nowhere, np.nan, (size + 1 - place) / np.maximum(size, 1))
-
-
-def retrieval_term(
-    mixture: BlendWeights, heads: RerankWindow, greatest: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """(m, D) the retrieval term, and (m, 1) by how much it may be off.
-
-    Args:
-        mixture: Names it.
-        heads: The documents.
-        greatest: (m, 1) no fused score can be greater; needed for ``fused_max_possible``.
-    """
-    exact = np.zeros_like(heads.error)
-    if mixture.retrieval == "reciprocal_rank":
-        return np.broadcast_to(
-            1 / np.arange(1, heads.fused_scores.shape[1] + 1), heads.fused_scores.shape
-        ), exact
-    if mixture.retrieval == "fused_min_max":
-        term = _min_max(np.where(heads.is_candidate, heads.fused_scores, np.nan))
-        spread = np.ptp(
-            np.where(heads.is_candidate, heads.fused_scores, heads.fused_scores[:, :1]), axis=1
-        )[:, None]
-        # Numerator and denominator are off by twice the error each, and the term is at most 1;
-        # where they could vanish nothing is known of it.
-        known = np.maximum(spread - 2 * heads.error, 0)
-        off = np.full_like(spread, 1.0)
-        np.divide(4 * heads.error, known, out=off, where=known > 0)
-        return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
-    if mixture.retrieval == "fused_max_possible" and greatest is not None:
-        return heads.fused_scores / greatest, heads.error / greatest
-    return heads.fused_scores, heads.error

@@ -16,12 +16,10 @@ from fusion_bench.batch.scoring import RoughArray, RoughTerms
 from fusion_bench.data.ordering import IntArray
 
 try:
-    from fusion_bench.batch._native import count as counted
+    from fusion_bench.batch import _native
 except ImportError:
-    counted = None  # type: ignore[assignment] # it was not compiled
+    _native = None  # type: ignore[assignment] # it was not compiled
 
-#: Terms of a sum that the loop has room for.
-MOST_TABLES: Final = 16
 #: It counts for one trial, or for so many side by side.
 LANES: Final = 8
 #: Room for pairs in doubt; where there are more, it is made and the loop runs again.
@@ -30,7 +28,7 @@ DOUBT_CAPACITY: Final = 4_096
 
 def is_usable() -> bool:
     """Whether the loop was compiled and is not switched off."""
-    return counted is not None and os.environ.get("FUSION_BENCH_NATIVE") != "0"
+    return _native is not None and os.environ.get("FUSION_BENCH_NATIVE") != "0"
 
 
 def count_pairs(
@@ -39,7 +37,7 @@ def count_pairs(
     """Count, for each member, the other documents that stand above it for certain.
 
     Args:
-        sums: For L trials, at most ``LANES``, of at most ``MOST_TABLES`` tables.
+        sums: For L trials, at most ``LANES``, of at most 16 tables.
         pairs: n members and their P pairs.
         doubt_capacity: Pairs in doubt to make room for at first.
 
@@ -57,7 +55,7 @@ def count_pairs(
     while doubts > room:
         room = doubts
         pair, between = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.uint8)
-        doubts = counted(
+        doubts = _native.count(
             tables, sums.codes, pairs.starts, lower, upper, above, pair, between, width
         )
     which, lane = np.nonzero(np.unpackbits(between[:doubts, None], axis=1, bitorder="little"))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch.scoring import HUGE, JOINED, TINY, RankScorer, merged_columns
+from fusion_bench.batch.limits import BatchLimits
+from fusion_bench.batch.scoring import (
+    HUGE,
+    TINY,
+    Columns,
+    RankScorer,
+    join_columns,
+    merged_columns,
+    pack_ranks,
+)
 from fusion_bench.batch.sorting import (
     CandidateLists,
     KeyArray,
@@ -19,7 +27,7 @@ from fusion_bench.batch.sorting import (
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.fuse import EngineForm, RankSum, WeightedMean, best_ranks
+from fusion_bench.fuse import EngineForm, RankSum, WeightedMean
 
 #: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
 MEAN_BITS: Final = 22
@@ -33,16 +41,20 @@ LEAST_SPREAD: Final = 1e-3
 WIDE_BITS: Final = 33
 
 
-def quantized_scores(runs: AlignedRuns, which: Which, trial: EngineForm) -> QuantizedScores:
-    """Quantised scores of a fusion of this form."""
-    kind = QuantizedRankSum if isinstance(trial, RankSum) else QuantizedMean
-    return kind(runs, candidate_lists(runs, which), which, trial)  # type: ignore[arg-type]
+def quantized_scores(
+    runs: AlignedRuns, which: Which, trial: EngineForm, limits: BatchLimits
+) -> QuantizedScores:
+    """Quantized scores of a fusion of this form."""
+    lists = candidate_lists(runs, which, limits)
+    if isinstance(trial, RankSum):
+        return QuantizedRankSum(runs, lists, trial)
+    return QuantizedMean(runs, lists, trial)
 
 
-def unsupported_reason(runs: AlignedRuns, trial: EngineForm) -> str | None:
+def unsupported_reason(runs: AlignedRuns, trial: EngineForm, limits: BatchLimits) -> str | None:
     """Why a fusion is beyond what the bounds are proven for; None = it is not."""
     if isinstance(trial, RankSum):
-        return RankScorer.unsupported_reason(trial)
+        return RankScorer.unsupported_reason(trial, limits)
     least, most = float(trial.weights.min()), float(trial.weights.max())
     if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
         return "weights beyond the range of the engine"
@@ -60,16 +72,14 @@ def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
 class QuantizedRankSum(QuantizedScores):
     """Sums of quantised terms: integers, so that only the C' roundings of its tables err."""
 
-    def __init__(
-        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: RankSum
-    ) -> None:
-        super().__init__(runs, lists, which)
+    def __init__(self, runs: AlignedRuns, lists: CandidateLists, trial: RankSum) -> None:
+        super().__init__(runs, lists)
         self.trial = trial
         self.columns, self.tables = merged_columns(trial)
         self.greatest = float(self.tables.max(axis=1).sum())
         # Two columns joined are rounded once; the rest is the rounding of float64 sums.
         self.error = len(self.columns) / 2 + 0.01
-        self.shifted: dict[tuple[int, np.dtype[Any]], list[KeyArray]] = {}
+        self.shifted: dict[tuple[int, np.dtype[Any]], list[tuple[KeyArray, Columns]]] = {}
 
     def _quantize_block(
         self, number: int, bits: int, dtype: np.dtype[Any]
@@ -77,40 +87,27 @@ class QuantizedRankSum(QuantizedScores):
         room = 31 - bits if dtype == np.int32 else WIDE_BITS
         scale = (2.0**room - 2 * self.slack) / self.greatest  # what is compared must fit too
         if (bits, dtype) not in self.shifted:
+            most = self.lists.limits.joined_entries
             self.shifted[bits, dtype] = [
-                -(np.rint(table * scale).astype(dtype) << bits) for table in self._joined_tables()
+                (-(np.rint(table * scale).astype(dtype) << bits), columns)
+                for table, columns in join_columns(self.columns, self.tables, most)
             ]
-        tables = self.shifted[bits, dtype]
-        codes = [
-            _block_codes(self.runs, self.lists, columns)[number] for columns in self._column_pairs()
-        ]
-        keys = np.take(tables[0], codes[0], mode="clip")
+        first, *rest = (
+            (table, _block_codes(self.runs, self.lists, columns)[number])
+            for table, columns in self.shifted[bits, dtype]
+        )
+        keys = np.take(*first, mode="clip")
         part = np.empty_like(keys)
-        for table, code in zip(tables[1:], codes[1:], strict=True):
-            np.take(table, code, out=part, mode="clip")
-            keys += part
+        for table, codes in rest:
+            keys += np.take(table, codes, out=part, mode="clip")
         unit = np.full((len(keys), 1), 1 / scale / self.trial.divisor)
         return keys, unit, np.zeros((len(keys), 1))
 
-    def _column_pairs(self) -> list[tuple[tuple[int, ...], ...]]:
-        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
-        return [self.columns[c : c + step] for c in range(0, len(self.columns), step)]
-
-    def _joined_tables(self) -> list[FloatArray]:
-        step = 2 if self.tables.shape[1] ** 2 <= JOINED else 1
-        parts = [self.tables[c : c + step] for c in range(0, len(self.tables), step)]
-        return [p[0] if len(p) == 1 else (p[0][:, None] + p[1]).ravel() for p in parts]
-
 
 @cached_by_view()
-def _block_codes(
-    runs: AlignedRuns, lists: CandidateLists, columns: tuple[tuple[int, ...], ...]
-) -> list[IntArray]:
+def _block_codes(runs: AlignedRuns, lists: CandidateLists, columns: Columns) -> list[IntArray]:
     """Of each block (n, w): the ranks in one or two columns, packed."""
-    radix = runs.max_rank + 1
-    ranks = (best_ranks(runs.ranks[np.array(column, dtype=int)]) for column in columns)
-    packed = reduce(lambda high, low: high * radix + low, ranks)
-    return [packed[lists.candidate_grid(block)] for block in lists.blocks]
+    return [pack_ranks(runs, columns, lists.candidate_grid(block)) for block in lists.blocks]
 
 
 class _ScaledBlock(NamedTuple):
@@ -138,10 +135,8 @@ class QuantizedMean(QuantizedScores):
     sums is off by 2^-24 of at most 1, and so is the quotient: (2S + 4)·2^-24 in all.
     """
 
-    def __init__(
-        self, runs: AlignedRuns, lists: CandidateLists, which: Which, trial: WeightedMean
-    ) -> None:
-        super().__init__(runs, lists, which)
+    def __init__(self, runs: AlignedRuns, lists: CandidateLists, trial: WeightedMean) -> None:
+        super().__init__(runs, lists)
         self.trial = trial
         self.patterns, self.blocks = _scaled_features(runs, lists, trial)
         self.weights = trial.weights / trial.weights.sum()

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.batch.blend_terms import BlendFormula, RerankWindow
+from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.quantized_scores import quantized_scores
 from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import ListBlock, QuantizedScores
@@ -28,8 +29,8 @@ from fusion_bench.measures.ranking import BoolArray
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT: Final = 4
-#: Documents that are blended in one go: their numbers stay in the second-level cache.
-BATCH_DOCUMENTS: Final = 1 << 14
+#: The whole lists of a report are sorted and blended as the lists of a batch are.
+LIMITS: Final = BatchLimits()
 
 
 class RankedLists(NamedTuple):
@@ -92,7 +93,7 @@ def rank_system(
         runs: A view of the sources that take part in it.
         spaces: Score space of each rerank list.
     """
-    plan = plan_system(spec, runs, spaces)
+    plan = plan_system(spec, runs, spaces, LIMITS)
     if isinstance(plan, Unsupported):
         return plan
     if spec.min_relevance is not None:
@@ -109,7 +110,7 @@ def _fused_lists(
     fusion: Fusion,  # noqa: ARG001 - the key
     form: EngineForm,
 ) -> _FusedLists:
-    maker = quantized_scores(runs, "all", form)
+    maker = quantized_scores(runs, "all", form, LIMITS)
     candidates = np.empty(len(runs.documents), dtype=np.int64)
     is_new = np.ones(len(candidates), dtype=bool)
     for number, block in enumerate(maker.lists.blocks):
@@ -171,7 +172,7 @@ def _blended_lists(
     candidates, is_new = fused.candidates.copy(), fused.is_new.copy()
     kept = np.ones(len(candidates), dtype=bool)
     queries = np.flatnonzero((sizes > 0) & ~formula.has_few(sizes))
-    step = max(BATCH_DOCUMENTS // max(depth, 1), 1)
+    step = max(LIMITS.window_documents // max(depth, 1), 1)
     for start in range(0, len(queries), step):
         some = queries[start : start + step]
         scores = formula.final_scores(fused.window(some, depth))

@@ -11,28 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
+from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 
-#: Beyond the places asked for: neighbours of the last ones must be seen too.
-MARGIN: Final = 28
-#: A sort of fewer candidates than so many times the places asked for costs less than a partition.
-WORTH_PARTING: Final = 2
-#: Scores further apart than this share of the greater have different keys: see ``KEY_STEP``, and
-#: a little for their own rounding.
-STEP: Final = 2.1e-11
-#: Read as integers, two positive float64 that differ by no more of the greater are no further
-#: apart than this: a unit in the last place is at least 2^-53 of a number.
-BITS_APART: Final = int(STEP * 2**53) + 1
-
-#: Candidates of one table of sorted queries: they stay in the second-level cache as well.
-POOL_SIZE: Final = 100_000
-
-#: Exact keys of some rows.
+#: Makes exact keys of some candidates.
 Keys = Callable[[IntArray], FloatArray]
 
 
@@ -42,59 +28,59 @@ class QueryPool:
 
     Attributes:
         counts: (P,): candidates of each query.
-        rows: (P, C): row of each candidate, as stored; padded with the row past the last.
+        candidates: (P, C): the candidates of each query, as stored; padded with -1.
         member: (P, C): index into ``PairLayout.relevant``; -1 for what is not relevant.
-        low: (P, C): what is subtracted from, see :func:`_packed`.
+        low: (P, C): what is subtracted from, see :func:`_pack_scores`.
         bits: How many bits hold the place and the relevance.
+        limits: When to sort only some.
     """
 
     counts: IntArray
-    rows: IntArray
+    candidates: IntArray
     member: IntArray
     low: IntArray
     bits: int
+    limits: BatchLimits
 
-
-def _query_pool(counts: IntArray, rows: IntArray, member: IntArray) -> QueryPool:
-    """A pool from what its queries hold; see :class:`Pool`."""
-    width = rows.shape[1]
-    bits = max(width - 1, 1).bit_length() + 1
-    mask = (1 << bits) - 1
-    place = np.arange(width)[None, :] * 2 + (member >= 0)
-    # Something from the middle of the range, so that nothing that is taken from it runs over.
-    return QueryPool(counts, rows, member, place + (((1 << 62) >> bits << bits) + mask), bits)
+    @property
+    def doubtful_gap(self) -> int:
+        """Packed scores that are not further apart than this need exact keys."""
+        return self.limits.bits_apart + (2 << self.bits)  # and the bits that were given away
 
 
 def query_pools(
-    runs: AlignedRuns, queries: IntArray, relevant: IntArray, row_of: IntArray, *, padding: int
+    runs: AlignedRuns, queries: IntArray, relevant: IntArray, limits: BatchLimits
 ) -> tuple[QueryPool, ...]:
     """Queries of about equally many candidates together, so that little is padded."""
     sizes = np.diff(runs.offsets)
     member_of = np.full(len(runs.documents), -1, dtype=np.int64)
     member_of[relevant] = np.arange(len(relevant))
+    queries = queries[np.argsort(sizes[queries], kind="stable")]
     pools = []
-    for some in width_batches(queries[np.argsort(sizes[queries], kind="stable")], sizes, POOL_SIZE):
+    for batch in width_batches(sizes[queries], limits.pool_candidates):
+        some = queries[batch]
         place = np.arange(int(sizes[some[-1]]))
-        inside = place < sizes[some][:, None]
-        at = np.where(inside, runs.offsets[some][:, None] + place, 0)
-        rows, member = (
-            np.where(inside, table[at], outside)
-            for table, outside in ((row_of, padding), (member_of, -1))
-        )
-        pools.append(_query_pool(sizes[some], rows, member))
+        candidates = runs.offsets[some][:, None] + place
+        candidates[place >= sizes[some][:, None]] = -1
+        member = np.where(candidates < 0, -1, member_of[candidates])
+        bits = max(len(place) - 1, 1).bit_length() + 1
+        # Something from the middle of the range, so that nothing taken from it runs over.
+        middle = ((1 << 62) >> bits << bits) + (1 << bits) - 1
+        low = place * 2 + (member >= 0) + middle
+        pools.append(QueryPool(sizes[some], candidates, member, low, bits, limits))
     return tuple(pools)
 
 
-def width_batches(items: IntArray, width: IntArray, most: int) -> Iterator[IntArray]:
-    """Items, of rising width, in tables of so many entries at most; one item at least."""
+def width_batches(widths: IntArray, most: int) -> Iterator[slice]:
+    """Cut rows of rising width into tables of so many entries at most; one row at least."""
     start = 0
-    while start < len(items):
-        # Widths rise, so a table is as wide as its last item.
-        ahead = width[items[start : start + most]]
+    while start < len(widths):
+        # Widths rise, so a table is as wide as its last row.
+        ahead = widths[start : start + most]
         fits = ahead * np.arange(1, len(ahead) + 1) <= most
-        take = max(int(fits.sum()), 1)
-        yield items[start : start + take]
-        start += take
+        stop = start + max(int(fits.sum()), 1)
+        yield slice(start, stop)
+        start = stop
 
 
 def sort_pool(
@@ -105,9 +91,9 @@ def sort_pool(
     Args:
         pool: The queries.
         scores: (P, C): positive, 0 where padded; written over. Those further apart than
-            :data:`STEP` of the greater have certainly different keys, in this order.
+            2.1e-11 of the greater have certainly different keys, in this order.
         limit: Places beyond need not be found; None = all are asked for.
-        keys: Makes exact keys of rows.
+        keys: Makes exact keys of candidates.
 
     Yields:
         (m,): indices into ``PairLayout.relevant``, and (m,) places. Whoever is beyond the limit is
@@ -116,15 +102,15 @@ def sort_pool(
     packed = _pack_scores(pool, scores)
     width = packed.shape[1]
     queries = np.arange(len(packed))
-    if limit is None or width <= WORTH_PARTING * (limit + MARGIN):
+    size = width if limit is None else limit + pool.limits.pool_margin
+    if limit is None or width <= pool.limits.partition_factor * size:
         packed.sort(axis=1)
         yield _relevant_ranks(pool, packed, queries, limit or width, keys)
         return
-    size = limit + MARGIN
     first = np.partition(packed, size - 1, axis=1)[:, :size]
     first.sort(axis=1)
     # Whom the last one seen is near to, the first one not seen may be near to as well.
-    apart = np.diff(first, axis=1) > _doubtful_gap(pool)
+    apart = np.diff(first, axis=1) > pool.doubtful_gap
     unsure = ~apart[:, limit - 1 :].any(axis=1) & (pool.counts > size)
     yield _relevant_ranks(pool, first[~unsure], queries[~unsure], limit, keys)
     if unsure.any():
@@ -137,11 +123,6 @@ def _pack_scores(pool: QueryPool, scores: FloatArray) -> IntArray:
     packed = scores.view(np.int64)
     packed |= (1 << pool.bits) - 1
     return np.subtract(pool.low, packed, out=packed)
-
-
-def _doubtful_gap(pool: QueryPool) -> int:
-    """Packed scores that are not further apart than this need exact keys."""
-    return BITS_APART + (2 << pool.bits)  # and the bits that were given away
 
 
 def _relevant_ranks(
@@ -169,7 +150,7 @@ def _resolve_doubts(
     flat = packed.reshape(-1)
     values = flat[items]
     place = (values & mask) >> 1
-    exact = keys(pool.rows[queries[items // width], place])
+    exact = keys(pool.candidates[queries[items // width], place])
     flat[items] = values[np.lexsort((place, -exact, group))]
 
 
@@ -181,7 +162,7 @@ def _doubtful_chains(
     Chains without a relevant document are left as they are, as are those beyond the limit.
     """
     width = packed.shape[1]
-    near = np.flatnonzero(np.diff(packed, axis=1) <= _doubtful_gap(pool))
+    near = np.flatnonzero(np.diff(packed, axis=1) <= pool.doubtful_gap)
     query, column = np.divmod(near, max(width - 1, 1))
     link = (query * width + column)[column + 1 < pool.counts[queries[query]]]
     head = np.flatnonzero(np.diff(link, prepend=-2) > 1)

@@ -9,23 +9,21 @@ and its error are left for exact settling.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.batch.limits import BatchLimits
+from fusion_bench.batch.sorted_queries import width_batches
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]
-
-#: Candidates of one block: its keys and what they are made of stay in the second-level cache.
-BLOCK_CANDIDATES: Final = 1 << 16
-#: Beyond this width 32 bits leave too few for the score.
-MOST_NARROW: Final = 1 << 9
 
 
 class ListBlock(NamedTuple):
@@ -55,8 +53,9 @@ class CandidateLists:
         which: (R,): index of each relevant candidate among those of the view, as stored.
         member: (R,): the relevant candidates, by list.
         owner: (R,): list of each.
-        own: (R,): its place in storage, from 0.
+        storage_places: (R,): its place in storage, from 0.
         blocks: The lists cut into blocks.
+        limits: How they are cut.
     """
 
     queries: IntArray
@@ -67,11 +66,16 @@ class CandidateLists:
     owner: IntArray
     storage_places: IntArray
     blocks: tuple[ListBlock, ...]
+    limits: BatchLimits
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Holds the keys of every block."""
-        return _key_type(self.blocks[-1].width if self.blocks else 0)
+    def longest(self) -> int:
+        """The greatest length."""
+        return int(self.sizes[-1]) if len(self.sizes) else 0
+
+    def key_type(self, width: int) -> np.dtype[Any]:
+        """Holds the keys of lists of this length."""
+        return np.dtype(np.int32 if width <= self.limits.narrow_width else np.int64)
 
     def candidate_grid(self, block: ListBlock) -> IntArray:
         """(n, w): every candidate; padding repeats the last of the list."""
@@ -79,17 +83,14 @@ class CandidateLists:
         return self.starts[block.rows, None] + place
 
 
-def _key_type(width: int) -> np.dtype[Any]:
-    return np.dtype(np.int32 if width <= MOST_NARROW else np.int64)
-
-
 @cached_by_view()
-def candidate_lists(runs: AlignedRuns, which: Which) -> CandidateLists:
+def candidate_lists(runs: AlignedRuns, which: Which, limits: BatchLimits) -> CandidateLists:
     """The lists of a view, laid out once.
 
     Args:
         runs: The view.
         which: Only queries with a relevant candidate, or all with any.
+        limits: How they are cut into blocks.
     """
     sizes = np.diff(runs.offsets)
     relevant = np.flatnonzero(runs.grades > 0)
@@ -113,30 +114,18 @@ def candidate_lists(runs: AlignedRuns, which: Which) -> CandidateLists:
         member,
         owner,
         member - starts[owner],
-        tuple(_cut_blocks(sizes[queries], owner)),
+        tuple(_cut_blocks(sizes[queries], owner, limits.block_candidates)),
+        limits,
     )
 
 
-def _cut_blocks(sizes: IntArray, owner: IntArray) -> list[ListBlock]:
+def _cut_blocks(sizes: IntArray, owner: IntArray, most: int) -> Iterator[ListBlock]:
     """Blocks of rising lengths."""
-    blocks, start = [], 0
-    while start < len(sizes):
-        ahead = sizes[start : start + BLOCK_CANDIDATES]
-        # Lengths rise, so a block is as wide as its last list; keep those of one key width.
-        fits = ahead * np.arange(1, len(ahead) + 1) <= BLOCK_CANDIDATES
-        fits &= _place_bits(ahead) == _place_bits(ahead[:1])
-        stop = start + max(int(fits.sum()), 1)
-        width, least = int(sizes[stop - 1]), int(sizes[start])
-        first, last = np.searchsorted(owner, [start, stop])
-        beyond = np.arange(least, width) >= sizes[start:stop, None]
-        blocks.append(ListBlock(slice(start, stop), slice(int(first), int(last)), width, beyond))
-        start = stop
-    return blocks
-
-
-def _place_bits(width: IntArray) -> IntArray:
-    """Bits that a place in a list of this length takes."""
-    return np.ceil(np.log2(np.maximum(width, 2))).astype(np.int64)
+    for rows in width_batches(sizes, most):
+        least, width = sizes[[rows.start, rows.stop - 1]].tolist()
+        first, last = np.searchsorted(owner, [rows.start, rows.stop]).tolist()
+        beyond = np.arange(least, width) >= sizes[rows, None]
+        yield ListBlock(rows, slice(first, last), width, beyond)
 
 
 class BlockKeys(NamedTuple):
@@ -164,8 +153,8 @@ class QuantizedScores(ABC):
 
     error: float
 
-    def __init__(self, runs: AlignedRuns, lists: CandidateLists, which: Which) -> None:
-        self.runs, self.lists, self.which = runs, lists, which
+    def __init__(self, runs: AlignedRuns, lists: CandidateLists) -> None:
+        self.runs, self.lists = runs, lists
 
     @property
     def slack(self) -> int:
@@ -175,8 +164,8 @@ class QuantizedScores(ABC):
     def block_keys(self, number: int) -> BlockKeys:
         """The keys of one block."""
         block = self.lists.blocks[number]
-        bits = int(_place_bits(np.array([block.width]))[0])
-        dtype = _key_type(block.width)
+        bits = max(block.width - 1, 1).bit_length()
+        dtype = self.lists.key_type(block.width)
         keys, unit, base = self._quantize_block(number, bits, dtype)
         keys += np.arange(block.width, dtype=dtype)
         least = block.width - block.beyond.shape[1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from fusion_bench.batch.blend_counting import unscored_by_query
 from fusion_bench.batch.blend_terms import BlendFormula
+from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.quantized_scores import unsupported_reason
 from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import Which
@@ -53,13 +54,13 @@ class SystemPlan:
 
 
 def plan_system(
-    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], limits: BatchLimits
 ) -> SystemPlan | Unsupported:
     """How to evaluate a system of one view, or why the batch engine cannot."""
     fusion = spec.fusion.engine_form(runs)
     if fusion is None:
         return Unsupported(f"{spec.fusion.method} has no form that can be counted")
-    reason = unsupported_reason(runs, fusion)
+    reason = unsupported_reason(runs, fusion, limits)
     if reason is not None:
         return Unsupported(reason)
     if spec.blend is None:

@@ -6,7 +6,7 @@ gathered and put in rank order; the other candidates are never touched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -34,14 +34,20 @@ class Rows:
     query: IntArray
     position: IntArray
     grade: IntArray
+    _tops: dict[int, Rows] = field(default_factory=dict)
 
     def select_rows(self, keep: BoolArray) -> Rows:
         """Only the rows where ``keep``, shape (m,), is true."""
-        return Rows(self.query[keep], self.position[keep], self.grade[keep])
+        index = np.flatnonzero(keep)
+        return Rows(self.query[index], self.position[index], self.grade[index])
 
     def within_cutoff(self, cutoff: int | None) -> Rows:
         """Only the rows at the first ``cutoff`` positions; None = all."""
-        return self if cutoff is None else self.select_rows(self.position <= cutoff)
+        if cutoff is None:
+            return self
+        if cutoff not in self._tops:  # most measures of a system share a cutoff
+            self._tops[cutoff] = self.select_rows(self.position <= cutoff)
+        return self._tops[cutoff]
 
 
 class Ranking:
@@ -70,7 +76,7 @@ class Ranking:
             self._relevant[rel] = (
                 self.judged.select_rows(self.judged.grade >= rel)
                 if self.judged_only
-                else self._rows(_relevant_index(self.runs, rel))
+                else self._rows(relevant_index(self.runs, rel))
             )
         return self._relevant[rel]
 
@@ -132,7 +138,7 @@ def no_relevant(runs: AlignedRuns, rel: int = 1) -> BoolArray:
 
 
 @cached_by_view()
-def _relevant_index(runs: AlignedRuns, rel: int) -> IntArray:
+def relevant_index(runs: AlignedRuns, rel: int) -> IntArray:
     """Candidates of grade ``rel`` or better: the same for every order of them."""
     return np.flatnonzero(runs.grades >= rel).astype(np.int64)
 

@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
 from fusion_bench.batch import (
+    BatchLimits,
     BatchResult,
     SystemSpec,
     Unsupported,
     evaluate_batch,
-    quantized_scores,
 )
-from fusion_bench.batch import blend_counting as blending
-from fusion_bench.batch import sorting as lists
-from fusion_bench.batch import systems as blends
-from fusion_bench.batch import top_k as tops
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
@@ -36,7 +32,14 @@ from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io import load_dataset, load_run
 from fusion_bench.measures import parse_measure
-from tests.batch.test_fused_systems import MEASURES, configs, judged, pair_of_lists, views
+from tests.batch.test_fused_systems import (
+    MEASURES,
+    batch_limits,
+    configs,
+    judged,
+    pair_of_lists,
+    views,
+)
 from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
 from tests.parity.collections import qrels_of, runs_of
 from tests.parity.data import parity_data
@@ -141,13 +144,16 @@ def asked(system: System) -> SystemSpec:
 
 
 def assert_same(
-    trials: list[System], runs: AlignedRuns, spaces: dict[str, ScoreSpace]
+    trials: list[System],
+    runs: AlignedRuns,
+    spaces: dict[str, ScoreSpace],
+    limits: BatchLimits | None = None,
 ) -> list[BatchResult | Unsupported]:
     """One at a time and all at once; returns the latter."""
-    found = evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces)
+    found = evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces, limits)
     for system, together in zip(trials, found, strict=True):
         expected = plain(system, runs, spaces)
-        (alone,) = evaluate_batch([asked(system)], runs, MEASURES, spaces)
+        (alone,) = evaluate_batch([asked(system)], runs, MEASURES, spaces, limits)
         for answer in (together, alone):
             if isinstance(answer, Unsupported):
                 assert expected is None or answer.reason.endswith(CAREFUL)
@@ -169,37 +175,24 @@ def test_any_blend_on_any_lists() -> None:
     same()
 
 
-def test_any_limits_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Narrow blocks, wide keys, few places to spare, few documents at once: the same values."""
-
+def test_any_limits_of_the_engine() -> None:
     @EXAMPLES
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        for module, name, values in (
-            (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
-            (lists, "MOST_NARROW", (1, 4, 1 << 9)),
-            (quantized_scores, "JOINED", (0, 1 << 14)),
-            (tops, "SPARE", (1, 2, 12)),
-            (tops, "MOST_COUNTED", (0, 24)),
-            (blending, "WINDOW_DOCUMENTS", (1, 8, 1 << 14)),
-            (blending, "MOST_PAIRS", (1, 8, 1 << 20)),
-            (blends, "MOST_FUSIONS", (1, 8)),
-        ):
-            monkeypatch.setattr(module, name, data.draw(st.sampled_from(values)))
+        limits = data.draw(batch_limits())
         runs, spaces = data.draw(reranked())
         trials = data.draw(st.lists(systems(runs), min_size=1, max_size=4))
-        assert_same(trials, runs, spaces)
+        assert_same(trials, runs, spaces, limits)
 
     same()
 
 
-def test_systems_that_blend_come_out_as_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_that_blend_come_out_as_ranked() -> None:
     """Through ``evaluate``: whatever is left open is ranked there, errors are the same."""
 
     @settings(max_examples=40, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        monkeypatch.setattr(tops, "SPARE", data.draw(st.sampled_from([1, 12])))
         runs, spaces = data.draw(reranked())
         system = data.draw(systems(runs))
         expected = plain(system, runs, spaces)

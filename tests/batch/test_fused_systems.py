@@ -17,27 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import (
-    SystemSpec,
-    Unsupported,
-    evaluate_batch,
-    layout,
-    native,
-    quantized_scores,
-    scoring,
-)
-from fusion_bench.batch import counting as count
-from fusion_bench.batch import sorted_queries as pools
-from fusion_bench.batch import sorting as lists
-from fusion_bench.batch import systems as blends
-from fusion_bench.batch import top_k as tops
+from fusion_bench.batch import BatchLimits, SystemSpec, Unsupported, evaluate_batch
+from fusion_bench.batch.scoring import RankScorer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation import scores as evaluation_scores
+from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, RankSum, fusions
@@ -59,6 +47,7 @@ SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
 EXAMPLES = settings(max_examples=60, deadline=None)
+DEFAULT = BatchLimits()
 
 
 def plain(
@@ -76,22 +65,27 @@ def counted(
     view: AlignedRuns,
     measures: list[measure.Measure],
     top_k: Sequence[int | None] = (),
+    limits: BatchLimits = DEFAULT,
 ) -> list[FloatArray | Unsupported]:
     """What the engine says of fusions without a blend: it never leaves a query open."""
     asked = [SystemSpec(f, top_k=cut) for f, cut in zip_longest(fusions, top_k)]
     found: list[FloatArray | Unsupported] = []
-    for answer in evaluate_batch(asked, view, measures):
+    for answer in evaluate_batch(asked, view, measures, limits=limits):
         assert isinstance(answer, Unsupported) or not answer.unresolved.any()
         found.append(answer if isinstance(answer, Unsupported) else answer.values)
     return found
 
 
 def assert_same(
-    trials: list[Fusion], view: AlignedRuns, *, top_k: list[int | None] | None = None
+    trials: list[Fusion],
+    view: AlignedRuns,
+    *,
+    top_k: list[int | None] | None = None,
+    limits: BatchLimits = DEFAULT,
 ) -> None:
     """One at a time and all at once; all places, or the first ones; in C, if it can, or numpy."""
     for measures in (MEASURES, SHALLOW):
-        assert_same_values(trials, view, measures, top_k or [None] * len(trials))
+        assert_same_values(trials, view, measures, top_k or [None] * len(trials), limits)
 
 
 def assert_same_values(
@@ -99,12 +93,13 @@ def assert_same_values(
     view: AlignedRuns,
     measures: list[measure.Measure],
     cuts: list[int | None],
+    limits: BatchLimits = DEFAULT,
 ) -> None:
-    together = counted(trials, view, measures, top_k=cuts)
+    together = counted(trials, view, measures, cuts, limits)
     for t, (fusion, cut, found) in enumerate(zip(trials, cuts, together, strict=True)):
         expected = plain(fusion, view, measures, cut)
         with patch.dict(os.environ, {"FUSION_BENCH_NATIVE": str(t % 2)}):
-            (alone,) = counted([fusion], view, measures, top_k=[cut])
+            (alone,) = counted([fusion], view, measures, [cut], limits)
         for values in (found, alone):
             if isinstance(values, Unsupported):
                 assert values.reason == "weights beyond the range of the engine"
@@ -186,38 +181,45 @@ def test_any_weights_on_any_lists(method: str) -> None:
     same()
 
 
-@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
-def test_any_limits_of_the_engine(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sorted queries, blocks of few pairs, doubts settled at once, one lane: the same values."""
+@st.composite
+def batch_limits(draw: st.DrawFn) -> BatchLimits:
+    """Sorted queries, narrow blocks, wide keys, few places to spare, few documents at once."""
+    small: dict[str, tuple[int, ...]] = {
+        "counted_relevant": (0, 1, 2),
+        "layout_pairs": (1, 7),
+        "counted_pairs": (1, 5),
+        "pool_candidates": (1, 30),
+        "pool_margin": (0, 1),
+        "partition_factor": (1,),
+        "bits_apart": (1 << 50,),
+        "native_tables": (1,),
+        "joined_entries": (0,),
+        "block_candidates": (1, 40),
+        "narrow_width": (1, 4),
+        "spare_places": (1, 2),
+        "compared_relevant": (0,),
+        "fusions": (1,),
+        "window_documents": (1, 8),
+        "compared_pairs": (1, 8),
+    }
+    return BatchLimits(
+        **{
+            name: draw(st.sampled_from((*values, getattr(DEFAULT, name))))
+            for name, values in small.items()
+        }
+    )
 
+
+@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
+def test_any_limits_of_the_engine(method: str) -> None:
     @EXAMPLES
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        for module, name, values in (
-            (layout, "MOST_COUNTED", (0, 1, 2, 24)),
-            (layout, "BLOCK_PAIRS", (1, 5, 64_000)),
-            (layout, "CHUNK_PAIRS", (1, 7, 500_000)),
-            (pools, "POOL_SIZE", (1, 30, 100_000)),
-            (pools, "MARGIN", (0, 1, 28)),
-            (pools, "WORTH_PARTING", (1, 2)),
-            (pools, "BITS_APART", (pools.BITS_APART, 1 << 50)),
-            (layout, "MOST_CODES", (1, 2**62)),
-            (count, "MOST_DOUBTS", (0, 3, 250_000)),
-            (native, "MOST_TABLES", (1, 16)),
-            (count, "BYTE_ROWS", (1, 2, 255)),
-            (scoring, "JOINED", (0, 1 << 14)),
-            (scoring, "MOST_BYTES", (1, 1 << 24)),
-            (lists, "BLOCK_CANDIDATES", (1, 40, 1 << 16)),
-            (lists, "MOST_NARROW", (1, 4, 1 << 9)),
-            (quantized_scores, "JOINED", (0, 1 << 14)),
-            (tops, "MOST_COUNTED", (0, 24)),
-            (tops, "BYTE_COLUMNS", (1, 3, 255)),
-            (blends, "MOST_FUSIONS", (1, 8)),
-        ):
-            monkeypatch.setattr(module, name, data.draw(st.sampled_from(values)))
+        limits = data.draw(batch_limits())
         view = data.draw(views())
         every = st.lists(configs(view.sources, method), min_size=1, max_size=3)
-        assert_same([fusions.build(config) for config in data.draw(every)], view)
+        trials = [fusions.build(config) for config in data.draw(every)]
+        assert_same(trials, view, limits=limits)
 
     same()
 
@@ -296,13 +298,13 @@ def test_what_is_refused(fusion: Any, names: list[str], reason: str) -> None:  #
     assert found.reason.startswith(reason)
 
 
-def test_scores_and_ranks_beyond_the_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_and_ranks_beyond_the_range_are_refused() -> None:
     runs = [Run.from_dict("a", {"q": {"x": 1e200, "y": 0.0}})]
     view = align(Qrels.from_dict({"q": {"x": 1}}), runs)
     (found,) = counted([fusions.build("weighted_score")], view, MEASURES)
     assert found == Unsupported("scores beyond the range of the engine")
-    monkeypatch.setattr(scoring, "DEEPEST", 4)
-    (found,) = counted([fusions.build("rrf")], pair_of_lists(), MEASURES)
+    few = BatchLimits(max_rank=4)
+    (found,) = counted([fusions.build("rrf")], pair_of_lists(), MEASURES, limits=few)
     assert found == Unsupported("a rank beyond 4")
 
 
@@ -332,7 +334,7 @@ def test_only_fusions_that_reward_every_better_rank_are_pruned() -> None:
     def pruned(config: dict[str, Any]) -> bool:
         form = fusions.build(config).engine_form(view)
         assert isinstance(form, RankSum)
-        (_, _, answer) = scoring.RankScorer.group_key(form)
+        (_, _, answer) = RankScorer.group_key(form)
         return bool(answer)
 
     v2 = {"method": "rrf_v2"}
@@ -390,17 +392,15 @@ def test_ties_across_the_last_place_asked_for() -> None:
     every = {document: 1 for found in lists for document in found}
     view = align(Qrels.from_dict({"q": every}), runs)
     for cutoff in (1, 5, 6, 7, 8, 50, 199):
-        for bits in (pools.BITS_APART, 1 << 44):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(pools, "BITS_APART", bits)
-                measures = [parse_measure(f"AP@{cutoff}")]
-                assert_same_values([fusions.build("rrf")], view, measures, [None])
+        for limits in (DEFAULT, BatchLimits(bits_apart=1 << 44)):
+            measures = [parse_measure(f"AP@{cutoff}")]
+            assert_same_values([fusions.build("rrf")], view, measures, [None], limits)
 
 
 # The systems that go through it -----------------------------------------------------------------
 
 
-def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_are_counted_or_ranked_to_the_same_values() -> None:
     view = judged(aligned(DATASETS[0]))
     options: list[dict[str, Any]] = [
         {},
@@ -416,14 +416,13 @@ def test_systems_are_counted_or_ranked_to_the_same_values(monkeypatch: pytest.Mo
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    found = evaluate_systems(systems, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(
-        evaluation_scores, "evaluate_batch", lambda specs, *_: [Unsupported("")] * len(specs)
-    )
-    for one, other in zip(
-        found, evaluate_systems(systems, view, MEASURES, spaces=SPACES), strict=True
+    for system, found in zip(
+        systems, evaluate_systems(systems, view, MEASURES, spaces=SPACES), strict=True
     ):
-        assert one.values.tobytes() == other.values.tobytes()
+        expected = np.zeros_like(found.values)
+        for index, ranking in rank_queries(system, view, SPACES):
+            expected[:, index] = measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
+        assert found.values.tobytes() == expected.tobytes()
 
 
 def test_an_error_of_one_system_names_it() -> None:
