@@ -21,7 +21,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, to_offsets
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.measures.ranking import BoolArray
+from fusion_bench.measures.ranking import BoolArray, relevant_candidates
 
 
 class MemberPairs(NamedTuple):
@@ -67,8 +67,7 @@ def pair_layout(runs: AlignedRuns, limits: BatchLimits, *, pruned: bool) -> Pair
         limits: Which queries are sorted.
         pruned: Strike out the pairs that dominance decides.
     """
-    relevant = np.flatnonzero(runs.grades > 0)
-    query = runs.query_index[relevant]
+    relevant, query, _ = relevant_candidates(runs)
     relevant_counts = np.bincount(query, minlength=len(runs.queries))
     is_sorted = relevant_counts > limits.counted_relevant
     above = np.where(is_sorted, np.diff(runs.offsets) - 1, 0)[query]

@@ -10,7 +10,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.measures import Measure
-from fusion_bench.measures.ranking import Ranking, relevant_index
+from fusion_bench.measures.ranking import Ranking, ranked_rows, relevant_candidates
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,7 @@ def measure_values(
         measures: (M,).
         top_k: Where the final list is cut; None = nowhere.
     """
-    limit = deepest_rank(measures, top_k)
-    positions = np.zeros(len(runs.documents), dtype=np.int64)
-    positions[relevant_index(runs, 1)] = placed if limit is None else placed * (placed <= limit)
-    ranking = Ranking(runs, positions, judged_only=False)
+    ranking = _RelevantRanking(runs, placed, deepest_rank(measures, top_k))
     values: FloatArray = np.zeros((len(measures), len(runs.queries)))
     for m, measure in enumerate(measures):
         values[m] = measure.compute_values(ranking)
@@ -58,3 +55,12 @@ def deepest_rank(measures: Sequence[Measure], top_k: int | None) -> int | None:
     limits = [cut for cut in (measure.cutoff for measure in measures) if cut is not None]
     cuts = [top_k, max(limits, default=0) if len(limits) == len(measures) else None]
     return min((cut for cut in cuts if cut is not None), default=None)
+
+
+class _RelevantRanking(Ranking):
+    """A ranking of which only the (R,) relevant documents up to a limit are placed."""
+
+    def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
+        super().__init__(runs, placed, judged_only=False)
+        kept = placed if limit is None else np.where(placed > limit, 0, placed)
+        self._relevant[1] = ranked_rows(runs, relevant_candidates(runs), kept)

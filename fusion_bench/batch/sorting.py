@@ -21,6 +21,7 @@ from fusion_bench.batch.sorted_queries import width_batches
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
+from fusion_bench.measures.ranking import relevant_candidates
 
 KeyArray: TypeAlias = NDArray[np.signedinteger[Any]]
 Which: TypeAlias = Literal["relevant", "all"]
@@ -93,8 +94,7 @@ def candidate_lists(runs: AlignedRuns, which: Which, limits: BatchLimits) -> Can
         limits: How they are cut into blocks.
     """
     sizes = np.diff(runs.offsets)
-    relevant = np.flatnonzero(runs.grades > 0)
-    owner = runs.query_index[relevant]
+    relevant, owner, _ = relevant_candidates(runs)
     wanted = sizes > 0
     if which == "relevant":
         wanted &= np.bincount(owner, minlength=len(sizes)) > 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,17 +73,20 @@ class Ranking:
     def relevant(self, rel: int) -> Rows:
         """The returned documents of grade ``rel`` (at least 1) or better."""
         if rel not in self._relevant:
-            self._relevant[rel] = (
-                self.judged.select_rows(self.judged.grade >= rel)
-                if self.judged_only
-                else self._rows(relevant_index(self.runs, rel))
-            )
+            if rel > 1 or self.judged_only:
+                rows = self.judged if self.judged_only else self.relevant(1)
+                self._relevant[rel] = rows.select_rows(rows.grade >= rel)
+            else:
+                candidates = relevant_candidates(self.runs)
+                places = self.positions[candidates.rows]
+                self._relevant[rel] = ranked_rows(self.runs, candidates, places)
         return self._relevant[rel]
 
     @cached_property
     def judged(self) -> Rows:
         """The returned documents that are judged."""
-        rows = self._rows(_judged_index(self.runs, self.judged_only))
+        candidates = _judged_candidates(self.runs, self.judged_only)
+        rows = ranked_rows(self.runs, candidates, self.positions[candidates.rows])
         if not self.judged_only:
             return rows
         return Rows(rows.query, count_in_groups(rows.query), rows.grade)
@@ -96,13 +99,34 @@ class Ranking:
         total = np.concatenate([[0], np.cumsum(self.positions > 0)])
         return np.diff(total[self.runs.offsets])
 
-    def _rows(self, index: IntArray) -> Rows:
-        """The returned ones of these candidates, in rank order."""
-        index = index[self.positions[index] > 0]
-        query, position = self.runs.query_index[index], self.positions[index]
-        # A position never exceeds the number of candidates, so these keys are distinct.
-        order = np.argsort(self.runs.offsets[query] + position)
-        return Rows(query[order], position[order], self.runs.grades[index][order])
+
+class Candidates(NamedTuple):
+    """Some candidates of a view, as stored.
+
+    Attributes:
+        rows: (m,).
+        query: (m,).
+        grade: (m,).
+    """
+
+    rows: IntArray
+    query: IntArray
+    grade: IntArray
+
+
+def ranked_rows(runs: AlignedRuns, candidates: Candidates, positions: IntArray) -> Rows:
+    """The returned ones of some candidates, in rank order.
+
+    Args:
+        runs: The view.
+        candidates: m of them.
+        positions: Shape (m,): theirs, 1-based; 0 = not returned.
+    """
+    kept = np.flatnonzero(positions)
+    query, position = candidates.query[kept], positions[kept]
+    # A position never exceeds the number of candidates, so these keys are distinct.
+    order = np.argsort(runs.offsets[query] + position)
+    return Rows(query[order], position[order], candidates.grade[kept[order]])
 
 
 def count_in_groups(labels: IntArray) -> IntArray:
@@ -138,12 +162,16 @@ def no_relevant(runs: AlignedRuns, rel: int = 1) -> BoolArray:
 
 
 @cached_by_view()
-def relevant_index(runs: AlignedRuns, rel: int) -> IntArray:
-    """Candidates of grade ``rel`` or better: the same for every order of them."""
-    return np.flatnonzero(runs.grades >= rel).astype(np.int64)
+def relevant_candidates(runs: AlignedRuns) -> Candidates:
+    """(R,): candidates of grade 1 or better: the same for every order of them."""
+    return _select_candidates(runs, runs.grades > 0)
 
 
 @cached_by_view()
-def _judged_index(runs: AlignedRuns, judged_only: bool) -> IntArray:
-    judged = has_grade(runs) if judged_only else runs.judged
-    return np.flatnonzero(judged).astype(np.int64)
+def _judged_candidates(runs: AlignedRuns, judged_only: bool) -> Candidates:
+    return _select_candidates(runs, has_grade(runs) if judged_only else runs.judged)
+
+
+def _select_candidates(runs: AlignedRuns, keep: BoolArray) -> Candidates:
+    index = np.flatnonzero(keep)
+    return Candidates(index, runs.query_index[index], runs.grades[index])
