@@ -6,7 +6,7 @@ that is absent or below the minimum confidence counts as ``hybrid``. A source th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from pydantic import RootModel, model_validator
@@ -84,44 +84,27 @@ def split_by_type(data: Any, parts: Collection[str]) -> Any:  # noqa: ANN401 - a
     if not isinstance(data, Mapping):
         return data
     given = {part: data[part] for part in parts if part in data}
-    types = sorted({name for value in given.values() for name in _find_types(value)})
+    types: set[str] = set()
+    unsure = _value_for_type(given, UNSURE, types)
     if not types:
         return data
     if BY_QUERY_TYPE in data:
         raise ValueError(f"{BY_QUERY_TYPE} stands in the system and inside it: keep one")
-    by_type = {
-        name: {part: _value_for_type(value, name) for part, value in given.items()}
-        for name in types
-    }
-    return {**data, **by_type[UNSURE], BY_QUERY_TYPE: by_type}
+    by_type = {name: _value_for_type(given, name, set()) for name in sorted(types)}
+    return {**data, **unsure, BY_QUERY_TYPE: by_type}
 
 
-def _values_by_type(data: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - as above
-    """The mapping under ``by_query_type``; None = this is something else."""
-    if isinstance(data, Mapping) and list(data) == [BY_QUERY_TYPE]:
-        values = CONV_03_05 if data[BY_QUERY_TYPE] == "conv-03-05" else data[BY_QUERY_TYPE]
-        if not isinstance(values, Mapping) or UNSURE not in values:
-            raise ValueError(
-                f"{BY_QUERY_TYPE}: a mapping from query type to value is needed, with a value for "
-                f"{UNSURE!r}: unsure queries use it"
-            )
-        return values
-    return None
-
-
-def _find_types(data: Any) -> Iterator[str]:  # noqa: ANN401 - as above
-    values = _values_by_type(data)
-    if values is not None:
-        yield from map(str, values)
-    elif isinstance(data, Mapping):
-        for value in data.values():
-            yield from _find_types(value)
-
-
-def _value_for_type(data: Any, name: str) -> Any:  # noqa: ANN401 - as above
-    values = _values_by_type(data)
-    if values is not None:
-        return values.get(name, values[UNSURE])
-    if isinstance(data, Mapping):
-        return {key: _value_for_type(value, name) for key, value in data.items()}
-    return data
+def _value_for_type(data: Any, name: str, types: set[str]) -> Any:  # noqa: ANN401 - as above
+    """The value for one type; adds the types that are named to ``types``."""
+    if not isinstance(data, Mapping):
+        return data
+    if list(data) != [BY_QUERY_TYPE]:
+        return {key: _value_for_type(value, name, types) for key, value in data.items()}
+    values = CONV_03_05 if data[BY_QUERY_TYPE] == "conv-03-05" else data[BY_QUERY_TYPE]
+    if not isinstance(values, Mapping) or UNSURE not in values:
+        raise ValueError(
+            f"{BY_QUERY_TYPE}: a mapping from query type to value is needed, with a value for "
+            f"{UNSURE!r}: unsure queries use it"
+        )
+    types.update(map(str, values))
+    return values.get(name, values[UNSURE])

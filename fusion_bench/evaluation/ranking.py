@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,14 +104,12 @@ def ranked_lists(
     """
     with name_system_in_errors(system):
         view = system.active_runs(runs)
-        try:
-            lists = rank_system(system_spec(system), view, spaces)
-        except (AlignmentError, ConfigError):
-            lists = Unsupported("its sources raise an error")
-    if isinstance(lists, Unsupported):
-        ranking = rank_candidates(system, runs, spaces)
-        return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
-    return view, lists
+    with suppress(AlignmentError, ConfigError):  # ranking raises it again, naming the system
+        lists = rank_system(system_spec(system), view, spaces)
+        if not isinstance(lists, Unsupported):
+            return view, lists
+    ranking = rank_candidates(system, runs, spaces)
+    return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
 
 
 @cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))

@@ -10,7 +10,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.scores import evaluate_systems, resolved_config
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean
@@ -52,7 +52,7 @@ def system_result(
     return model.SystemResult(
         name=system.name,
         kind="system",
-        config=resolved_config(system),
+        config=system.resolved_config,
         measures=results,
         judged_only=tuple(assessment.judged_only.tolist()),
         unjudged_share=float(assessment.unjudged.mean()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -150,8 +149,3 @@ def _count_parts(
             for p, result in zip(members, part_results, strict=True):
                 results[p] = result
     return results
-
-
-def resolved_config(system: System) -> dict[str, Any]:
-    """The system with every default spelled out, as it goes into a report."""
-    return system.model_dump(mode="json", exclude={"name"})

@@ -82,6 +82,11 @@ class System(StrictModel):
         return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
 
     @property
+    def resolved_config(self) -> dict[str, Any]:
+        """The system with every default spelled out, as it goes into a report."""
+        return self.model_dump(mode="json", exclude={"name"})
+
+    @property
     def reranker_names(self) -> frozenset[str]:
         """The rerank lists that some query needs."""
         by_type = (self.by_query_type or {}).values()

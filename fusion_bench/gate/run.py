@@ -8,7 +8,6 @@ from pathlib import Path
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, read_baseline, update_command
 from fusion_bench.gate.check_statistics import run_checks
@@ -71,7 +70,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     results = {
         "baseline_system": committed.system,
         "baseline_reason": committed.history[-1].reason,
-        "config_changes": find_changes(committed.config, resolved_config(candidate)),
+        "config_changes": find_changes(committed.config, candidate.resolved_config),
         "checks": checks,
         "guards": guards,
         "golden": golden,

@@ -9,7 +9,6 @@ import numpy as np
 
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.gate.baseline import (
     Baseline,
     BaselineUpdate,
@@ -50,7 +49,7 @@ def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline
             if not np.isfinite(values).all():
                 raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
             means.setdefault(record.collection, {})[name] = exact_mean(values)
-    config = resolved_config(candidate)
+    config = candidate.resolved_config
     update = BaselineUpdate(
         updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=" ".join(reason.split()),

@@ -6,7 +6,6 @@ from typing import Any
 
 import yaml
 
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.report.tuning_records import TuningReport
 
@@ -38,7 +37,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         "dataset": dataset,
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
-        "systems": {report.system: resolved_config(default), name: report.choice.config},
+        "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
     if report.per_type is not None:
         data["systems"][f"{name} by type"] = report.per_type.config

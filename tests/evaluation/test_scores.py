@@ -12,7 +12,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_queries
-from fusion_bench.evaluation.scores import evaluate_systems, resolved_config
+from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2
 from fusion_bench.fuse import Fusion
@@ -103,7 +103,7 @@ def test_a_system_round_trips_through_json_with_every_default() -> None:
         weights_by_type="conv-03-05",
         depth={"bm25": 2},
     )
-    shown = resolved_config(full)
+    shown = full.resolved_config
     assert "name" not in shown
     assert shown["fusion"]["bonus_scope"] == "best_rank"
     assert shown["blend"]["tiers"] == {"3": 0.75, "10": 0.6}
@@ -210,7 +210,7 @@ def test_any_number_by_type_is_one_plain_system_a_type() -> None:
     ]
     assert found[0].tolist() == [found[1][0], found[2][1], found[2][2]]
     assert found[1][1] != found[2][1], "the types differ where it matters"
-    assert parse_model(System, {"name": "s", **resolved_config(mixed)}) == mixed
+    assert parse_model(System, {"name": "s", **mixed.resolved_config}) == mixed
 
 
 def test_what_by_type_needs_is_asked_of_the_dataset() -> None:

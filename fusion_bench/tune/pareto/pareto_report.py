@@ -8,7 +8,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean
@@ -73,7 +72,7 @@ def front_points(
             over_default=_held_out_difference(evaluation, row, base),
             over_best=_held_out_difference(evaluation, row, best),
             params=dict(point.params),
-            config=resolved_config(point.system),
+            config=point.system.resolved_config,
             efficient=bool(on_front),
         )
         for point, row, on_front in zip(kept, values, efficient, strict=True)

@@ -10,7 +10,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.tune.search.samplers import optuna_distribution
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.shared_study import open_storage
@@ -54,7 +53,7 @@ def _frozen_trial(trial: Trial, objective: TuningObjective) -> FrozenTrial:
     distributions = {path: optuna_distribution(p) for path, p in ranges.items() if p is not None}
     attributes: dict[str, object] = {"origin": trial.origin, "number": trial.number}
     with contextlib.suppress(FusionBenchError):  # where its method refuses these values
-        attributes["config"] = resolved_config(objective.build_system(trial.params))
+        attributes["config"] = objective.build_system(trial.params).resolved_config
     return optuna.create_trial(
         params={path: trial.params[path] for path in distributions},
         distributions=distributions,

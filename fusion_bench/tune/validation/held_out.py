@@ -15,7 +15,6 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.report import tuning_records as model
@@ -138,7 +137,7 @@ class HeldOutEvaluation:
             split_seed=split.split_seed,
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
-            default=resolved_config(objective.system),
+            default=objective.system.resolved_config,
             choice=self._choice_record(chosen),
             tune=self.measure_gain(tuned, default, split.tune),
             nested=self._nested_gain(cross, default),
@@ -167,7 +166,7 @@ class HeldOutEvaluation:
             rule=self.tuning.choose,
             trial=chosen.number,
             params=dict(chosen.params),
-            config=resolved_config(self.objective.build_system(chosen.params)),
+            config=self.objective.build_system(chosen.params).resolved_config,
         )
 
     def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:

@@ -14,7 +14,6 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.search.search import SearchResult
@@ -108,7 +107,7 @@ def _evaluate_held_out(
     over_global = evaluation.measure_gain(by_type, overall, held_out)
     return model.PerTypeResult(
         params={name: dict(params) for name, params in params_by_type.items()},
-        config=resolved_config(combine_types(base, params_by_type)),
+        config=combine_types(base, params_by_type).resolved_config,
         gain=evaluation.measure_gain(by_type, default, held_out),
         over_global=over_global,
         verdict=evaluation.decide_verdict(over_global),

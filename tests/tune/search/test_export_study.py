@@ -10,7 +10,6 @@ import optuna
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.scores import resolved_config
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.export_study import export_search
 from fusion_bench.tune.search.search import SearchResult, run_search
@@ -65,7 +64,7 @@ def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(s
     assert "blend.min_score" not in trials[0].params  # not set
     for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):
         assert trial.params == {p: v for p, v in mine.params.items() if v is not None}
-        assert trial.user_attrs["config"] == resolved_config(one.build_system(mine.params))
+        assert trial.user_attrs["config"] == one.build_system(mine.params).resolved_config
         assert trial.value == (None if mine.is_failed else mine.value)
     assert [t.state.name for t in trials[-2:]] == ["FAIL", "FAIL"]
     assert "config" not in trials[-1].user_attrs
