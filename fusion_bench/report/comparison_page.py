@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
 from fusion_bench.report.page import Column, Page, Row, Section, Table
-from fusion_bench.stats.comparison import Comparison
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.formatting import format_coverage, pluralize
 
 
 def build_comparison_page(collections: Sequence[CollectionComparison]) -> Page:
@@ -16,34 +15,25 @@ def build_comparison_page(collections: Sequence[CollectionComparison]) -> Page:
 
 
 def _build_table(item: CollectionComparison) -> Table:
-    interval = f"{100 * (1 - item.alpha):g} % interval"
     columns = (
         Column("measure", is_text=True),
         Column("system", is_text=True),
-        *map(Column, ("mean", "difference", interval, "p", "W/T/L")),
+        *map(
+            Column, ("mean", "difference", f"{format_coverage(item.alpha)} interval", "p", "W/T/L")
+        ),
     )
     family = sum(comparison.p_holm is not None for comparison in item.comparisons)
-    baseline = item.comparisons[0].baseline
-    return Table(
-        f"{item.collection}: {pluralize(item.queries, 'query')}, against {baseline}",
-        columns,
-        tuple(_build_row(comparison, family) for comparison in item.comparisons),
-    )
-
-
-def _build_row(item: Comparison, family: int) -> Row:
-    if item.p_holm is None:
-        p = f"{item.p:.4f} (unadjusted)"
-    else:
-        p = f"{item.p_holm:.4f} (Holm over {family})"
-    return Row(
-        (
-            item.measure,
-            item.candidate,
-            f"{item.candidate_mean:.4f}",
-            f"{item.difference:+.4f}",
-            f"[{item.low:+.4f}, {item.high:+.4f}]",
-            p,
-            f"{item.wins}/{item.ties}/{item.losses}",
+    rows = []
+    for comparison in item.comparisons:
+        p, note = comparison.p_holm, f"Holm over {family}"
+        if p is None:
+            p, note = comparison.p, "unadjusted"
+        cells = (
+            *(comparison.measure, comparison.candidate, f"{comparison.candidate_mean:.4f}"),
+            *(f"{comparison.difference:+.4f}", f"[{comparison.low:+.4f}, {comparison.high:+.4f}]"),
+            *(f"{p:.4f} ({note})", f"{comparison.wins}/{comparison.ties}/{comparison.losses}"),
         )
-    )
+        rows.append(Row(cells))
+    queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
+    title = f"{item.collection}: {queries}, against {baseline}"
+    return Table(title, columns, tuple(rows))

@@ -12,8 +12,7 @@ from fusion_bench.util.formatting import pluralize
 
 TERM_COLUMNS = (
     Column("term", is_text=True),
-    Column("contribution"),
-    Column("rank"),
+    *map(Column, ("contribution", "rank")),
     Column("source score", is_optional=True),
     Column("weight"),
     Column("details", is_text=True),
@@ -38,18 +37,13 @@ def build_explanation_page(
         tables = tuple(_terms_table(trace, explanation.top_k) for trace in traces)
     else:
         tables = (_ranking_table(traces),)
-    reasons = tuple(
-        Finding(
-            f"{above.document} ranks above {below.document}: "
-            f"{explain_order(above, below, explanation.ties)}",
-            key="order",
-        )
+    texts = [
+        f"{above.document} ranks above {below.document}: "
+        f"{explain_order(above, below, explanation.ties)}"
         for above, below in pairwise(traces)
-    )
-    sections = [Section(parts=tables)]
-    if reasons:
-        sections.append(Section("Order", findings=reasons))
-    return Page(title, tuple(sections))
+    ]
+    reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
+    return Page(title, (Section(parts=tables), *([reasons] if texts else [])))
 
 
 def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
@@ -64,18 +58,15 @@ def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
     rows = []
     for trace in traces:
         fused = trace.fused_contributions
-        contributions = {} if trace.blend is None else trace.contributions
+        parts = {} if trace.blend is None else trace.contributions
         cells = (
-            str(trace.rank),
-            trace.document,
-            "–" if trace.grade is None else str(trace.grade),
-            f"{trace.score:.6g}",
-            *(f"{fused.get(label, 0):.6g}" for label in labels),
-            f"{trace.fused_score:.6g} (rank {trace.fused_rank})",
+            *(str(trace.rank), trace.document, "–" if trace.grade is None else str(trace.grade)),
             *(
-                f"{contributions[label]:.6g}" if label in contributions else "–"
-                for label in blend_labels
+                f"{value:.6g}"
+                for value in (trace.score, *(fused.get(label, 0) for label in labels))
             ),
+            f"{trace.fused_score:.6g} (rank {trace.fused_rank})",
+            *(f"{parts[label]:.6g}" if label in parts else "–" for label in blend_labels),
         )
         rows.append(Row(cells))
     return Table("Ranking", columns, tuple(rows))
@@ -83,7 +74,10 @@ def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
 
 def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
-    title = f"{trace.document}: {_describe_rank(trace, top_k)}, score {trace.score:.6g}, {grade}"
+    rank = "not returned" if trace.rank_before_cut is None else f"rank {trace.rank_before_cut}"
+    cut = f", below top_k {top_k}" if trace.is_cut else ""
+    tier = "" if trace.tier == "ranked" else f" ({trace.tier})"
+    title = f"{trace.document}: {rank}{cut}{tier}, score {trace.score:.6g}, {grade}"
     rows = [_term_row(term, trace.divisor) for term in trace.terms]
     if trace.ceiling is not None:
         rows.append(_sum_row("limit", trace.ceiling))
@@ -93,37 +87,24 @@ def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
     return Table(title, TERM_COLUMNS, tuple(rows))
 
 
-def _describe_rank(trace: ScoreTrace, top_k: int | None) -> str:
-    text = "not returned" if trace.rank_before_cut is None else f"rank {trace.rank_before_cut}"
-    if trace.is_cut:
-        text += f", below top_k {top_k}"
-    return text if trace.tier == "ranked" else f"{text} ({trace.tier})"
-
-
 def _term_row(term: ScoreTerm, divisor: float) -> Row:
-    cells = [term.name, f"{term.value / divisor:+.6g}", "", "", "", ""]
+    cells = ("", "", "", "")
     if term.source is not None:
-        cells[2:] = ["–", "–", f"{term.weight:g}", f"not retrieved by {term.source}"]
+        cells = ("–", "–", f"{term.weight:g}", f"not retrieved by {term.source}")
         if term.rank is not None:
-            cells[2:] = [
-                str(term.rank),
-                f"{term.score:.6g}",
-                f"{term.weight:g}",
-                ", ".join(term.roles),
-            ]
-    return Row(tuple(cells))
+            roles = ", ".join(term.roles)
+            cells = (str(term.rank), f"{term.score:.6g}", f"{term.weight:g}", roles)
+    return Row((term.name, f"{term.value / divisor:+.6g}", *cells))
 
 
 def _blend_rows(trace: ScoreTrace, blend: BlendTrace) -> Iterator[Row]:
-    values, rerank = trace.contributions, f"rerank {blend.reranker}"
-    if blend.retrieval is None:
-        yield _sum_row(rerank, values[rerank], details=blend.rerank_formula)
-    else:
+    values, rerank, details = trace.contributions, f"rerank {blend.reranker}", blend.rerank_formula
+    if blend.retrieval is not None:
         product = f"{blend.retrieval_weight:.6g} × {blend.retrieval:.6g}"
-        details = f"{product}; {blend.retrieval_formula}"
-        yield _sum_row("retrieval", values["retrieval"], details=details)
-        product = f"{blend.rerank_weight:.6g} × {blend.rerank:.6g}"
-        yield _sum_row(rerank, values[rerank], details=f"{product}; {blend.rerank_formula}")
+        text = f"{product}; {blend.retrieval_formula}"
+        yield _sum_row("retrieval", values["retrieval"], details=text)
+        details = f"{blend.rerank_weight:.6g} × {blend.rerank:.6g}; {details}"
+    yield _sum_row(rerank, values[rerank], details=details)
     yield _sum_row("= score", trace.score)
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import yaml
 
-from fusion_bench.report.page import Figure, Finding, Page, Part, Section, Table, Tone, YamlBlock
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Part,
+    Row,
+    Section,
+    Table,
+    Tone,
+    YamlBlock,
+)
 from fusion_bench.util.formatting import escape_control_chars
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
@@ -17,6 +28,7 @@ LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
 EDGES = re.compile(r"^ +| +$")
 #: Before the first cell of a row, and before a finding.
 MARKS: dict[Tone, str] = {"passed": "✅ ", "failed": "❌ ", "inconclusive": "❔ "}
+FACT_COLUMNS = (Column("", is_text=True), Column("", is_text=True))
 EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
 
 
@@ -50,7 +62,9 @@ def _section_lines(section: Section) -> Iterator[str]:
     if section.text:
         yield from (_escape_paragraph(section.text), "")
     yield from _finding_lines(section.findings)
-    yield from _fact_lines(section.facts)
+    if section.facts:
+        rows = tuple(Row((name, section.facts[name])) for name in section.facts)
+        yield from (*format_table(Table("", FACT_COLUMNS, rows)), "")
     for part in section.parts:
         yield from _part_lines(part)
     if section.is_folded:
@@ -68,13 +82,6 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
         yield ""
     if warnings:
         yield from ("> [!WARNING]", *(f"> - {_escape_paragraph(w.text)}" for w in warnings), "")
-
-
-def _fact_lines(facts: Mapping[str, str]) -> Iterator[str]:
-    if facts:
-        yield from ("| | |", "|:--|:--|")
-        yield from (_line([escape_markdown(name), escape_markdown(facts[name])]) for name in facts)
-        yield ""
 
 
 def _part_lines(part: Part) -> Iterator[str]:

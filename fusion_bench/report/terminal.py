@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fusion_bench.report.page import Finding, Page, Section, Table, Tone, join_tables
+from fusion_bench.report.page import Page, Section, Table, Tone, join_tables
 from fusion_bench.util.formatting import escape_control_chars
 
 STYLES: dict[Tone, str] = {
@@ -60,17 +60,13 @@ def _print_section(section: Section, console: Console) -> None:
     _print_text(console, section.summary, style="dim")
     _print_text(console, section.text)
     for finding in section.findings:
-        _print_finding(finding, console)
+        bullet = "!" if finding.tone in ALERTS else "-"
+        _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
+        for line in finding.details:
+            _print_text(console, f"    {line}")
     for table in _arrange_tables(section.tables, console):
         console.print()
         print_table(table, console)
-
-
-def _print_finding(finding: Finding, console: Console) -> None:
-    bullet = "!" if finding.tone in ALERTS else "-"
-    _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
-    for line in finding.details:
-        _print_text(console, f"    {line}")
 
 
 def _arrange_tables(tables: Sequence[Table], console: Console) -> Iterator[Table]:
@@ -79,7 +75,9 @@ def _arrange_tables(tables: Sequence[Table], console: Console) -> Iterator[Table
         rest = list(group)
         while rest:
             count = len(rest) if is_joinable and console.is_terminal else 1
-            while count > 1 and not _fits(join_tables(rest[:count]), console):
+            while count > 1 and not _fits(
+                join_tables(rest[:count]).without_optional_columns(), console
+            ):
                 count -= 1
             yield join_tables(rest[:count])
             rest = rest[count:]
@@ -109,35 +107,27 @@ def _escape_text(text: str, console: Console) -> str:
 
 def print_table(table: Table, console: Console) -> None:
     """Print title, table and notes; on a terminal without optional columns that do not fit."""
-    if console.is_terminal:
-        table = _fit_table(table, console)
+    if console.is_terminal and not _fits(table, console):
+        required = table.without_optional_columns()
+        if required.columns != table.columns:
+            table = replace(required, notes=(*table.notes, DROPPED_COLUMNS))
     _print_text(console, table.title, style="bold")
     rich_table = _rich_table(table, console)
-    if not console.is_terminal:
+    if console.is_terminal:
+        is_wide = _measure(rich_table, console).minimum > console.width
+        console.print(_rich_table(table, console, wrap_numbers=True) if is_wide else rich_table)
+    else:
         options = console.options.update(width=_measure(rich_table, console).maximum)
         for line in console.render_lines(rich_table, options, pad=False):
             text = "".join(segment.text for segment in line).rstrip()
             console.print(Text(text), soft_wrap=True)
-    elif _measure(rich_table, console).minimum > console.width:
-        console.print(_rich_table(table, console, wrap_numbers=True))
-    else:
-        console.print(rich_table)
     for note in table.notes:
         _print_text(console, note, style="dim")
 
 
-def _fit_table(table: Table, console: Console) -> Table:
-    """Without the optional columns where they do not fit, which a note says."""
-    is_foldable = any(column.is_optional for column in table.columns)
-    if not is_foldable or _measure(_rich_table(table, console), console).maximum <= console.width:
-        return table
-    return replace(table.without_optional_columns(), notes=(*table.notes, DROPPED_COLUMNS))
-
-
 def _fits(table: Table, console: Console) -> bool:
-    """Whether the required columns stand side by side."""
-    required = _rich_table(table.without_optional_columns(), console)
-    return _measure(required, console).maximum <= console.width
+    """Whether all columns stand side by side without wrapping."""
+    return _measure(_rich_table(table, console), console).maximum <= console.width
 
 
 def _measure(table: RichTable, console: Console) -> Measurement:
