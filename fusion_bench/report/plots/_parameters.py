@@ -49,22 +49,22 @@ def axis_positions(parameter: ParameterInfo, trials: Sequence[Trial]) -> FloatAr
 
 
 def unit_positions(parameter: ParameterInfo, values: Sequence[Value]) -> list[float]:
-    """Positions in the parameter's range, 0 … 1; without choices that are not offered."""
-    if parameter.kind == "choice":
-        values = [value for value in values if value in parameter.choices]
-    return [parameter.range.unit_position(value) for value in values]
+    """Positions in the parameter's range, 0 … 1; without None and choices that are not offered."""
+    choices = parameter.choices if parameter.kind == "choice" else values
+    present = [value for value in values if value is not None and value in choices]
+    return [parameter.range.unit_position(value) for value in present]
 
 
-def set_parameter_scale(axes: Axes, parameter: ParameterInfo, *, is_x: bool) -> None:
+def set_parameter_scale(axes: Axes, parameter: ParameterInfo) -> None:
     """A logarithmic axis for what was searched that way; names for choices."""
     if parameter.kind == "choice":
         names = [base.plot_text(format_value(choice), 24) for choice in parameter.choices]
         axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
         axes.set_xlim(-0.5, len(names) - 0.5)
     elif parameter.log:
-        (axes.set_xscale if is_x else axes.set_yscale)("log")
+        axes.set_xscale("log")
     else:
-        (axes.xaxis if is_x else axes.yaxis).set_major_locator(MaxNLocator(nbins=5))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
 def limit_to_best(axes: Axes, report: TuningReport) -> None:

@@ -27,46 +27,31 @@ def draw_degradation(study: Mapping[str, Any], title: str) -> Drawing:
         title: What was simulated.
     """
     points, measure = study["by_failure"], str(study["measure"])
-    with base.open_drawing(4.6, 3, width=12.0, legend_columns=6) as (drawing, axes):
+    with base.open_drawing(4.6, 3, width=12.0, legend_columns=6) as (drawing, panels):
         drawing.suptitle(title)
-        _draw_by_failure(axes[0], points, "quality", f"expected {measure}")
-        label = "reranking, ms: mean (thin: 95th percentile)"
-        _draw_by_failure(axes[1], points, "mean", label)
-        _draw_by_failure(axes[1], points, "p95", "", is_thin=True)
-        axes[1].set_ylim(bottom=0)
-        axes[0].axhline(study["reranked"], color=base.INK, lw=0.8, ls="--", label="always reranked")
-        axes[0].axhline(study["fused"], color=base.INK, lw=0.8, ls=":", label="fused order")
-        _draw_by_deadline(axes[2], study["by_deadline"], measure)
+        _draw_by_failure(panels[:2], points)
+        first, second, third = panels
+        first.set_ylabel(f"expected {measure}")
+        first.axhline(study["reranked"], color=base.INK, lw=0.8, ls="--", label="always reranked")
+        first.axhline(study["fused"], color=base.INK, lw=0.8, ls=":", label="fused order")
+        second.set_ylabel("reranking, ms: mean (thin: 95th percentile)")
+        second.set_ylim(bottom=0)
+        _draw_by_deadline(third, study["by_deadline"], measure)
     return drawing
 
 
-def _draw_by_failure(
-    axes: Axes,
-    points: Sequence[Mapping[str, Any]],
-    value: str,
-    label: str,
-    *,
-    is_thin: bool = False,
-) -> None:
+def _draw_by_failure(panels: Sequence[Axes], points: Sequence[Mapping[str, Any]]) -> None:
+    """Quality, and mean and 95th percentile of the latency."""
     for setup, (name, color, marker, dashes) in LINES.items():
         selected = [point for point in points if (point["breaker"], point["fallback"]) == setup]
-        if not selected:
-            continue
-        is_bare = not any(setup)  # drawn larger, as others may cover it
-        axes.plot(
-            [100 * point["failure_rate"] for point in selected],
-            [point[value] for point in selected],
-            color=color,
-            marker="" if is_thin else marker,
-            mfc="none" if is_bare else color,
-            ls=dashes,
-            ms=8 if is_bare else 4,
-            lw=0.8 if is_thin else 1.4,
-            label=None if is_thin else name,
-        )
-    axes.set_xlabel("provider down, % of the time")
-    if label:
-        axes.set_ylabel(label)
+        x = [100 * point["failure_rate"] for point in selected]
+        # Drawn larger, as others may cover it.
+        size, face = (4, color) if any(setup) else (8, "none")
+        for axes, key in zip(panels, ("quality", "mean"), strict=True):
+            y = [point[key] for point in selected]
+            axes.plot(x, y, marker + dashes, color=color, mfc=face, ms=size, label=name)
+            axes.set_xlabel("provider down, % of the time")
+        panels[1].plot(x, [point["p95"] for point in selected], dashes, color=color, lw=0.8)
 
 
 def _draw_by_deadline(axes: Axes, points: Sequence[Mapping[str, Any]], measure: str) -> None:

@@ -63,14 +63,7 @@ def _draw_panel(axes: Axes, collection: Collection, name: str) -> None:
     comparison = collection.comparison(name, primary)
     if comparison is not None:
         axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")
-        axes.text(
-            0.97,
-            0.95,
-            f"mean (dashed) {format_number(comparison.difference, signed=True)}\n"
-            f"{comparison.answer}\n{comparison.wins:,} wins · {comparison.ties:,} ties · "
-            f"{comparison.losses:,} losses",
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=8,
-        )
+        mean = format_number(comparison.difference, signed=True)
+        counts = f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}"
+        text = f"mean (dashed) {mean}\n{comparison.answer}\nwins/ties/losses {counts}"
+        axes.text(0.97, 0.95, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import NullLocator
@@ -15,7 +15,7 @@ import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import MARKS
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
-from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint, TuningReport
+from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.formatting import is_known
 
 #: Kinds of effort, and their axis labels.
@@ -65,50 +65,34 @@ def draw_pareto_front(report: TuningReport, front: ParetoFront) -> Drawing:
 
 
 def _draw_panel(axes: Axes, front: ParetoFront, effort: str) -> None:
+    points = sorted(front.points, key=lambda point: (getattr(point, effort), point.value))
+    keys = (effort, "value", "held_out")
+    table = np.array([[getattr(point, key) for key in keys] for point in points], dtype=np.float64)
+    x, value, held_out = table.T
+    efficient = np.array([point.efficient for point in points])
     names = [source.reranker for source in front.efforts]
     # A candidate of one reranker is not one of another: there each has a line of its own.
     is_separate = effort == "candidates" and len(names) > 1
     for i, name in enumerate(names):
         color, mark = RERANKER_MARKS[i % len(RERANKER_MARKS)]
-        rerankers = {name, None} if i == 0 else {name}
-        points = [point for point in front.points if point.reranker in rerankers]
-        others = [point for point in points if not point.efficient]
-        efficient = [point for point in points if point.efficient]
         label = base.plot_text(name, 32) if len(names) > 1 else None
-        _plot_points(axes, effort, others, mark, color=color, ms=3, alpha=0.5)
-        _plot_points(axes, effort, efficient, mark, color=color, ms=5, label=label)
-        if is_separate:
-            joined = [point for point in front.efficient_points if point.reranker in {name, None}]
-            _join_points(axes, joined, effort, color)
-    if not is_separate:
-        _join_points(axes, front.efficient_points, effort, base.BLUE)
+        joined = efficient & np.array([point.reranker in {name, None} for point in points])
+        shown = np.array([point.reranker in {name, None if i == 0 else name} for point in points])
+        where = shown & ~efficient
+        axes.plot(x[where], value[where], mark, color=color, ms=3, alpha=0.5)
+        where = shown & efficient
+        axes.plot(x[where], value[where], mark, color=color, ms=5, label=label)
+        if is_separate or i == 0:
+            where = joined if is_separate else efficient
+            label = "front, tuning queries"
+            axes.step(x[where], value[where], where="post", color=color, lw=1.2, label=label)
+            label = "the same, held out"
+            axes.plot(x[where], held_out[where], "^-", color=base.GREEN, ms=4, lw=0.7, label=label)
     for role in ("default", "chosen"):
         mark, color = MARKS[role]
-        points = [point for point in front.points if role in point.roles]
-        style = {"color": color, "mfc": "none", "mew": 1.5, "ms": 10, "label": role}
-        _plot_points(axes, effort, points, mark, **style)
-    _set_effort_scale(axes, [float(getattr(point, effort)) for point in front.points])
-
-
-def _plot_points(
-    axes: Axes,
-    effort: str,
-    points: Sequence[ParetoPoint],
-    mark: str,
-    **style: Any,  # noqa: ANN401 - as Matplotlib takes them
-) -> None:
-    x = [float(getattr(point, effort)) for point in points]
-    axes.plot(x, [point.value for point in points], mark, **style)
-
-
-def _join_points(axes: Axes, points: Sequence[ParetoPoint], effort: str, color: str) -> None:
-    """A front, and the same systems on held-out queries."""
-    ordered = sorted(points, key=lambda point: (getattr(point, effort), point.value))
-    style: dict[str, Any] = {"ds": "steps-post", "lw": 1.2, "label": "front, tuning queries"}
-    _plot_points(axes, effort, ordered, "-", color=color, **style)
-    x = [float(getattr(point, effort)) for point in ordered]
-    held_out = [point.held_out for point in ordered]
-    axes.plot(x, held_out, "^-", color=base.GREEN, ms=4, lw=0.7, label="the same, held out")
+        where = np.array([role in point.roles for point in points])
+        axes.plot(x[where], value[where], mark, color=color, mfc="none", mew=1.5, ms=10, label=role)
+    _set_effort_scale(axes, x.tolist())
 
 
 def _set_effort_scale(axes: Axes, efforts: Sequence[float]) -> None:

@@ -59,5 +59,5 @@ def _draw_panel(axes: Axes, report: TuningReport, parameter: ParameterInfo) -> N
             mark, color = MARKS[key]
             x, y = axis_positions(parameter, [trial]), trial_values([trial])
             axes.plot(x, y, mark, color=color, ms=7, label=key)
-    set_parameter_scale(axes, parameter, is_x=True)
+    set_parameter_scale(axes, parameter)
     axes.set_title(base.plot_text(parameter.path, 32))

@@ -235,7 +235,7 @@ def test_differences() -> None:
     assert title(figure).endswith("per query: system - base (the baseline)")
     better, worse = figure.axes
     [text] = [text.get_text() for text in better.texts]
-    assert text == "mean (dashed) +0.4000\nbetter\n2 wins · 1 ties · 0 losses"
+    assert text == "mean (dashed) +0.4000\nbetter\nwins/ties/losses 2/1/0"
     gains, losses = (patch.get_data().values for patch in better.patches)  # type: ignore[attr-defined]
     assert gains.tolist() == pytest.approx([0.4, 0.4, 0.4])
     assert losses.tolist() == [0, 0, 0]
