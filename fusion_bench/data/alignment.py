@@ -1,4 +1,8 @@
-"""Put runs, rerank lists and judgements on one set of candidates."""
+"""Put runs, rerank lists and judgements on one set of candidates.
+
+A candidate is an integer, its key: the query above, the document's common code below, from the
+greatest id down, so that sorted keys stand in the order of the ``trec`` rule.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,9 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
-from fusion_bench.data.candidate_union import (
-    codes_in,
-    find_candidates,
-    ideal_gains,
-    place_candidates,
-    scatter_grades,
-    scatter_runs,
-)
+from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import unite_vocabularies
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import Qrels, Query, Run
 from fusion_bench.errors import AlignmentError
 
@@ -47,33 +45,34 @@ def align(
             the judgements.
     """
     _check_lists(qrels, runs, rerankers)
-    vocabulary, (judged_codes, *codes) = unite_vocabularies(
-        [qrels.vocabulary, *(run.vocabulary for run in runs)]
-    )
+    tables: list[Run | Qrels] = [*runs, *rerankers, qrels]
+    vocabulary, codes = unite_vocabularies([table.vocabulary for table in tables])
     bits = len(vocabulary).bit_length()
-    # They are sorted by query, then by document from the greatest id down: the trec rule.
-    candidates, offsets, placements = place_candidates(qrels.queries, runs, codes, bits)
-    ranks, scores = scatter_runs(len(candidates), runs, placements)
-    placements = [
-        find_candidates(candidates, run, codes_in(vocabulary, run.vocabulary), qrels.queries, bits)
-        for run in rerankers
+    keys = [
+        _row_keys(table, code, qrels.queries, bits)
+        for table, code in zip(tables, codes, strict=True)
     ]
-    rerank_ranks, rerank = scatter_runs(len(candidates), rerankers, placements)
-    placement = find_candidates(candidates, qrels, judged_codes, qrels.queries, bits)
-    judged, grades = scatter_grades(len(candidates), qrels, placement)
-    ideal_offsets, ideal_grades = ideal_gains(qrels)
+    del codes  # the arrays below are large enough
+    candidates = np.sort(np.concatenate(keys[: len(runs)]))
+    candidates = candidates[(candidates >= 0) & (np.diff(candidates, prepend=-1) > 0)]
+    ranks, scores = _scatter_runs(candidates, runs, keys[: len(runs)])
+    rerank_ranks, rerank = _scatter_runs(candidates, rerankers, keys[len(runs) : -1])
+    at, rows = _find_rows(candidates, keys[-1])
+    judged, grades = np.full(len(candidates), complete), np.zeros(len(candidates), dtype=np.int64)
+    judged[at], grades[at] = True, qrels.grades[rows]
+    ideal_offsets, ideal_grades = _ideal_gains(qrels)
     aligned = AlignedRuns(
         sources=tuple(run.name for run in runs),
         roles=tuple(run.roles for run in runs),
         queries=qrels.queries,
         **query_fields(qrels, queries or {}),
-        offsets=offsets,
+        offsets=to_offsets(np.bincount(candidates >> bits, minlength=len(qrels.queries))),
         vocabulary=vocabulary,
         documents=~candidates & ((1 << bits) - 1),
         ranks=ranks,
         scores=scores,
         grades=grades,
-        judged=judged | complete,
+        judged=judged,
         rerankers=tuple(run.name for run in rerankers),
         rerank=rerank,
         rerank_ranks=rerank_ranks,
@@ -86,15 +85,58 @@ def align(
 
 def query_fields(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
     """The fields of aligned runs that say what is known of each judged query."""
-    known = [queries.get(query) for query in qrels.queries]
+    known = [queries.get(query) or Query(query) for query in qrels.queries]
     return {
-        "types": tuple(query and query.type for query in known),
-        "confidences": tuple(query and query.confidence for query in known),
-        "groups": tuple(
-            (query and query.group) or name
-            for name, query in zip(qrels.queries, known, strict=True)
-        ),
+        "types": tuple(query.type for query in known),
+        "confidences": tuple(query.confidence for query in known),
+        "groups": tuple(query.group or query.id for query in known),
     }
+
+
+def _row_keys(table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int) -> IntArray:
+    """The key of each row; negative for a query that is not judged.
+
+    Args:
+        table: With N rows.
+        codes: Shape (vocabulary of the table,): the common code of its documents.
+        queries: The judged queries.
+        bits: What a common code fits into.
+    """
+    index = {query: q for q, query in enumerate(queries)}
+    query = np.array([index.get(q, -1) for q in table.queries], dtype=np.int64)
+    # A negative number has all its upper bits set: ~code is a query's worth minus the code.
+    keys = np.repeat((query + 1) << bits, np.diff(table.offsets))
+    keys += ~codes[table.documents]
+    return keys
+
+
+def _find_rows(candidates: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Where rows stand among the sorted candidates, and which rows these are."""
+    at = np.searchsorted(candidates, keys)
+    at[at == len(candidates)] = 0
+    rows = np.flatnonzero(candidates[at] == keys) if len(candidates) else at[:0]
+    return at[rows], rows
+
+
+def _scatter_runs(
+    candidates: IntArray, runs: Sequence[Run], keys: Sequence[IntArray]
+) -> tuple[IntArray, FloatArray]:
+    """(S, N) ranks and scores of each run at the candidates; 0 and NaN where it has none."""
+    ranks = np.zeros((len(runs), len(candidates)), dtype=np.int64)
+    scores = np.full((len(runs), len(candidates)), np.nan)
+    for s, (run, key) in enumerate(zip(runs, keys, strict=True)):
+        at, rows = _find_rows(candidates, key)
+        ranks[s, at], scores[s, at] = run.ranks[rows], run.scores[rows]
+    return ranks, scores
+
+
+def _ideal_gains(qrels: Qrels) -> tuple[IntArray, IntArray]:
+    """Positive grades of every query, greatest first, with their offsets."""
+    query = query_of_rows(qrels.offsets)
+    positive = np.flatnonzero(qrels.grades > 0)
+    order = positive[np.lexsort((-qrels.grades[positive], query[positive]))]
+    counts = np.bincount(query[positive], minlength=len(qrels.queries))
+    return to_offsets(counts), qrels.grades[order]
 
 
 def _check_lists(qrels: Qrels, runs: Sequence[Run], rerankers: Sequence[Run]) -> None:

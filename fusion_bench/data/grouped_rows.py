@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence, Sized
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
 
 T = TypeVar("T", bound=np.generic)
-#: Rows that are sorted together: they fit a core's cache.
-BLOCK: Final = 1 << 15
 
 
 class GroupedRows(NamedTuple):
@@ -84,35 +82,23 @@ def number_by_appearance(values: Sequence[str]) -> tuple[IntArray, tuple[str, ..
 
 def find_repeats(grouped: GroupedRows, order: IntArray | slice) -> NDArray[np.bool_]:
     """Which rows, taken in ``order``, name a document that stood earlier in the same query."""
-    pair = (query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents)[order]
-    first = np.full(len(pair), not _any_repeated(grouped))
-    if not first.all():
-        first[np.unique(pair, return_index=True)[1]] = True
-    return ~first
+    pairs = _number_pairs(grouped)[order]
+    is_repeat = np.ones(len(pairs), dtype=bool)
+    is_repeat[np.unique(pairs, return_index=True)[1]] = False
+    return is_repeat
 
 
-def _any_repeated(grouped: GroupedRows) -> bool:
-    """Whether some query names a document twice; some queries at a time, in a core's cache."""
-    step = max(BLOCK * (len(grouped.offsets) - 1) // len(grouped.documents), 1)
-    size = len(grouped.vocabulary)
-    kind = np.int32 if (step + 1) * size < 2**31 else np.int64  # small ones sort faster
-    for start in range(0, len(grouped.offsets) - 1, step):
-        offsets = grouped.offsets[start : start + step + 1]
-        pairs = query_of_rows(offsets) * size
-        pairs += grouped.documents[offsets[0] : offsets[-1]]
-        pairs = pairs.astype(kind)
-        pairs.sort()
-        if (pairs[1:] == pairs[:-1]).any():
-            return True
-    return False
+def _number_pairs(grouped: GroupedRows) -> IntArray:
+    """A number for each pair of query and document."""
+    return query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
 
 
 def refuse_duplicates(grouped: GroupedRows) -> None:
     """Raise for the first row that repeats a (query, document) pair."""
-    if not _any_repeated(grouped):
+    pairs = np.sort(_number_pairs(grouped))
+    if (pairs[1:] != pairs[:-1]).all():
         return
-    again = find_repeats(grouped, slice(None))
-    at = int(np.flatnonzero(again)[0])
+    at = int(np.argmax(find_repeats(grouped, slice(None))))
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(
         f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
@@ -167,6 +153,5 @@ def hash_table(queries: tuple[str, ...], offsets: IntArray, *parts: object) -> s
             kind = "<f8" if part.dtype.kind == "f" else "<i8"
             sha.update(part[rows].astype(kind).tobytes())
         elif isinstance(part, IdVocabulary):
-            for n, block in enumerate(part.bytes.join_blocks(b"\0")):
-                sha.update(b"\0" * (n > 0) + block[:-1])
+            sha.update("\0".join(part).encode())
     return sha.hexdigest()

@@ -20,13 +20,13 @@ class ArrowStrings:
     """Ids that are not encoded yet, because those of several files are encoded together.
 
     Attributes:
-        chunks: Arrow arrays of strings.
+        chunks: One Arrow array of type ``large_string``; none once it has been taken out.
     """
 
     chunks: list[Any]
 
     def __len__(self) -> int:
-        return sum(map(len, self.chunks))
+        return len(self.chunks[0])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from fusion_bench.data.grouped_rows import count_within_queries
-from fusion_bench.data.ids import IdBytes, IdVocabulary
+from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.io.array_folder import Array, StoredArrays
@@ -53,18 +53,16 @@ class FileRequest:
 
 def split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
     """The arrays that a vocabulary is stored as."""
-    data = b"".join(vocabulary.bytes.join_blocks())
+    names = [name.encode() for name in vocabulary]
     return {
-        "vocabulary": np.frombuffer(data, dtype=np.uint8),
-        "vocabulary_ends": np.cumsum(vocabulary.bytes.widths),
+        "vocabulary": np.frombuffer(b"".join(names), dtype=np.uint8),
+        "vocabulary_limits": np.cumsum([0, *map(len, names)]),
     }
 
 
 def restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
     """Take a vocabulary out of stored arrays."""
-    data, ends = arrays.pop("vocabulary"), arrays.pop("vocabulary_ends")
-    widths = np.diff(ends, prepend=0)
-    return IdVocabulary(IdBytes(data, ends - widths, widths))
+    return IdVocabulary(arrays.pop("vocabulary"), arrays.pop("vocabulary_limits"))
 
 
 def store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def test_group_keeps_the_order_of_queries_and_of_their_rows() -> None:
     assert grouped.queries == ("b", "a")
     assert grouped.offsets.tolist() == [0, 2, 3]
     assert [grouped.original_row(n) for n in range(3)] == [0, 2, 1]
-    assert grouped.vocabulary == ("D", "x", "é")
+    assert tuple(grouped.vocabulary) == ("D", "x", "é")
     assert grouped.documents.tolist() == [1, 0, 2]
 
 
