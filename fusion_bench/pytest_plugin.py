@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,15 @@ class GateWarning(UserWarning):
     """A check is inconclusive, and the policy says to warn."""
 
 
+@dataclass(frozen=True)
 class FusionGate:
     """The fixture: call it with an experiment, and it fails the test where the gate blocks.
 
-    Args:
+    Attributes:
         root: Folder that relative paths start from: pytest's root.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    root: Path
 
     def __call__(
         self,
@@ -54,34 +55,24 @@ class FusionGate:
             The verdict, where the gate does not block.
         """
         from fusion_bench.errors import FusionBenchError
-
-        try:
-            verdict = self._run_gate(experiment, baseline, datasets)
-        except FusionBenchError as error:
-            pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
+        from fusion_bench.experiment.experiment import read_experiment
+        from fusion_bench.gate import GateInputs, baseline_path, run_gate
         from fusion_bench.gate.report import format_text
 
+        path = self.root / experiment
+        folders = [self.root / folder for folder in datasets]
+        folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
+        try:
+            inputs = GateInputs(*read_experiment(path), folders=folders)
+            verdict = run_gate(inputs, self.root / (baseline or baseline_path(path)))
+        except FusionBenchError as error:
+            pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:
             pytest.fail(format_text(verdict), pytrace=False)
         is_unclear = any(check.status == "inconclusive" for check in verdict.checks)
         if is_unclear and verdict.on_inconclusive == "warn":
             warnings.warn(format_text(verdict), GateWarning, stacklevel=2)
         return verdict
-
-    def _run_gate(
-        self,
-        experiment: str | Path,
-        baseline: str | Path | None,
-        datasets: Sequence[str | Path],
-    ) -> GateVerdict:
-        from fusion_bench.experiment.experiment import read_experiment
-        from fusion_bench.gate import GateInputs, baseline_path, run_gate
-
-        path = self.root / experiment
-        folders = [self.root / folder for folder in datasets]
-        folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
-        inputs = GateInputs(*read_experiment(path), folders)
-        return run_gate(inputs, self.root / (baseline or baseline_path(path)))
 
 
 @pytest.fixture

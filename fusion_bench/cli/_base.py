@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -103,19 +103,14 @@ class RunOptions(TypedDict):
     progress: Progress
 
 
-class ExperimentContext(NamedTuple):
-    """An experiment, its source, and the options to run it with."""
-
-    experiment: Experiment
-    source: Source
-    options: RunOptions
-
-
 @contextmanager
 def experiment_context(
     experiment: Path, datasets: list[Path] | None
-) -> Iterator[ExperimentContext]:
+) -> Iterator[tuple[Experiment, Source, RunOptions]]:
     """Read an experiment, and show a progress bar while the context lasts.
+
+    Yields:
+        The experiment, its source, and the options to run it with.
 
     Raises:
         ConfigError: The file breaks a rule.
@@ -126,7 +121,7 @@ def experiment_context(
     parsed, source = read_experiment(experiment)
     folders = folders_for(datasets, experiment)
     with progress_bar() as progress:
-        yield ExperimentContext(parsed, source, {"folders": folders, "progress": progress})
+        yield parsed, source, {"folders": folders, "progress": progress}
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:

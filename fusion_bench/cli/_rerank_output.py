@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fusion_bench.cli._console import echo, echo_table, echo_written
+from fusion_bench.cli._console import echo, echo_table, echo_written, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.rerank.ledger import CostEstimate
     from fusion_bench.rerank.run import WrittenList
     from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
 
+POINT_HEADINGS = ("share reranked", "latency mean, ms", "median, ms", "95th percentile, ms")
+
 
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     """Print what a run would ask for and cost."""
     if as_json:
-        typer.echo(json.dumps(asdict(estimate)))
+        print_json(estimate)
         return
     usage = estimate.usage
     echo(
@@ -40,7 +38,7 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     """Print what a run did, and what to write into the ``dataset.yaml``."""
     meta, ledger = written.meta, written.meta.ledger
     if as_json:
-        typer.echo(json.dumps({"list": str(written.path), **meta.model_dump(mode="json")}))
+        print_json({"list": written.path, **meta.model_dump()})
         return
     for label, queries in meta.providers.items():
         echo(f"{label}: {len(queries)} queries")
@@ -75,19 +73,24 @@ def _format_cell(value: Any) -> str:  # noqa: ANN401 - JSON
 def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_json: bool) -> None:
     """Print two tables and their findings."""
     if as_json:
-        typer.echo(json.dumps(asdict(result)))
+        print_json(result)
         return
     echo(f"Replayed: {result.first}; second provider: {result.second or 'none'}.")
-    columns: dict[str, Callable[[SimulationPoint], str]] = {
-        "provider down": lambda point: f"{100 * point.failure_rate:.4g} %",
-        "breaker": lambda point: "yes" if point.breaker else "no",
-    }
-    if result.second is not None:
-        columns["second provider"] = lambda point: "yes" if point.fallback else "no"
-    _print_points("By share of time the provider is down", result, result.by_failure, columns)
-    deadline = {"deadline, ms": lambda point: _format_cell(point.deadline_ms)}
+    headings = (result.measure, *POINT_HEADINGS)
+    rows = [
+        (
+            f"{100 * point.failure_rate:.4g} %",
+            "yes" if point.breaker else "no",
+            "yes" if point.fallback else "no",
+            *_point_cells(point),
+        )
+        for point in result.by_failure
+    ]
+    title = "By share of time the provider is down"
+    echo_table(("provider down", "breaker", "second provider", *headings), rows, title=title)
     title = "By deadline, without failures, with a breaker"
-    _print_points(title, result, result.by_deadline, deadline)
+    rows = [(_format_cell(p.deadline_ms), *_point_cells(p)) for p in result.by_deadline]
+    echo_table(("deadline, ms", *headings), rows, title=title)
     echo(
         f"{result.measure}: reranked {result.reranked:.4f}, fused order {result.fused:.4f}. "
         "Brackets: 95 % interval over the repeats of the simulation."
@@ -97,25 +100,7 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
     echo_written(written)
 
 
-def _print_points(
-    title: str,
-    result: SimulationResult,
-    points: Sequence[SimulationPoint],
-    first_columns: dict[str, Callable[[SimulationPoint], str]],
-) -> None:
-    columns: dict[str, Callable[[SimulationPoint], str]] = {
-        **first_columns,
-        result.measure: _format_quality,
-        "share reranked": lambda point: f"{100 * point.reranked:.1f} %",
-        "latency mean, ms": lambda point: f"{point.mean:.0f}",
-        "median, ms": lambda point: f"{point.p50:.0f}",
-        "95th percentile, ms": lambda point: f"{point.p95:.0f}",
-    }
-    rows = [[column(point) for column in columns.values()] for point in points]
-    echo_table(list(columns), rows, title=title)
-
-
-def _format_quality(point: SimulationPoint) -> str:
-    if point.low is None or point.high is None:
-        return f"{point.quality:.4f}"
-    return f"{point.quality:.4f} [{point.low:.4f}, {point.high:.4f}]"
+def _point_cells(point: SimulationPoint) -> tuple[str, ...]:
+    interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
+    latency = (f"{value:.0f}" for value in (point.mean, point.p50, point.p95))
+    return f"{point.quality:.4f}{interval}", f"{100 * point.reranked:.1f} %", *latency

@@ -47,9 +47,8 @@ class RerankConfig(StrictModel):
 
     def live_settings(self) -> RerankSettings:
         """What a simulation assumes: the production profile unless settings are given."""
-        return (
-            self.resolved_settings() if self.settings else RerankSettings.for_profile("production")
-        )
+        production = RerankSettings.for_profile("production")
+        return self.resolved_settings() if self.settings else production
 
     def override_simulation(self, changes: Sequence[str]) -> SimulationSettings:
         """The simulation with ``KEY=VALUE`` put in.
@@ -113,10 +112,8 @@ def select_providers(
             f"no provider: name one with --provider (known: {', '.join(_provider_names(config))}), "
             "or give 'chain' in --config"
         )
-    first, *rest = names
     return [
-        _build_provider(config, first, changes),
-        *(_build_provider(config, name, ()) for name in rest),
+        _build_provider(config, name, changes if i == 0 else ()) for i, name in enumerate(names)
     ]
 
 

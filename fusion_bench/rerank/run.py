@@ -186,10 +186,10 @@ def _check_list_path(path: Path) -> None:
     Raises:
         ConfigError: Another suffix than ``.jsonl``, or a folder in the way.
     """
-    if path.suffix != ".jsonl":
-        raise ConfigError(f"--out {path}: a rerank list is a .jsonl file: use that suffix")
-    if path.is_dir():
-        raise ConfigError(f"--out {path}: is a folder: name a file in it")
+    if path.suffix != ".jsonl" or path.is_dir():
+        raise ConfigError(
+            f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
+        )
     for folder in path.parents:
         if folder.exists() and not folder.is_dir():
             raise ConfigError(f"--out {path}: {folder} is a file: name a folder")
@@ -236,6 +236,6 @@ def _write_list(
 
 def _dataset_entry(path: Path, folder: Path, meta: ListMeta) -> str:
     """The lines that make the list part of the ``dataset.yaml`` in ``folder``."""
-    inside = path.resolve().is_relative_to(folder.resolve())
-    place = path.resolve().relative_to(folder.resolve()).as_posix() if inside else path.name
+    whole, root = path.resolve(), folder.resolve()
+    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else path.name
     return f"rerank:\n  {path.stem}: {{path: {place}, score_space: {meta.score_space}}}"

@@ -33,9 +33,7 @@ class Truncation:
     @property
     def label(self) -> str:
         """How texts are truncated, as part of a model's identity."""
-        if self.tokens is None:
-            return "none"
-        return f"{self.tokens} tokens, {self._tokenizer_label}"
+        return "none" if self.tokens is None else f"{self.tokens} tokens, {self._tokenizer_label}"
 
     @cached_property
     def _tokenizer_label(self) -> str:
@@ -47,26 +45,24 @@ class Truncation:
             raise DataError(f"{self._path}: cannot be read ({error.strerror})") from None
 
     @cached_property
-    def _token_offsets(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - tokenizers has no types
+    def _loaded_tokenizer(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - tokenizers has no types
         tokenizers = import_optional("tokenizers", extra="local", purpose="counting tokens")
         self._tokenizer_label  # noqa: B018 - raises if the file is missing
         loaded = tokenizers.Tokenizer.from_file(str(self._path))
         loaded.no_truncation()
         loaded.no_padding()
-        return lambda text: loaded.encode(text, add_special_tokens=False).offsets
-
-    def token_ends(self, text: str) -> list[int]:
-        """Where each token of a text ends, in characters."""
-        if self._path is None:
-            return [match.end() for match in _TOKEN.finditer(text)]
-        return [end for _, end in self._token_offsets(text)]
+        return loaded
 
     def __call__(self, text: str) -> str:
         """The text up to its last token that fits."""
         # A token has at least one character.
         if self.tokens is None or len(text) <= self.tokens:
             return text
-        ends = self.token_ends(text)
+        if self._path is None:
+            ends = [match.end() for match in _TOKEN.finditer(text)]
+        else:
+            encoding = self._loaded_tokenizer.encode(text, add_special_tokens=False)
+            ends = [end for _, end in encoding.offsets]
         return text if len(ends) <= self.tokens else text[: ends[self.tokens - 1]]
 
 
