@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.timing import Row
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Check, run_checks
+from fusion_bench.gate.checks import Check, run_checks
 
 TITLE = "The gate's statistics"
 #: Queries, measures, collections and randomizations.

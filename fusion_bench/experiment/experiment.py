@@ -121,18 +121,14 @@ class Experiment(StrictModel):
             UnknownNameError: No such measure.
             ConfigError: Two names mean the same measure.
         """
-        measures = tuple(
-            parse_measure(
-                text, binary_relevance=binary_relevance, where=source.where(("measures", i))
-            )
-            for i, text in enumerate(self.measures)
-        )
-        for i, measure in enumerate(measures):
-            if measure in measures[:i]:
-                raise ConfigError(
-                    f"{source.where(('measures', i))}: {measure.name} is listed twice: keep one"
-                )
-        return measures
+        measures: list[Measure] = []
+        for i, text in enumerate(self.measures):
+            where = source.where(("measures", i))
+            measure = parse_measure(text, binary_relevance=binary_relevance, where=where)
+            if measure in measures:
+                raise ConfigError(f"{where}: {measure.name} is listed twice: keep one")
+            measures.append(measure)
+        return tuple(measures)
 
     def check_datasets(
         self, roles: Mapping[str, frozenset[str]], rerankers: Collection[str], source: Source

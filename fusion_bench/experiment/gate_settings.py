@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from fusion_bench.config.models import StrictModel, UniqueNames
 
 OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Tolerance(StrictModel):
@@ -41,7 +40,7 @@ class Guard(StrictModel):
 
     measure: str
     max_loss: Annotated[float, Field(ge=0)]
-    max_share: Share = 0.0
+    max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class Golden(StrictModel):

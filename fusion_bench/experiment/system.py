@@ -118,12 +118,9 @@ class System(StrictModel):
         self, roles: Sequence[frozenset[str]]
     ) -> Iterator[tuple[Location, Exception]]:
         """Weights that fit no source, of the fusion or of each query type."""
-        locations: list[tuple[Location, str]] = [(("fusion",), "")]
-        if self.weights_by_type is not None:
-            locations = [(("weights_by_type", name), name) for name in self.weights_by_type.root]
-        if self.by_query_type is not None:
-            locations = [(("by_query_type", name), name) for name in self.by_query_type]
-        for location, query_type in locations:
+        key = "by_query_type" if self.weights_by_type is None else "weights_by_type"
+        for query_type in self.query_types or ("",):
+            location = (key, query_type) if query_type else ("fusion",)
             try:
                 self.of_type(query_type).fusion.source_weights(self.runs, roles)
             except ConfigError as error:

@@ -105,10 +105,8 @@ class EffortSettings(DeclaredCost):
     def declared_for(self, reranker: str) -> DeclaredCost:
         """What is declared for one rerank list."""
         single = self.rerankers.get(reranker, DeclaredCost())
-        return DeclaredCost(
-            price=self.price if single.price is None else single.price,
-            seconds=self.seconds if single.seconds is None else single.seconds,
-        )
+        shared = {"price": self.price, "seconds": self.seconds}
+        return DeclaredCost(**shared | single.model_dump(exclude_none=True))
 
 
 class FrontSettings(StrictModel):

@@ -3,8 +3,7 @@
 from fusion_bench.gate.baseline import Baseline, baseline_path, read_baseline
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.run import run_gate
-from fusion_bench.gate.update import update_baseline
+from fusion_bench.gate.run import run_gate, update_baseline
 
 __all__ = [
     "Baseline",

@@ -16,9 +16,6 @@ from fusion_bench.gate.baseline import Baseline, CollectionBaseline
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
 
-#: Printed digits of a digest.
-DIGEST_LENGTH = 12
-
 
 def find_incompatibilities(
     baseline: Baseline, ties: str, collections: Iterable[CollectionBaseline]
@@ -55,8 +52,7 @@ def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Ite
         if now is None:
             yield f"{part} of the baseline is missing from the dataset"
         elif now != digest:
-            before, after = digest[:DIGEST_LENGTH], now[:DIGEST_LENGTH]
-            yield f"contents of {part} changed: baseline {before}, candidate {after}"
+            yield f"contents of {part} changed: baseline {digest[:12]}, candidate {now[:12]}"
     for name in new.definitions:
         if name not in old.definitions:
             yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
@@ -67,21 +63,13 @@ def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Ite
         yield f"queries changed: {len(missing):,} are missing, {len(added):,} are new"
 
 
-def _list_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, object]:
-    """What must be the same in two records: options of shared lists and measures, and the rest."""
-    return {
-        **record.model_dump(include={"judgments", "binary_relevance", "split", "query_type"}),
-        **{
-            f"options of {part}": options.model_dump()
-            for part, options in record.lists.items()
-            if part in other.lists
-        },
-        **{
-            f"definition of {name}": definition
-            for name, definition in record.definitions.items()
-            if name in other.definitions
-        },
-    }
+def _list_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
+    """What must be the same in two records, with the options of the lists and measures of both."""
+    settings = record.model_dump(include={"judgments", "binary_relevance", "split", "query_type"})
+    for key in ("lists", "definitions"):
+        options = record.model_dump(include={key})[key]
+        settings[key] = {name: options[name] for name in options if name in getattr(other, key)}
+    return settings
 
 
 def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:

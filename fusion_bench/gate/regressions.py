@@ -48,12 +48,11 @@ def find_worst_queries(
             return
         query = task.runs.queries[q]
         old, new = (explain_ranking(s, task.runs, query, task.dataset.spaces) for s in systems)
-        relevant = {
-            document: grade
+        documents = [
+            _compare_ranks(document, grade, old, new)
             for document, grade in grades[query].items()
             if grade >= task.dataset.spec.binary_relevance
-        }
-        documents = [_compare_ranks(name, grade, old, new) for name, grade in relevant.items()]
+        ]
         documents.sort(key=_sort_key)
         yield QueryRegression(
             collection=task.dataset.name,

@@ -457,7 +457,7 @@ CASES = [
     Case(
         "reason that is no text",
         gated,
-        ("--reason: not UTF-8 text",),
+        ("--reason: say why the values may change, in UTF-8 text",),
         arguments=(*GATE, "--update", "--reason", "a\udcff"),
     ),
     Case(

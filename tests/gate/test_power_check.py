@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.gate.check_statistics import Check, run_checks
+from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.report import power_warning, required_queries
 from fusion_bench.gate.result import CheckResult
 from fusion_bench.gate.self_test.run import check_power

@@ -236,9 +236,8 @@ def test_a_list_that_is_gone(root: Path) -> None:
 def test_a_list_that_takes_part_otherwise(root: Path) -> None:
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "a.trec, roles: [keyword]", "a.trec, roles: [graph]")
-    assert (
-        "options of runs/a.roles changed: baseline ('keyword',), candidate ('graph',)"
-        in refusal(root)
+    assert "lists.runs/a.roles changed: baseline ('keyword',), candidate ('graph',)" in refusal(
+        root
     )
 
 
@@ -284,9 +283,7 @@ def test_another_measure_and_another_definition(root: Path) -> None:
     arm = old.collections[0]
     definitions = {**arm.definitions, "nDCG@10": other}
     rewrite(path, collections=(arm.model_copy(update={"definitions": definitions}),))
-    assert "definition of nDCG@10.dcg changed: baseline 'exp-log2', candidate 'log2'" in refusal(
-        root
-    )
+    assert "definitions.nDCG@10.dcg changed: baseline 'exp-log2', candidate 'log2'" in refusal(root)
 
 
 def test_another_binary_relevance_is_another_measure(root: Path) -> None:

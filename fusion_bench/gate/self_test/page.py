@@ -77,18 +77,16 @@ def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
     from fusion_bench.report.plots.power import draw_power
 
-    curves, points = result.power_curves, {}
-    for name in curves:
-        points[name] = [
+    points = {
+        name: [
             (rate.drop or 0.0, rate.rate, rate.low, rate.high)
             for rate in result.error_rates
             if rate.check == name and rate.kind == "power"
         ]
-    return draw_power(
-        {name: (curve.drop, curve.power) for name, curve in curves.items()},
-        points,
-        {name: curve.max_drop for name, curve in curves.items()},
-    )
+        for name in result.power_curves
+    }
+    curves = {name: (c.drop, c.power, c.max_drop) for name, c in result.power_curves.items()}
+    return draw_power(curves, points)
 
 
 def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.checks import Check
 from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, CheckStatus, decide_status
 from fusion_bench.stats.intervals import t_quantile
@@ -40,11 +40,6 @@ class GroupedCheck:
     sums: FloatArray
     sizes: FloatArray
     power: RulePower
-
-    @property
-    def centered_sums(self) -> FloatArray:
-        """(G,): sums of the differences, moved to a mean of 0."""
-        return self.sums - self.sizes * float(self.sums.sum() / self.sizes.sum())
 
 
 def group_check(check: Check, level: float, seed: int) -> GroupedCheck:
@@ -95,7 +90,8 @@ def resample_groups(
     """Draw groups with replacement at a true mean of −drop: sums and sizes, both (runs, G)."""
     drawn = np.concatenate(list(draw_groups(len(check.sums), runs, seed)))
     sizes = check.sizes[drawn]
-    return check.centered_sums[drawn] - drop * sizes, sizes
+    centered = check.sums - check.sizes * float(check.sums.sum() / check.sizes.sum())
+    return centered[drawn] - drop * sizes, sizes
 
 
 def simulated_p_values(sums: FloatArray, seed: int) -> FloatArray:

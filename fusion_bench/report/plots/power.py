@@ -15,25 +15,23 @@ HEIGHT = 2.7
 
 
 def draw_power(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]],
     points: Mapping[str, Sequence[Point]],
-    max_drops: Mapping[str, float],
 ) -> Drawing:
     """One panel a check: the computed curve, the measured shares and the tolerance.
 
     Args:
-        curves: By check: drops and computed powers.
+        curves: By check: drops, computed powers and the tolerance.
         points: By check: measured shares at planted drops.
-        max_drops: By check.
     """
     with base.open_drawing(HEIGHT, len(curves), columns=1) as (drawing, panels):
-        for axes, (name, (drops, power)) in zip(panels, curves.items(), strict=True):
+        for axes, (name, (drops, power, max_drop)) in zip(panels, curves.items(), strict=True):
             axes.plot(drops, power, color=base.BLUE, label="computed power")
             if points.get(name):
                 at, share, low, high = np.array(points[name]).T
                 errors = [share - low, high - share]
                 axes.errorbar(at, share, errors, None, "ok", ms=3, capsize=2, label="measured")
-            axes.axvline(max_drops[name], ls=":", color=base.RED, label="max_drop")
+            axes.axvline(max_drop, ls=":", color=base.RED, label="max_drop")
             axes.axhline(0.8, ls="--", lw=0.8, color=base.GRAY, label="80 % power")
             axes.set_title(base.plot_text(name))
             axes.set_ylabel("share called regressed")

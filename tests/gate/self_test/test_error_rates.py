@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate.check_statistics import Check
+from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test import simulate
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test

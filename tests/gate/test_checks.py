@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.check_statistics import Check, run_checks
+from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.randomization_tests import randomization_p_values
 
