@@ -21,11 +21,9 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED
-from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.intervals import POWER, t_quantile
 from fusion_bench.stats.resampling import draw_groups, group_codes
 
-#: The power of the minimum detectable drop.
-POWER = 0.8
 #: Resamples: as many as need this many draws, within these bounds.
 DRAWS, LEAST, MOST = 40_000_000, 4_000, 20_000
 #: Exponents (i, j) of the sums Σ c^i n^j.

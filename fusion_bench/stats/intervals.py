@@ -14,7 +14,7 @@ from fusion_bench.stats.resampling import check_values, draw_groups, group_codes
 
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 BOOTSTRAP_RESAMPLES = 10_000
-#: The power of the minimum detectable difference.
+#: The power of a minimum detectable difference or drop.
 POWER = 0.8
 
 

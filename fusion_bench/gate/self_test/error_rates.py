@@ -35,8 +35,6 @@ from fusion_bench.stats.intervals import clopper_pearson
 
 #: True drops, as multiples of the minimum detectable drop.
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
-#: Points of a power curve.
-CURVE_POINTS = 121
 
 
 class ErrorRate(GateRecord):
@@ -150,12 +148,9 @@ def measure_error_rates(
             name, power = group.check.name, group.power
             progress(f"true drops: {name}", c, len(simulated))
             rates += simulation.measure_drops(c)
-            drops = np.linspace(0, float(power.rejection_drops[-1]), CURVE_POINTS).tolist()
-            curves[name] = PowerCurve(
-                drop=drops,
-                power=tuple(map(power.power_at, drops)),
-                max_drop=group.check.max_drop,
-            )
+            drops = np.linspace(0, float(power.rejection_drops[-1]), 121).tolist()
+            stated = tuple(map(power.power_at, drops))
+            curves[name] = PowerCurve(drop=drops, power=stated, max_drop=group.check.max_drop)
     return SelfTestResult(
         systems=systems,
         agrees=bool(rates) and all(rate.agrees for rate in rates),
