@@ -67,7 +67,7 @@ def test_a_loser_that_top_k_cuts_keeps_its_rank_and_its_term(root: Path, capsys:
     code, out, _ = ran(capsys, "gate", EXPERIMENT)
     assert code == 1
     # b has d2 at 3 of 5, the reranker first
-    assert "    d2 (grade 1) 1 → 3 (below top_k 2): rerank r 1 × 0.9 → 0.001 × 0.9\n" in out
+    assert "    d2 (grade 1) 1 → 3 (below top_k 2): rerank r 0.9 → 0.0009, retrieval 0 → " in out
 
 
 def test_a_table_through_a_pipe_is_as_wide_as_it_takes_or_as_it_is_told(
