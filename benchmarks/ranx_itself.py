@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.collections import Collection
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.tune.validation.splits import BoolArray
+from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
 
 if TYPE_CHECKING:
     import ranx

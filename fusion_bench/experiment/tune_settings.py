@@ -183,7 +183,7 @@ class TuneSettings(SearchSettings):
     held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
     split_seed: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0)] = 5
-    min_gain: Annotated[float, Field(ge=0)] = 0.005
+    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
     front: FrontSettings = FrontSettings()

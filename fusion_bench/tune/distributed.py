@@ -22,13 +22,13 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
-from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.util.optional_imports import import_optional
 
 #: How often a call is sent before its broken process counts as an error.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from fusion_bench.config.models import Source, parse_model
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, report_provenance
@@ -31,7 +33,7 @@ from fusion_bench.tune.space.open_objective import (
 from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
-from fusion_bench.tune.validation.splits import BoolArray, split_queries
+from fusion_bench.tune.validation.splits import split_queries
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
@@ -159,7 +161,10 @@ class TuningRun:
         evaluation = HeldOutEvaluation(self.objective, split, tuning, self.alpha, self.interval)
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
-        self._export(result, f"{name} on {self.dataset.name}")
+        if self.export is not None:
+            from fusion_bench.tune.search.export_study import export_search  # imports Optuna
+
+            export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
         chosen = evaluation.choose_trial(result)
         cross = per_type = front = None
         try:
@@ -188,25 +193,13 @@ class TuningRun:
             front=front,
         )
 
-    def _export(self, result: SearchResult, study: str) -> None:
-        """Copy a finished search into an Optuna storage, where one is named."""
-        if self.export is not None:
-            from fusion_bench.tune.search.export_study import export_search  # imports Optuna
-
-            export_search(result, self.objective, self.export, study)
-
     def _search_front(
         self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
     ) -> ParetoFront | None:
         """Quality against rerank effort."""
-        text = f"{self.dataset.name}: quality against effort"
-        search = ParetoSearch(
-            evaluation,
-            self.dataset.provenance,
-            self.folder / FRONT_LOG,
-            lambda done, total: self.progress(text, done, total),
-        )
-        return search.run(result, chosen)
+        show = partial(self.progress, f"{self.dataset.name}: quality against effort")
+        log = self.folder / FRONT_LOG
+        return ParetoSearch(evaluation, self.dataset.provenance, log, show).run(result, chosen)
 
     def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
 from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
@@ -30,6 +30,13 @@ from fusion_bench.tune.space.weight_normalization import (
     normalize_weights,
     structure_key,
 )
+
+
+def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
+    """Roles of the system's sources."""
+    return {
+        name: runs.roles[i] for name, i in zip(system.runs, runs.rows(system.runs), strict=True)
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +62,7 @@ class TuningObjective:
     @cached_property
     def source_roles(self) -> SourceRoles:
         """Roles of the system's sources."""
-        rows = self.runs.rows(self.system.runs)
-        return {name: self.runs.roles[i] for name, i in zip(self.system.runs, rows, strict=True)}
+        return source_roles(self.system, self.runs)
 
     @cached_property
     def default_params(self) -> Params:
@@ -145,7 +151,10 @@ class TuningObjective:
         try:
             values = self._evaluate_systems([self.build_system(params) for params in trials])
         except FusionBenchError:
-            values = np.vstack([self._evaluate_alone(params) for params in trials])
+            values = np.full((len(trials), len(self.runs.queries)), np.nan)
+            for row, params in zip(values, trials, strict=True):
+                with contextlib.suppress(FusionBenchError):
+                    row[:] = self._evaluate_systems([self.build_system(params)])[0]
         make_readonly(values)
         return values
 
@@ -157,7 +166,7 @@ class TuningObjective:
             return str(error)
         return None
 
-    def subset_queries(self, keep: NDArray[np.bool_]) -> TuningObjective:
+    def subset_queries(self, keep: BoolArray) -> TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
         return self if keep.all() else replace(self, runs=self.runs.subset(keep))
 
@@ -169,12 +178,6 @@ class TuningObjective:
                 if parameter.path in params:
                     row[d] = parameter.unit_position(params[parameter.path])
         return points
-
-    def _evaluate_alone(self, params: Params) -> FloatArray:
-        try:
-            return self._evaluate_systems([self.build_system(params)])
-        except FusionBenchError:
-            return np.full((1, len(self.runs.queries)), np.nan)
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
         scores = evaluate_systems(

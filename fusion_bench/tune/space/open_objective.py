@@ -16,7 +16,7 @@ from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
 from fusion_bench.io import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import parse_measure
-from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.space.objective import TuningObjective, source_roles
 from fusion_bench.tune.space.search_space import build_search_space
 
 
@@ -34,7 +34,12 @@ def load_tuning_dataset(
     for location, problem in system.find_misfits(roles, tuple(spec.rerank)):
         where = source.where(("systems", system.name, *location))
         raise ConfigError(f"{where}: {problem}")
-    chosen = _chosen_rerankers(tuning)
+    chosen = [
+        (str(name), ("parameters", path))
+        for path, given in (tuning.parameters or {}).items()
+        if path.endswith("blend.reranker") and isinstance(given, ParameterRange)
+        for name in given.choices
+    ]
     priced = [(name, ("effort", "rerankers")) for name in tuning.effort.rerankers]
     for name, place in (*chosen, *priced):
         if name not in spec.rerank:
@@ -46,16 +51,6 @@ def load_tuning_dataset(
         if (reason := dataset.degradation(name)) is not None:
             raise DataError(f"{path}: {reason}")
     return dataset
-
-
-def _chosen_rerankers(tuning: TuneSettings) -> list[tuple[str, tuple[str, ...]]]:
-    """The rerank lists that a search may choose, each with its place in the YAML."""
-    return [
-        (str(name), ("parameters", path))
-        for path, given in (tuning.parameters or {}).items()
-        if path.endswith("blend.reranker") and isinstance(given, ParameterRange)
-        for name in given.choices
-    ]
 
 
 def create_objective(
@@ -84,8 +79,7 @@ def create_objective(
             binary_relevance=dataset.spec.binary_relevance,
             where=source.where(("tune", "measure")),
         )
-    rows = task.runs.rows(system.runs)
-    roles = {name: task.runs.roles[i] for name, i in zip(system.runs, rows, strict=True)}
+    roles = source_roles(system, task.runs)
     try:
         parameters = build_search_space(system, tuning.parameters, roles)
     except ConfigError as error:

@@ -8,38 +8,39 @@ A query's score is its best rerank score on the unit scale. At ``upper`` or abov
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.blend._score_spaces import on_unit_scale
+from fusion_bench.data.aligned_runs import BoolArray
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.report.tuning_records import CalibrationBin
+from fusion_bench.evaluation.ranking import rank_queries
+from fusion_bench.experiment.system import System
+from fusion_bench.experiment.tune_settings import CragSettings
+from fusion_bench.report import tuning_records as model
+from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.tune.validation.splits import QuerySplit
+from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
-BoolArray: TypeAlias = NDArray[np.bool_]
-CragVerdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
+#: Score spaces in which a score means the same for every query.
+ABSOLUTE = ("unit", "logit", "log_prob")
 
 
-@dataclass(frozen=True)
-class CragThresholds:
+class CragThresholds(NamedTuple):
     """Where the verdict changes; ``lower`` is at most ``upper``."""
 
     upper: float = 0.7
     lower: float = 0.3
 
-    def __post_init__(self) -> None:
-        if not self.lower <= self.upper:
-            raise ConfigError(
-                f"thresholds: lower must not be above upper, given {self.lower} and {self.upper}"
-            )
 
-    def verdict(self, score: float) -> CragVerdict:
-        """The verdict on one query; a query without any score (NaN) is ``incorrect``."""
-        if score >= self.upper:
-            return "correct"
-        return "ambiguous" if score >= self.lower else "incorrect"
+def classify_scores(scores: FloatArray, thresholds: CragThresholds) -> dict[str, BoolArray]:
+    """(Q,) by verdict: the queries that have it; one without any score (NaN) is ``incorrect``."""
+    correct, incorrect = scores >= thresholds.upper, ~(scores >= thresholds.lower)
+    return {"correct": correct, "ambiguous": ~(correct | incorrect), "incorrect": incorrect}
 
 
 def threshold_utility(
@@ -53,9 +54,24 @@ def threshold_utility(
         thresholds: The rule.
         credit: Utility of ``ambiguous``, above 0 and below 1.
     """
-    correct, ambiguous = scores >= thresholds.upper, scores >= thresholds.lower
-    right = np.where(correct, relevant, ~relevant)
-    return np.where(ambiguous & ~correct, credit, right.astype(np.float64))
+    verdicts = classify_scores(scores, thresholds)
+    right = np.where(verdicts["correct"], relevant, ~relevant)
+    return np.where(verdicts["ambiguous"], credit, right.astype(np.float64))
+
+
+def assess_thresholds(
+    scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds, credit: float
+) -> model.ThresholdRule:
+    """Their mean utility, and by verdict the queries (with, without) a relevant document."""
+    return model.ThresholdRule(
+        upper=thresholds.upper,
+        lower=thresholds.lower,
+        utility=float(threshold_utility(scores, relevant, thresholds, credit).mean()),
+        **{
+            verdict: (int((mask & relevant).sum()), int((mask & ~relevant).sum()))
+            for verdict, mask in classify_scores(scores, thresholds).items()
+        },
+    )
 
 
 def fit_thresholds(
@@ -78,8 +94,6 @@ def fit_thresholds(
         Thresholds half-way between neighboring scores; of equally good ones the narrowest
         ambiguous zone, then the lowest.
     """
-    if not 0.5 <= credit < 1:
-        raise ConfigError(f"credit: must be from 0.5 to below 1, not {credit}")
     finite = np.isfinite(scores)
     order = np.argsort(scores[finite], kind="stable")
     ranked, truth = scores[finite][order], relevant[finite][order]
@@ -117,29 +131,97 @@ def _threshold_at(ranked: FloatArray, count: int) -> float:
     return float((ranked[count - 1] + ranked[count]) / 2)
 
 
-def count_verdicts(
-    scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds
-) -> dict[str, tuple[int, int]]:
-    """Queries (with, without) a relevant document, by verdict."""
-    verdicts = np.array([thresholds.verdict(score) for score in scores.tolist()], dtype=object)
-    masks = {str(verdict): verdicts == verdict for verdict in get_args(CragVerdict)}
-    return {
-        verdict: (int((mask & relevant).sum()), int((mask & ~relevant).sum()))
-        for verdict, mask in masks.items()
-    }
-
-
 def calibration_bins(
     scores: FloatArray, relevant: BoolArray, *, bins: int = 10
-) -> tuple[CalibrationBin, ...]:
+) -> tuple[model.CalibrationBin, ...]:
     """Bins of equally many queries by score: a calibrated score equals the share of its bin."""
     finite = np.flatnonzero(np.isfinite(scores))
     order = finite[np.argsort(scores[finite], kind="stable")]
     parts = np.array_split(order, min(bins, max(len(order), 1)))
     return tuple(
-        CalibrationBin(
+        model.CalibrationBin(
             score=float(scores[part].mean()), share=float(relevant[part].mean()), queries=len(part)
         )
         for part in parts
         if len(part)
+    )
+
+
+def best_scores(
+    system: System, objective: TuningObjective, top: int, grade: int = 1
+) -> tuple[FloatArray, BoolArray]:
+    """Best rerank score and whether anything is relevant, in the top of each query's list.
+
+    Args:
+        system: With a blend that reads a rerank list.
+        objective: What was tuned, on Q queries.
+        top: How many documents count.
+        grade: From which one is relevant.
+
+    Returns:
+        (Q,) scores on the unit scale, NaN = nothing scored; (Q,) truth.
+
+    Raises:
+        ConfigError: No rerank list, or one whose scores mean something within a query only.
+    """
+    name = system.blend.reranker_name
+    space = objective.spaces.get(name or "")
+    if name is None or space not in ABSOLUTE:
+        raise ConfigError(
+            f"crag: needs a system with a rerank list of score space {', '.join(ABSOLUTE)}, in "
+            f"which a score means the same for every query; {system.name!r} has "
+            f"{'no rerank list' if name is None else f'{name!r} of space {space!r}'}"
+        )
+    queries = len(objective.runs.queries)
+    scores, relevant = np.full(queries, np.nan), np.zeros(queries, dtype=bool)
+    for index, ranking in rank_queries(system, objective.runs, objective.spaces):
+        view = ranking.runs
+        inside = (ranking.positions >= 1) & (ranking.positions <= top)
+        unit = on_unit_scale(view, view.rerankers.index(name), inside, space)
+        best = np.full(len(view.queries), -np.inf)
+        np.fmax.at(best, view.query_index[inside], unit[inside])
+        scores[index] = np.where(np.isinf(best), np.nan, best)
+        good = view.query_index[inside & (view.grades >= grade)]
+        relevant[index] = np.bincount(good, minlength=len(view.queries)) > 0
+    return scores, relevant
+
+
+def evaluate_thresholds(
+    system: System,
+    objective: TuningObjective,
+    split: QuerySplit,
+    crag: CragSettings,
+    *,
+    seed: int = 0,
+) -> model.ThresholdReport:
+    """Fit thresholds on the tuning queries, and evaluate them and the default held out.
+
+    Args:
+        system: Whose lists.
+        objective: What was tuned.
+        split: Which queries they are fitted on, and which decide.
+        crag: As the experiment says.
+        seed: Of the randomization test.
+
+    Raises:
+        ConfigError: The system's rerank scores cannot be compared across queries.
+    """
+    scores, relevant = best_scores(system, objective, crag.top, crag.grade)
+    tune = scores[split.tune], relevant[split.tune]
+    held_out = scores[split.held_out], relevant[split.held_out]
+    default = CragThresholds(crag.upper, crag.lower)
+    tuned = fit_thresholds(*tune, credit=crag.credit)
+    minimum = fit_thresholds(*tune, credit=0.5)
+    new, old = (threshold_utility(*held_out, rule, crag.credit) for rule in (tuned, default))
+    groups = number_by_appearance(objective.runs.groups)[0][split.held_out]
+    gain = paired_gain(new, old, groups, seed=seed)
+    return model.ThresholdReport(
+        top=crag.top,
+        credit=crag.credit,
+        default=assess_thresholds(*held_out, default, crag.credit),
+        tuned=assess_thresholds(*held_out, tuned, crag.credit),
+        min_score=assess_thresholds(*held_out, minimum, 0.5),
+        gain=gain,
+        verdict=decide_verdict(gain.low, gain.high),
+        calibration=calibration_bins(*held_out),
     )

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, groups_by_type, hash_position
+from fusion_bench.tune.validation.splits import QuerySplit, groups_by_type, hash_position
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
 

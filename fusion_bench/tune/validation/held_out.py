@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess_system
@@ -23,11 +24,11 @@ from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.ablation import reset_means
-from fusion_bench.tune.validation.crag_scores import best_scores, evaluate_thresholds
+from fusion_bench.tune.validation.crag import best_scores, evaluate_thresholds
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
 from fusion_bench.tune.validation.importance import parameter_importances
 from fusion_bench.tune.validation.random_sample import sample_uniformly
-from fusion_bench.tune.validation.splits import BoolArray, QuerySplit
+from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
     choose_trial,
     evaluate_in_batches,
@@ -140,7 +141,7 @@ class HeldOutEvaluation:
             default=objective.system.resolved_config,
             choice=self._choice_record(chosen),
             tune=self.measure_gain(tuned, default, split.tune),
-            nested=self._nested_gain(cross, default),
+            nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
             held_out=held_out,
             verdict=self.decide_verdict(held_out),
             needed=needed_queries(held_out.sd, self.tuning.min_gain),
@@ -152,7 +153,10 @@ class HeldOutEvaluation:
             front=front,
             thresholds=self._threshold_report(chosen),
             per_type=per_type,
-            trials=tuple(map(_trial_record, result.trials)),
+            trials=tuple(
+                model.Trial(**{**vars(trial), "value": none_if_nan(trial.value)})
+                for trial in result.trials
+            ),
             held_out_queries=tuple(objective.runs.queries[q] for q in held_out_rows),
             held_out_values=tuple(
                 zip(default[held_out_rows].tolist(), tuned[held_out_rows].tolist(), strict=True)
@@ -195,11 +199,6 @@ class HeldOutEvaluation:
         )
         return {**rules, "alpha": self.alpha, "interval": self.interval}
 
-    def _nested_gain(self, cross: CrossValidation | None, default: FloatArray) -> model.Gain | None:
-        if cross is None:
-            return None
-        return self.measure_gain(cross.values, default, cross.fold >= 0)
-
     def _fold_records(
         self, cross: CrossValidation | None, default: FloatArray
     ) -> tuple[model.Fold, ...]:
@@ -233,26 +232,22 @@ class HeldOutEvaluation:
         return model.Plateau(share=share, sample=len(values))
 
     def _importance_records(self, result: SearchResult) -> tuple[model.Importance, ...]:
+        trials = result.trials
         shares = parameter_importances(
-            self.objective.parameters,
-            [trial.params for trial in result.trials],
-            [trial.value for trial in result.trials],
+            self.objective.parameters, [t.params for t in trials], [t.value for t in trials]
         )
         ordered = sorted(shares.items(), key=lambda item: -item[1])
         return tuple(model.Importance(path=path, share=share) for path, share in ordered)
 
     def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
-        types, held_out = self.objective.runs.types, self.split.held_out
-        names = {types[q] for q in np.flatnonzero(held_out)}
-        if len(names) < 2:
-            return ()
-        masks = {
-            name: held_out & np.array([query_type == name for query_type in types])
-            for name in sorted(names, key=lambda name: (name is None, name or ""))
-        }
+        held_out = self.split.held_out
+        types = np.array(self.objective.runs.types, dtype=object)
+        names = sorted(set(types[held_out]), key=lambda name: (name is None, name or ""))
         return tuple(
-            model.TypeGain(type=name, gain=self.measure_gain(tuned, default, mask))
-            for name, mask in masks.items()
+            model.TypeGain(
+                type=name, gain=self.measure_gain(tuned, default, held_out & np.equal(types, name))
+            )
+            for name in (names if len(names) > 1 else ())
         )
 
     def _threshold_report(self, chosen: Trial) -> model.ThresholdReport | None:
@@ -280,15 +275,6 @@ class HeldOutEvaluation:
             for system in (self.objective.build_system(chosen.params), self.objective.system)
         ]
         return float((values[0] - values[1]).mean())
-
-
-def _trial_record(trial: Trial) -> model.Trial:
-    return model.Trial(
-        number=trial.number,
-        params=dict(trial.params),
-        value=none_if_nan(trial.value),
-        origin=trial.origin,
-    )
 
 
 def _condition_text(parameter: Parameter) -> str:

@@ -31,7 +31,9 @@ def parameter_importances(
     done = [
         (params, value)
         for params, value in zip(trials, values, strict=True)
-        if not math.isnan(value) and _is_inside_space(parameters, params)
+        # The default may lie outside a narrowed space.
+        if not math.isnan(value)
+        and all(p.contains(params[p.path]) for p in parameters if p.path in params)
     ]
     varied = [
         parameter
@@ -46,11 +48,6 @@ def parameter_importances(
     shares = _ped_anova(varied, done)
     total = sum(shares.values())
     return {} if not total > 0 else {path: share / total for path, share in shares.items()}
-
-
-def _is_inside_space(parameters: Sequence[Parameter], params: Params) -> bool:
-    """The default may lie outside a narrowed space."""
-    return all(p.contains(params[p.path]) for p in parameters if p.path in params)
 
 
 def _ped_anova(

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.report import tuning_records as model
@@ -20,7 +21,6 @@ from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import BoolArray
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
 #: A type with fewer tuning groups keeps the parameters for all.

@@ -9,18 +9,16 @@ and moves at most its neighbors at the threshold.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
 from fusion_bench.data.ordering import make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-
-BoolArray = NDArray[np.bool_]
 
 #: The split to tune on and the one to evaluate on, where a dataset has both.
 TUNE_ON, JUDGE_ON = "dev", "test"
@@ -72,10 +70,9 @@ def groups_by_type(
     Returns:
         Type → its groups, in the order of first appearance; no group stands twice.
     """
-    counts: dict[str, dict[str | None, int]] = {}
+    counts: dict[str, Counter[str | None]] = {}
     for group, query_type in zip(groups, types, strict=True):
-        by_type = counts.setdefault(group, {})
-        by_type[query_type] = by_type.get(query_type, 0) + 1
+        counts.setdefault(group, Counter())[query_type] += 1
     groups_of: dict[str | None, list[str]] = {}
     for group, by_type in counts.items():
         # Equally common types: the first by name, so that the order of queries decides nothing.
@@ -96,13 +93,9 @@ def hashed_split(
         held_out: Share of each type's queries that decides, above 0 and below 1.
 
     Raises:
-        ConfigError: The share is out of range, or a part would be empty.
+        ConfigError: A part would be empty.
     """
-    if not 0 < held_out < 1:
-        raise ConfigError(f"held_out: must be above 0 and below 1, not {held_out}")
-    sizes: dict[str, int] = {}
-    for group in groups:
-        sizes[group] = sizes.get(group, 0) + 1
+    sizes = Counter(groups)
     names: set[str] = set()
     for members in groups_by_type(groups, types).values():
         names |= _first_share(members, sizes, split_seed, held_out)
@@ -158,7 +151,10 @@ def split_queries(
     split = dataset_split(runs.queries, known)
     if split is None:
         return hashed_split(runs.groups, runs.types, split_seed=split_seed, held_out=held_out)
-    both = _group_names(runs, split.tune) & _group_names(runs, split.held_out)
+    tune, judge = (
+        {runs.groups[q] for q in np.flatnonzero(m)} for m in (split.tune, split.held_out)
+    )
+    both = tune & judge
     if both:
         raise ConfigError(
             f"split: group {min(both)!r} has queries in {TUNE_ON} and in {JUDGE_ON} ({len(both)} "
@@ -166,7 +162,3 @@ def split_queries(
             "one split"
         )
     return split
-
-
-def _group_names(runs: AlignedRuns, mask: BoolArray) -> set[str]:
-    return {runs.groups[q] for q in np.flatnonzero(mask)}

@@ -14,15 +14,14 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SelectionRule
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.splits import BoolArray
 
 #: Observations (queries or groups) that the prior counts as.
 PRIOR_WEIGHT: Final = 10
@@ -51,9 +50,8 @@ def choose_trial(
     if rule == "best":
         return result.best_trial
     part = objective.subset_queries(keep)
-    if rule == "shrinkage":
-        return _best_after_shrinkage(part, result, batch)
-    return _nearest_to_default(part, result, batch)
+    choose = _best_after_shrinkage if rule == "shrinkage" else _nearest_to_default
+    return choose(part, result, batch)
 
 
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
@@ -176,23 +174,15 @@ def one_standard_error(
     Returns:
         Its index; of equally near ones the better, then the first.
     """
-    if len(values) == 0 or points.shape != (len(values), len(default)):
-        raise ConfigError(
-            f"choice: need (T, D) places for T trials, not {points.shape} for {len(values)}"
-        )
     means = values.mean(axis=1)
     best = int(np.argmax(means))
     level = np.flatnonzero(level_with_best(values, values[best], groups))
-    far = _unit_distances(points[level], default)
-    return int(level[np.lexsort((-means[level], far))[0]])
-
-
-def _unit_distances(points: FloatArray, default: FloatArray) -> FloatArray:
-    """(T,): Euclidean distance in the unit cube; where only one has a dimension it counts 1."""
-    gap = points - default
-    one_sided = np.isnan(points) != np.isnan(default)
+    # Euclidean distances in the unit cube; where only one has a dimension it counts 1.
+    gap = points[level] - default
+    one_sided = np.isnan(points[level]) != np.isnan(default)
     gap = np.where(one_sided, 1.0, np.where(np.isnan(gap), 0.0, gap))
-    return np.asarray(np.sqrt((gap**2).sum(axis=1)))
+    distances = np.sqrt((gap**2).sum(axis=1))
+    return int(level[np.lexsort((-means[level], distances))[0]])
 
 
 def plateau_share(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
@@ -207,6 +197,4 @@ def plateau_share(values: FloatArray, best: FloatArray, groups: IntArray | None 
         best: Shape (Q,), of the best trial.
         groups: Shape (Q,), integer codes.
     """
-    if len(values) == 0:
-        raise ConfigError("plateau: a share of no trials is not defined: sample at least one")
     return float(level_with_best(values, best, groups).mean())

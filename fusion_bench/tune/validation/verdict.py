@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import IntervalMethod, estimate_mean
@@ -81,12 +80,7 @@ def decide_verdict(
     Returns:
         ``ship``: the gain is above 0. ``worse``: it is below 0. ``keep``: it is below
         ``min_gain``. Otherwise, and without an interval (None or NaN), ``too few queries``.
-
-    Raises:
-        ConfigError: ``min_gain`` is negative or not finite.
     """
-    if min_gain < 0 or not math.isfinite(min_gain):
-        raise ConfigError(f"min_gain: must be 0 or more, not {min_gain}")
     if low is None or high is None:
         return "too few queries"
     if low > 0:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.search import SearchResult, TrialCallback, ignore_trial, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.splits import BoolArray
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.crag import (
     CragThresholds,
+    assess_thresholds,
     calibration_bins,
-    count_verdicts,
+    classify_scores,
     fit_thresholds,
     threshold_utility,
 )
@@ -34,12 +34,13 @@ TRUTH = np.array([True, True, False, True, False, False])
     ],
 )
 def test_the_published_thresholds(score: float, verdict: str) -> None:
-    assert CragThresholds().verdict(score) == verdict
+    masks = classify_scores(np.array([score]), CragThresholds())
+    assert [name for name, mask in masks.items() if mask[0]] == [verdict]
 
 
 def test_verdicts_against_the_truth() -> None:
-    counts = count_verdicts(SCORES, TRUTH, CragThresholds())
-    assert counts == {"correct": (2, 0), "ambiguous": (1, 1), "incorrect": (0, 2)}
+    rule = assess_thresholds(SCORES, TRUTH, CragThresholds(), 0.75)
+    assert (rule.correct, rule.ambiguous, rule.incorrect) == ((2, 0), (1, 1), (0, 2))
     worth = threshold_utility(SCORES, TRUTH, CragThresholds(), 0.75)
     assert worth.tolist() == [1, 1, 0.75, 0.75, 1, 1]
     assert threshold_utility(SCORES, TRUTH, CragThresholds(0.6, 0.4), 0.75)[3] == 0, (
@@ -91,7 +92,7 @@ def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
 def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) -> None:
     scores = np.array([0.2, 0.4, 0.6])
     found = fit_thresholds(scores, np.array([truth] * 3))
-    assert {found.verdict(score) for score in scores} == {verdict}
+    assert classify_scores(scores, found)[verdict].all()
 
 
 def test_no_score_at_all() -> None:
@@ -109,11 +110,3 @@ def test_calibration_bins_hold_equally_many() -> None:
     assert max(one.queries for one in bins) - min(one.queries for one in bins) <= 1
     assert [one.score for one in bins] == sorted(one.score for one in bins)
     assert max(abs(one.score - one.share) for one in bins) < 0.15
-
-
-def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ConfigError, match="lower must not be above upper"):
-        CragThresholds(0.3, 0.7)
-    for credit in (0.4, 1.0, math.nan):
-        with pytest.raises(ConfigError, match="credit: must be from"):
-            fit_thresholds(SCORES, TRUTH, credit=credit)

@@ -13,8 +13,13 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.crag import CragThresholds, fit_thresholds, threshold_utility
-from fusion_bench.tune.validation.crag_scores import best_scores, evaluate_thresholds
+from fusion_bench.tune.validation.crag import (
+    CragThresholds,
+    best_scores,
+    evaluate_thresholds,
+    fit_thresholds,
+    threshold_utility,
+)
 from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system

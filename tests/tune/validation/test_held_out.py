@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
@@ -21,7 +22,7 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.cross_validation import CrossValidation, cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
-from fusion_bench.tune.validation.splits import BoolArray, QuerySplit, hashed_split
+from fusion_bench.tune.validation.splits import QuerySplit, hashed_split
 from fusion_bench.tune.validation.trial_selection import (
     choose_trial,
     evaluate_in_batches,

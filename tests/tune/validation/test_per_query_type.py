@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -16,7 +17,7 @@ from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
-from fusion_bench.tune.validation.splits import BoolArray, hashed_split
+from fusion_bench.tune.validation.splits import hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import problem
 

@@ -88,12 +88,6 @@ def test_a_group_counts_under_its_most_common_type_the_first_by_name_when_level(
     assert groups_by_type(groups, types) == {"b": ["g"], "a": ["h"], None: ["n"]}
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
-def test_a_share_out_of_range_is_refused(share: float) -> None:
-    with pytest.raises(ConfigError, match="held_out: must be above 0 and below 1"):
-        hashed_split(GROUPS, TYPES, split_seed="s", held_out=share)
-
-
 def test_a_part_without_queries_is_refused() -> None:
     with pytest.raises(ConfigError, match="no query is left to judge on"):
         hashed_split(["g"], [None], split_seed="s", held_out=0.1)
