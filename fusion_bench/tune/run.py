@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -170,10 +169,7 @@ class TuningRun:
         try:
             _check_finished(result)
             if tuning.folds:
-                folds = itertools.count(1)
-                cross = cross_validate(
-                    self.objective, split, tuning, lambda keep: self._search(keep, next(folds))
-                )
+                cross = cross_validate(self.objective, split, tuning, self._search)
             if tuning.by_query_type:
                 per_type = tune_by_type(evaluation, chosen, self._search_type)
             front = self._search_front(evaluation, result, chosen)

@@ -14,7 +14,6 @@ from typing import Any, Final
 from fusion_bench.blend import Blend, blends
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params, Value
-from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
@@ -96,12 +95,11 @@ def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noq
         return _source_weights(system.fusion, system, roles).get(weight[1], ABSENT)
     data = system.model_dump()
     if entry := TABLE_ENTRY.fullmatch(path):
-        limits = sorted(_read_path(data, entry[1]).items()) if _read_path(data, entry[1]) else []
+        limits = [(0, 0.0), *sorted((_read_path(data, entry[1]) or {}).items())]
         i = int(entry[2])
-        if not 1 <= i <= len(limits):
+        if not 1 <= i < len(limits):
             return ABSENT
-        before = limits[i - 2][0] if i > 1 else 0
-        return limits[i - 1][1] if entry[3] == "value" else limits[i - 1][0] - before
+        return limits[i][1] if entry[3] == "value" else limits[i][0] - limits[i - 1][0]
     if (depth := SOURCE_DEPTH.fullmatch(path)) and not isinstance(data["depth"], dict):
         return data["depth"] if depth[1] in system.runs else ABSENT
     return _read_path(data, path, ABSENT)
@@ -121,7 +119,9 @@ def with_blend(system: System, method: str) -> Blend:
     if system.blend.method == method:
         return system.blend
     try:
-        return blends.build(_carry_fields(blends, system.blend.model_dump(), method))
+        fields = blends.find_plugin(method).model_fields
+        data = {k: v for k, v in system.blend.model_dump().items() if k in fields}
+        return blends.build(data | {"method": method})
     except ConfigError as error:
         raise ConfigError(
             f"blend {method!r}: {error} (give the system that is tuned a blend with a reranker: "
@@ -148,19 +148,9 @@ def _set_method(data: dict[str, Any], system: System, path: str, method: str) ->
     part = path.rpartition(".")[0]
     parent, name = _find_parent(data, part)
     now = parent.get(name)
-    if method == (now.get("method") if isinstance(now, dict) else now):
-        return
-    if part == "blend":
-        parent[name] = with_blend(system, method).model_dump()
-    else:
-        parent[name] = {"method": method}
-
-
-def _carry_fields(
-    registry: MethodRegistry[Any], data: Mapping[str, Any], method: str
-) -> dict[str, Any]:
-    fields = registry.find_plugin(method).model_fields
-    return {k: v for k, v in data.items() if k in fields} | {"method": method}
+    if method != (now.get("method") if isinstance(now, dict) else now):
+        blend = with_blend(system, method).model_dump() if part == "blend" else None
+        parent[name] = blend or {"method": method}
 
 
 def _set_value(data: dict[str, Any], system: System, path: str, value: Value) -> None:

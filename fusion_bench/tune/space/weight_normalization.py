@@ -7,8 +7,7 @@ that agree look alike, and a sampler does not try one system twice.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence, Set
 
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
@@ -26,20 +25,6 @@ from fusion_bench.tune.space.parameter_paths import (
 DIVIDED = ("fused_min_max", "fused_max_possible")
 
 
-class _WeightGroup(NamedTuple):
-    """Weights that are scaled together.
-
-    Attributes:
-        names: Path → name or role of the source.
-        query_type: Whose weights they are; empty = of all queries.
-        shares: Whether they are weights by query type, which add up to 1.
-    """
-
-    names: Mapping[str, str]
-    query_type: str
-    shares: bool
-
-
 def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
     """The same system's parameters with the greatest weight of each free group at 1.
 
@@ -53,10 +38,11 @@ def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set
     """
     known = {parameter.path: parameter for parameter in parameters if parameter.path in free}
     normalized = dict(params)
-    for group in _weight_groups(params) if free else ():
-        members = {path: known[path] for path in group.names if path in known}
-        if len(members) == len(group.names):
-            normalized |= _divide_weights(params, members, by_sum=group.shares)
+    groups = _weight_groups(params) if free else {}
+    for (_, are_shares), names in groups.items():
+        members = {path: known[path] for path in names if path in known}
+        if len(members) == len(names):
+            normalized |= _divide_weights(params, members, by_sum=are_shares)
     return normalized
 
 
@@ -70,9 +56,9 @@ def find_free_weights(system: System, params: Params, roles: SourceRoles) -> fro
     """
     return frozenset(
         path
-        for group in _weight_groups(params)
-        if _is_free(system, group, roles)
-        for path in group.names
+        for (query_type, are_shares), names in _weight_groups(params).items()
+        if _is_free(system, query_type, are_shares, set(names.values()), roles)
+        for path in names
     )
 
 
@@ -84,7 +70,11 @@ def structure_key(params: Params) -> Hashable:
     )
 
 
-def _weight_groups(params: Params) -> Iterator[_WeightGroup]:
+def _weight_groups(params: Params) -> dict[tuple[str, bool], dict[str, str]]:
+    """Weights that are scaled together: their paths, each with the name or role of its source.
+
+    The key says whose they are (empty = of all queries), and whether they add up to 1.
+    """
     groups: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
         plain, query_type = strip_conditions(path), ""
@@ -95,19 +85,19 @@ def _weight_groups(params: Params) -> Iterator[_WeightGroup]:
             query_type, plain = typed[1], typed[2]
         if weight := SOURCE_WEIGHT.fullmatch(plain):
             groups.setdefault((query_type, False), {})[path] = weight[1]
-    for (query_type, shares), names in groups.items():
-        yield _WeightGroup(names, query_type, shares)
+    return groups
 
 
-def _is_free(system: System, group: _WeightGroup, roles: SourceRoles) -> bool:
+def _is_free(
+    system: System, query_type: str, are_shares: bool, names: Set[str], roles: SourceRoles
+) -> bool:
     """Whether scaling these weights changes no rank: the group has all of them."""
-    names = set(group.names.values())
-    if group.shares:
+    if are_shares:
         by_type = system.weights_by_type.root if system.weights_by_type is not None else {}
-        return all(key in names for key, w in by_type.get(group.query_type, {}).items() if w > 0)
+        return all(key in names for key, w in by_type.get(query_type, {}).items() if w > 0)
     if system.weights_by_type is not None:
         return False
-    plain = system.of_type(group.query_type) if group.query_type else system
+    plain = system.of_type(query_type) if query_type else system
     named = (not names.isdisjoint({name, *roles[name]}) for name in plain.runs)
     return all(named) and _ignores_score_scale(plain)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.aligned_runs import BoolArray
@@ -97,7 +96,8 @@ def fit_thresholds(
     finite = np.isfinite(scores)
     order = np.argsort(scores[finite], kind="stable")
     ranked, truth = scores[finite][order], relevant[finite][order]
-    cuts = _distinct_cuts(ranked)
+    # Numbers of scores below a threshold that can be told apart: none, …, all.
+    cuts = np.concatenate([[0], np.flatnonzero(np.diff(ranked) > 0) + 1, [len(ranked)]]).astype(int)
     # i scores called incorrect, those from j on called correct: below[i] + c·(j−i) + above[j].
     below = np.concatenate([[0], np.cumsum(~truth)])[cuts]
     above = np.concatenate([np.cumsum(truth[::-1])[::-1], [0]])[cuts]
@@ -112,12 +112,6 @@ def fit_thresholds(
     return CragThresholds(
         _threshold_at(ranked, cuts[upper]), _threshold_at(ranked, cuts[lower[upper]])
     )
-
-
-def _distinct_cuts(ranked: FloatArray) -> NDArray[np.int64]:
-    """Numbers of scores below a threshold that can be told apart: none, …, all."""
-    inner = np.flatnonzero(np.diff(ranked) > 0) + 1
-    return np.concatenate([[0], inner, [len(ranked)]]).astype(np.int64)
 
 
 def _threshold_at(ranked: FloatArray, count: int) -> float:

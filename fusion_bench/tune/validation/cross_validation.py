@@ -42,7 +42,7 @@ def cross_validate(
     objective: TuningObjective,
     split: QuerySplit,
     tuning: TuneSettings,
-    search: Callable[[BoolArray], SearchResult],
+    search: Callable[[BoolArray, int], SearchResult],
 ) -> CrossValidation:
     """Search and choose once a fold, each time without that fold's queries.
 
@@ -50,7 +50,8 @@ def cross_validate(
         objective: What is tuned.
         split: Which queries it is tuned on.
         tuning: Folds, split seed and rule.
-        search: A mask of shape (Q,) of the queries that may be looked at → the search there.
+        search: Mask of shape (Q,) of the queries that may be looked at, number of the fold,
+            counted from 1 → the search there.
     """
     fold = tuning_folds(objective, split, tuning)
     values = np.full(len(fold), np.nan)
@@ -58,7 +59,7 @@ def cross_validate(
     for k in range(int(fold.max()) + 1):
         unseen = fold == k
         keep = (fold >= 0) & ~unseen
-        trial = choose_trial(objective, search(keep), keep, tuning.choose)
+        trial = choose_trial(objective, search(keep, k + 1), keep, tuning.choose)
         values[unseen] = objective.evaluate_params([trial.params])[0][unseen]
         trials.append(trial)
     make_readonly(values)

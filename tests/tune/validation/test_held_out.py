@@ -56,7 +56,7 @@ def study(base: TuningObjective, split: QuerySplit) -> SearchResult:
 @pytest.fixture(scope="module")
 def cross(base: TuningObjective, split: QuerySplit) -> CrossValidation | None:
     return cross_validate(
-        base, split, TUNING, lambda keep: run_search(base, keep, TUNING.search_settings())
+        base, split, TUNING, lambda keep, _: run_search(base, keep, TUNING.search_settings())
     )
 
 
@@ -278,7 +278,7 @@ def test_what_chooses_sees_a_mask_of_tuning_queries_only(
 ) -> None:
     seen: list[BoolArray] = []
 
-    def spy(keep: BoolArray) -> SearchResult:
+    def spy(keep: BoolArray, _: int) -> SearchResult:
         seen.append(keep)
         return run_search(base, keep, TUNING.search_settings().model_copy(update={"trials": 2}))
 
