@@ -73,9 +73,15 @@ class RRFv2(RankTermFusion):
         Raises:
             ConfigError: No source above weight 0 has the role ``question``.
         """
-        _require_question(roles)
-        weights = super().source_weights(sources, roles)
-        _require_question([names for names, w in zip(roles, weights, strict=True) if w > 0])
+        is_asked = any("question" in names for names in roles)
+        weights = super().source_weights(sources, roles) if is_asked else np.ones(len(sources))
+        used = [names for names, weight in zip(roles, weights, strict=True) if weight > 0]
+        if not any("question" in names for names in used):
+            in_use = ", ".join(sorted({role for names in used for role in names})) or "none"
+            raise ConfigError(
+                "rrf_v2 needs a source of role 'question' that weighs more than 0 (roles in use: "
+                f"{in_use}): declare the role in dataset.yaml, or use rrf"
+            )
         return weights
 
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
@@ -114,12 +120,3 @@ class RRFv2(RankTermFusion):
         """Only while the bonus never grows with the rank."""
         values = list(self.bonus.values())
         return values == sorted(values, reverse=True)
-
-
-def _require_question(roles: Sequence[frozenset[str]]) -> None:
-    if not any("question" in names for names in roles):
-        in_use = sorted({role for names in roles for role in names})
-        raise ConfigError(
-            "rrf_v2 needs a source of role 'question' that weighs more than 0 (roles in use: "
-            f"{', '.join(in_use) or 'none'}): declare the role in dataset.yaml, or use rrf"
-        )

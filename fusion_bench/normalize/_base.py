@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
@@ -78,8 +78,8 @@ class Normalizer(Method):
 
     Attributes:
         method: Its name.
-        constant: The value of every document of a list of equal scores: 1 in pyserini and
-            Elasticsearch, 0 in ranx.
+        constant: The value of every document of a list of equal scores, 0, 0.5 or 1: 1 in
+            pyserini and Elasticsearch, 0 in ranx.
         keeps_order: Whether a greater score always stays greater; not where the scale is
             inverted, clipped, or so flat that different scores become equal.
         searched: Whether a search over normalizers tries it; not where it has required options.
@@ -89,14 +89,7 @@ class Normalizer(Method):
     searched: ClassVar[bool] = True
 
     method: str
-    constant: float = 1
-
-    @field_validator("constant")
-    @classmethod
-    def _check_constant(cls, value: float) -> float:
-        if value not in (0, 0.5, 1):
-            raise ValueError(f"must be 0, 0.5 or 1, given {value}")
-        return value
+    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1
 
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the normalizer."""
