@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -96,21 +96,14 @@ PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write PNG p
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-class RunOptions(TypedDict):
-    """Arguments of every function that runs an experiment."""
-
-    folders: list[Path]
-    progress: Progress
-
-
 @contextmanager
 def experiment_context(
     experiment: Path, datasets: list[Path] | None
-) -> Iterator[tuple[Experiment, Source, RunOptions]]:
+) -> Iterator[tuple[Experiment, Source, list[Path], Progress]]:
     """Read an experiment, and show a progress bar while the context lasts.
 
     Yields:
-        The experiment, its source, and the options to run it with.
+        The experiment, its source, folders of named datasets, and the progress bar.
 
     Raises:
         ConfigError: The file breaks a rule.
@@ -119,9 +112,8 @@ def experiment_context(
     from fusion_bench.experiment.experiment import read_experiment
 
     parsed, source = read_experiment(experiment)
-    folders = folders_for(datasets, experiment)
     with progress_bar() as progress:
-        yield parsed, source, {"folders": folders, "progress": progress}
+        yield parsed, source, folders_for(datasets, experiment), progress
 
 
 def folders_for(given: list[Path] | None, experiment: Path | None = None) -> list[Path]:

@@ -90,11 +90,7 @@ def compare(
         candidates=candidate or [],
     )
     records = [
-        {
-            "collection": item.collection,
-            "queries": item.queries,
-            "comparisons": item.comparisons,
-        }
+        {"collection": item.collection, "queries": item.queries, "comparisons": item.comparisons}
         for item in collections
     ]
     print_result(records, build_comparison_page(collections), as_json=json)

@@ -57,11 +57,17 @@ def eval_command(
     from fusion_bench.report.evaluation import build_page
     from fusion_bench.report.write import write_report
 
-    with experiment_context(experiment, datasets) as (parsed, source, how):
+    with experiment_context(experiment, datasets) as (parsed, source, folders, progress):
         folder = out_folder(out, experiment)
         report = run_experiment(
-            parsed, source, split=split, query_type=query_type, cache=cache, **how
+            parsed,
+            source,
+            folders=folders,
+            split=split,
+            query_type=query_type,
+            cache=cache,
+            progress=progress,
         )
-        how["progress"]("writing the report", 1, 1)
+        progress("writing the report", 1, 1)
         written = write_report(report, folder, plots=plots)
     print_result(report, build_page(report), as_json=json, written=written)

@@ -113,9 +113,9 @@ def _run_gate(
 
     out, markdown, junit = files
     path = baseline or baseline_path(experiment)
-    with experiment_context(experiment, datasets) as (parsed, source, options):
+    with experiment_context(experiment, datasets) as context:
         folder = out_folder(out, experiment)
-        verdict = run_gate(GateInputs(parsed, source, **options), path)
+        verdict = run_gate(GateInputs(*context), path)
     page = build_gate_page(verdict)
     text, xml = render_page(page), render_junit(verdict)
     is_printed = markdown == STDOUT
@@ -149,8 +149,8 @@ def _update_baseline(
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
-    with experiment_context(experiment, datasets) as (parsed, source, options):
-        inputs = GateInputs(parsed, source, **options)
+    with experiment_context(experiment, datasets) as context:
+        inputs = GateInputs(*context)
         new = update_baseline(inputs, path, reason)
         warnings = () if as_json else check_power(inputs)
     last = new.history[-1]
@@ -179,10 +179,9 @@ def _run_self_test(
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
 
-    with experiment_context(experiment, datasets) as (parsed, source, options):
+    with experiment_context(experiment, datasets) as context:
         folder = out_folder(out, experiment)
-        inputs = GateInputs(parsed, source, **options)
-        result = run_self_test(inputs, against=against, runs=runs)
+        result = run_self_test(GateInputs(*context), against=against, runs=runs)
         page = build_self_test_page(result, f"Self-test of {experiment.stem}")
         paths = write_self_test(result, page, folder)
     print_result(result, page, as_json=as_json, written=paths)

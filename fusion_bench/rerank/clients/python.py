@@ -42,18 +42,12 @@ class PythonObject(Provider):
         module, _, name = self.object.partition(":")
         try:
             target = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(
-                f"object {self.object!r}: {error}: name an importable package.module:name"
-            ) from None
-        try:
-            reranker = (
-                target if hasattr(target, "score") and not isinstance(target, type) else target()
-            )
+            is_reranker = hasattr(target, "score") and not isinstance(target, type)
+            reranker = target if is_reranker else target()
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             raise ConfigError(
-                f"object {self.object!r}: cannot be called without arguments: "
-                f"{type(error).__name__}: {error}"
+                f"object {self.object!r}: {type(error).__name__}: {error}: name the "
+                "package.module:name of a reranker, or of what makes one without arguments"
             ) from None
         for needed in ("identity", "batch", "score"):
             if not hasattr(reranker, needed):
