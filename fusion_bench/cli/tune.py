@@ -93,7 +93,7 @@ def tune(
     """
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.report.tuning import build_page
-    from fusion_bench.tune.options import Execution, TuneOptions
+    from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
 
     overrides = {
@@ -109,7 +109,9 @@ def tune(
         folders=folders_for(datasets, experiment),
         progress=progress_bar,
         overrides=overrides,
-        execution=Execution(workers, cluster, storage),
+        workers=workers,
+        cluster=cluster,
+        storage=storage,
         export=export,
         plots=plots,
     )

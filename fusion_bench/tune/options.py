@@ -15,21 +15,33 @@ from fusion_bench.tune.space.open_objective import ObjectivePaths
 
 
 @dataclass(frozen=True)
-class Execution:
-    """Where trials are evaluated.
+class TuneOptions:
+    """The options of ``tune`` beside the experiment's own.
 
     Attributes:
-        workers: Processes on this machine.
-        cluster: Address of a Dask cluster; None = no cluster.
+        out: Folder for the reports and the logs.
+        folders: Folders with datasets.
+        progress: Makes a progress bar for each dataset.
+        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
+        workers: Processes on this machine that evaluate trials.
+        cluster: Address of a Dask cluster that evaluates them; None = no cluster.
         storage: Database through which several machines search together; None = this one alone.
+        export: Database that the finished search is copied to; None = not copied.
+        plots: Whether plots are drawn.
 
     Raises:
-        ConfigError: A cluster together with one of the others.
+        ConfigError: A cluster together with a storage or several workers.
     """
 
+    out: Path
+    folders: Sequence[Path]
+    progress: Callable[[], AbstractContextManager[Progress]]
+    overrides: Mapping[str, object] = field(default_factory=dict)
     workers: int = 1
     cluster: str | None = None
     storage: str | None = None
+    export: str | None = None
+    plots: bool = True
 
     def __post_init__(self) -> None:
         other = "--storage" if self.storage else "--workers" if self.workers > 1 else None
@@ -47,26 +59,3 @@ class Execution:
         processes = start_processes(self.workers)
         with processes if self.cluster is None else connect_cluster(self.cluster) as pool:
             yield distribute_objective(objective, paths, pool)
-
-
-@dataclass(frozen=True)
-class TuneOptions:
-    """The options of ``tune`` beside the experiment's own.
-
-    Attributes:
-        out: Folder for the reports and the logs.
-        folders: Folders with datasets.
-        overrides: Keys of ``tune:`` with other values than the experiment's; None = the same.
-        execution: Where trials are evaluated.
-        export: Database that the finished search is copied to; None = not copied.
-        plots: Whether plots are drawn.
-        progress: Makes a progress bar for each dataset.
-    """
-
-    out: Path
-    folders: Sequence[Path]
-    progress: Callable[[], AbstractContextManager[Progress]]
-    overrides: Mapping[str, object] = field(default_factory=dict)
-    execution: Execution = Execution()
-    export: str | None = None
-    plots: bool = True

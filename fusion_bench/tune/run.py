@@ -102,7 +102,7 @@ def _tune_dataset(
     objective = create_objective(experiment, source, tuning, dataset)
     files = source.path.resolve(), path.resolve()
     paths = ObjectivePaths(*files, tuning, v2_enabled=experiment.v2_enabled)
-    with options.execution.distribute(objective, paths) as distributed:
+    with options.distribute(objective, paths) as distributed:
         run = TuningRun(
             distributed,
             dataset,
@@ -110,7 +110,7 @@ def _tune_dataset(
             folder,
             alpha=experiment.alpha,
             interval=experiment.interval,
-            storage=options.execution.storage,
+            storage=options.storage,
             export=options.export,
             progress=progress,
         )

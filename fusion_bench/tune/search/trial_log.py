@@ -86,23 +86,22 @@ class TrialLog:
         numbered = enumerate(zip(keys, batch, strict=True), len(self.trials))
         done = [Trial(n, dict(params), self._values[key], origin) for n, (key, params) in numbered]
         self.trials += done  # before the file, so that Ctrl-C between the two loses nothing
-        if new:
-            self._append_records(
-                [
-                    {
-                        "number": trial.number,
-                        "origin": origin,
-                        "value": None if trial.is_failed else trial.value,
-                        "params": trial.params,
-                    }
-                    for key, trial in zip(keys, done, strict=True)
-                    if key in new
-                ]
-            )
+        self._append_records(
+            [
+                {
+                    "number": trial.number,
+                    "origin": origin,
+                    "value": None if trial.is_failed else trial.value,
+                    "params": trial.params,
+                }
+                for key, trial in zip(keys, done, strict=True)
+                if key in new
+            ]
+        )
         return done
 
     def _append_records(self, records: Sequence[object]) -> None:
-        if self._path is not None:
+        if self._path is not None and records:
             with self._path.open("ab") as file:
                 file.write("".join(f"{json.dumps(record)}\n" for record in records).encode())
                 file.flush()

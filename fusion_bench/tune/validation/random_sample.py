@@ -18,15 +18,12 @@ def sample_uniformly(parameters: Sequence[Parameter], count: int, *, seed: int) 
         seed: Of ``random.Random``, whose ``random()`` Python promises never to change.
     """
     source = random.Random(seed)  # noqa: S311 - a sample, no secret
-    return [_draw_params(parameters, source) for _ in range(count)]
-
-
-def _draw_params(parameters: Sequence[Parameter], source: random.Random) -> Params:
-    params: dict[str, Value] = {}
-    for parameter in parameters:
-        if parameter.is_active(params):
-            params[parameter.path] = _value_at(parameter, source.random())
-    return params
+    sample: list[dict[str, Value]] = [{} for _ in range(count)]
+    for params in sample:
+        for parameter in parameters:
+            if parameter.is_active(params):
+                params[parameter.path] = _value_at(parameter, source.random())
+    return list(sample)
 
 
 def _value_at(parameter: Parameter, position: float) -> Value:
