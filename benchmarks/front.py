@@ -37,7 +37,7 @@ from fusion_bench.experiment.tune_settings import (
     ParameterRange,
     TuneSettings,
 )
-from fusion_bench.report.tuning_records import ParetoPoint
+from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
 from fusion_bench.tune.pareto.pareto_report import front_points, is_efficient
 from fusion_bench.tune.pareto.pareto_search import (

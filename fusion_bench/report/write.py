@@ -14,7 +14,8 @@ from fusion_bench.evaluation.report_records import Report
 from fusion_bench.report import evaluation, tuning
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
-from fusion_bench.report.tuning_records import ParetoFront, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.atomic_files import replace_file
 
 #: Longer parts of a file name are cut.

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 #: The experiment's settings that stay.
 KEPT = ("measures", "ties", "alpha", "interval", "resamples", "seed")

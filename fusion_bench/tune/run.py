@@ -15,7 +15,8 @@ from fusion_bench.evaluation.run_experiment import Progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset, find_dataset
-from fusion_bench.report.tuning_records import ParetoFront, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.export_experiment import tuned_experiment

@@ -11,7 +11,8 @@ from matplotlib.ticker import MaxNLocator
 import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report.tuning.format_values import format_value
-from fusion_bench.report.tuning_records import ParameterInfo, Trial, TuningReport, Value
+from fusion_bench.report.tuning_records.trials import ParameterInfo, Trial, Value
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 #: By origin of a trial, and for the chosen one: marker and color.
 MARKS = {

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.tuning_records import ThresholdReport, TuningReport
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
 
 

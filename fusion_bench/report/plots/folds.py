@@ -13,7 +13,8 @@ import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import MARKS, unit_positions
 from fusion_bench.report.tuning.format_values import format_range
-from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.report.tuning_records.trials import ParameterInfo
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_percent
 
 #: Points nearer to each other than this share of the range are drawn as one, and counted.

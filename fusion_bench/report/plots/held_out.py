@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import MARKS, limit_to_best, trial_values
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
 #: The search had converged if its last gain came before this share of the trials.

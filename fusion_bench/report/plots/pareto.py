@@ -15,7 +15,8 @@ import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import MARKS
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
-from fusion_bench.report.tuning_records import ParetoFront, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import is_known
 
 #: Kinds of effort, and their axis labels.

@@ -19,7 +19,8 @@ from fusion_bench.report.plots._parameters import (
     sort_by_importance,
     trial_values,
 )
-from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.report.tuning_records.trials import ParameterInfo
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 #: Parameters in one figure; the most important first.
 MAX_PANELS = 9

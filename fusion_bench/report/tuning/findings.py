@@ -15,7 +15,8 @@ from fusion_bench.report.tuning.recommendation import (
     recommend,
     unjudged_decide,
 )
-from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.report.tuning_records.trials import ParameterInfo
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusion_bench.config.parameters import DIGITS
-from fusion_bench.report.tuning_records import Gain, ParameterInfo, Value
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Value
 from fusion_bench.util.formatting import format_difference, format_p_value
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.report.tuning_records import (
+from fusion_bench.report.tuning_records.pareto_front import (
     PairedDifference,
     ParetoFront,
     ParetoPoint,
-    TuningReport,
 )
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
 #: How an axis is called in a sentence.

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.report.tuning.pareto_findings import EFFORT_NAMES, format_paired
-from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
 

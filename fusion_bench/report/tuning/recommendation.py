@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fusion_bench.report.tuning.pareto_findings import format_paired
-from fusion_bench.report.tuning_records import ParetoPoint, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import ParetoPoint
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
 #: By verdict.

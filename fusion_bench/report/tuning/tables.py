@@ -7,13 +7,9 @@ from collections.abc import Iterator, Sequence
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import format_range, format_value, format_values
 from fusion_bench.report.tuning.pareto_table import pareto_table
-from fusion_bench.report.tuning_records import (
-    Gain,
-    ParameterInfo,
-    PerTypeResult,
-    ThresholdReport,
-    TuningReport,
-)
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
+from fusion_bench.report.tuning_records.tuning_report import PerTypeResult, TuningReport
 from fusion_bench.util.formatting import (
     format_coverage,
     format_interval,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.tables import tuning_tables
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 
 def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:

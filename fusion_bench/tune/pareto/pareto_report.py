@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint

@@ -13,7 +13,7 @@ from pathlib import Path
 from fusion_bench.config.parameters import Params, integer
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoints
 from fusion_bench.tune.pareto.pareto_report import comparable_axes, front_points
 from fusion_bench.tune.pareto.rerank_cost import EffortAxis, RerankerCost, reranker_costs

@@ -19,7 +19,7 @@ from fusion_bench.evaluation.ranking import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.tune.pareto.cost_model import (
     latency_model,
     max_call_size,

@@ -20,7 +20,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import CragSettings
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import thresholds as model
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain

@@ -18,7 +18,11 @@ from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import trials as trial_model
+from fusion_bench.report.tuning_records import tuning_report as model
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
 from fusion_bench.stats.intervals import IntervalMethod
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
@@ -69,7 +73,7 @@ class HeldOutEvaluation:
         """(Q,): codes of the groups."""
         return number_by_appearance(self.objective.runs.groups)[0]
 
-    def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> model.Gain:
+    def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
         return paired_gain(
             tuned[mask],
@@ -92,7 +96,7 @@ class HeldOutEvaluation:
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
 
-    def decide_verdict(self, held_out: model.Gain) -> TuningVerdict:
+    def decide_verdict(self, held_out: Gain) -> TuningVerdict:
         """The verdict that the held-out interval allows."""
         return decide_verdict(held_out.low, held_out.high, self.tuning.min_gain)
 
@@ -110,7 +114,7 @@ class HeldOutEvaluation:
         dataset: Dataset,
         provenance: Provenance,
         per_type: model.PerTypeResult | None = None,
-        front: model.ParetoFront | None = None,
+        front: ParetoFront | None = None,
     ) -> model.TuningReport:
         """The report of a search.
 
@@ -154,7 +158,7 @@ class HeldOutEvaluation:
             thresholds=self._threshold_report(chosen),
             per_type=per_type,
             trials=tuple(
-                model.Trial(**{**vars(trial), "value": none_if_nan(trial.value)})
+                trial_model.Trial(**{**vars(trial), "value": none_if_nan(trial.value)})
                 for trial in result.trials
             ),
             held_out_queries=tuple(objective.runs.queries[q] for q in held_out_rows),
@@ -173,12 +177,12 @@ class HeldOutEvaluation:
             config=self.objective.build_system(chosen.params).resolved_config,
         )
 
-    def _parameter_records(self, chosen: Trial) -> tuple[model.ParameterInfo, ...]:
+    def _parameter_records(self, chosen: Trial) -> tuple[ParameterInfo, ...]:
         """The space, and the mean on the tuning queries with each parameter reset alone."""
         free = self.objective.free_weights(chosen.params)
         means = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
         return tuple(
-            model.ParameterInfo(
+            ParameterInfo(
                 path=parameter.path,
                 kind=parameter.kind,
                 low=parameter.low,
@@ -250,7 +254,7 @@ class HeldOutEvaluation:
             for name in (names if len(names) > 1 else ())
         )
 
-    def _threshold_report(self, chosen: Trial) -> model.ThresholdReport | None:
+    def _threshold_report(self, chosen: Trial) -> ThresholdReport | None:
         crag = self.tuning.crag
         if crag is None:
             return None

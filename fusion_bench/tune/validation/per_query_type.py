@@ -16,7 +16,7 @@ from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import PerTypeConfig, System
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.report.tuning_records import Gain
+from fusion_bench.report.tuning_records.trials import Gain
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import IntervalMethod, estimate_mean
 from fusion_bench.stats.randomization_tests import randomization_p_values

@@ -16,7 +16,8 @@ from fusion_bench.report.plots.held_out import draw_held_out
 from fusion_bench.report.plots.history import draw_history
 from fusion_bench.report.plots.pareto import draw_pareto_front
 from fusion_bench.report.plots.slices import draw_slices
-from fusion_bench.report.tuning_records import RerankerEffort, TuningReport
+from fusion_bench.report.tuning_records.pareto_front import RerankerEffort
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from tests.report.tuning.cases import front, front_with_points, gain, record, thresholds, trials
 
 

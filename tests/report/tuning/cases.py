@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.report.tuning_records import (
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
+from fusion_bench.report.tuning_records.thresholds import (
     CalibrationBin,
-    Choice,
-    Fold,
-    Gain,
-    Importance,
-    ParameterInfo,
-    ParetoFront,
-    ParetoPoint,
-    PerTypeResult,
-    Plateau,
-    RerankerEffort,
     ThresholdReport,
     ThresholdRule,
-    Trial,
+)
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial
+from fusion_bench.report.tuning_records.tuning_report import (
+    Choice,
+    Fold,
+    Importance,
+    PerTypeResult,
+    Plateau,
     TuningReport,
     TypeGain,
 )

@@ -8,14 +8,9 @@ import pytest
 
 from fusion_bench.report.page import Finding
 from fusion_bench.report.tuning.findings import tuning_findings
-from fusion_bench.report.tuning_records import (
-    Gain,
-    PairedDifference,
-    ParameterInfo,
-    ParetoPoint,
-    Plateau,
-    TuningReport,
-)
+from fusion_bench.report.tuning_records.pareto_front import PairedDifference, ParetoPoint
+from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
+from fusion_bench.report.tuning_records.tuning_report import Plateau, TuningReport
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 #: No gain on held-out queries.

@@ -14,7 +14,7 @@ from fusion_bench.report.tuning.tables import (
     tuning_tables,
     type_gain_table,
 )
-from fusion_bench.report.tuning_records import Value
+from fusion_bench.report.tuning_records.trials import Value
 from tests.report.tuning.cases import by_type_too, front, gain, record, thresholds, typed
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.report.tuning_records import read_tuning
+from fusion_bench.report.tuning_records.tuning_report import read_tuning
 from fusion_bench.report.write import write_tuning
 from tests.report.tuning.cases import front, record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import DataError
-from fusion_bench.report.tuning_records import read_tuning
+from fusion_bench.report.tuning_records.tuning_report import read_tuning
 from tests.report.tuning.cases import front, gain, record, typed
 
 

@@ -17,7 +17,7 @@ from fusion_bench.experiment.tune_settings import (
     FrontSettings,
     TuneSettings,
 )
-from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint
+from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch, candidate_params
 from fusion_bench.tune.pareto.rerank_depths import at_depth

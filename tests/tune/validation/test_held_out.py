@@ -16,7 +16,7 @@ from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
 from fusion_bench.io import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective

@@ -11,7 +11,7 @@ from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.report import tuning_records as model
+from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.tune.search.search import SearchResult, run_search
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
