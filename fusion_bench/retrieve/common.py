@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from types import ModuleType
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, positions
-from fusion_bench.errors import DataError, MissingExtraError
+from fusion_bench.errors import DataError
+from fusion_bench.util.optional_imports import import_optional
 
 #: Documents with their scores, best first.
 Ranking: TypeAlias = list[tuple[str, float]]
 
 
-def import_extra(module: str, *, purpose: str) -> ModuleType:
-    """Import an optional library.
-
-    Args:
-        module: Name to import.
-        purpose: What needs it, as the subject of a sentence.
-
-    Raises:
-        MissingExtraError: It is not installed; the message names the extra that brings it.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as missing:
-        raise MissingExtraError(module, extra="collections", purpose=purpose) from missing
+import_extra = partial(import_optional, extra="collections")
 
 
 def stem_texts(texts: Sequence[str], *, language: str = "english") -> list[list[str]]:
