@@ -1,9 +1,8 @@
 """Arrays in a folder, one ``.npy`` file each, mapped into memory when they are read back.
 
 Beside them stands ``contents.json``: what was stored with them, and a checksum of each. A folder is
-written under another name and moved into place. What is opened is believed only as far as it was
-checked: always the checksum of ``contents.json``, the version, byte order and key it names, and the
-type and shape of each array; every byte by :meth:`StoredArrays.check_intact`.
+written under another name and moved into place. Opening it checks ``contents.json``, the version,
+the byte order and the key; :func:`check_arrays` checks every byte.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
+from fusion_bench.io.file_stamps import hash_contents
 
 Array: TypeAlias = NDArray[np.generic]
 CONTENTS: Final = "contents.json"
@@ -31,8 +31,6 @@ CONTENTS: Final = "contents.json"
 UNFINISHED: Final = ".part"
 #: Seconds after which nobody is writing an unfinished folder any more.
 ABANDONED: Final = 3600
-#: Kinds of numbers that a folder may hold.
-DTYPES: Final = {"int64", "float64", "uint8", "bool"}
 #: Bytes from which on a file is mapped; a smaller one is read, and keeps no file open.
 LARGE_ARRAY: Final = 1 << 16
 
@@ -44,26 +42,10 @@ class StoredArrays:
     Attributes:
         facts: Plain values that were stored beside the arrays.
         arrays: Read-only; nothing of a large one is read before it is looked at.
-        checksums: CRC-32 of each array.
     """
 
     facts: Mapping[str, Any]
     arrays: Mapping[str, Array]
-    checksums: Mapping[str, int]
-
-    def check_intact(self) -> None:
-        """Read every byte.
-
-        Raises:
-            ValueError: One is not what was written.
-        """
-        for name, array in self.arrays.items():
-            if _checksum(array) != self.checksums[name]:
-                raise ValueError(f"array {name!r} does not agree with its checksum")
-
-
-def _checksum(array: Array) -> int:
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def write_arrays(
@@ -75,7 +57,7 @@ def write_arrays(
         folder: Its parent is there.
         key: What the contents were made from; :func:`open_arrays` asks for the same.
         facts: Plain values beside the arrays.
-        arrays: Of the kinds in :data:`DTYPES`.
+        arrays: Of numbers.
 
     Raises:
         OSError: It cannot be written.
@@ -83,37 +65,15 @@ def write_arrays(
     draft = folder.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
     try:
         draft.mkdir()
-        contents = {
-            **_versions(),
-            "key": key,
-            "facts": dict(facts),
-            "arrays": {
-                name: _save_array(draft / f"{name}.npy", array) for name, array in arrays.items()
-            },
-        }
+        for name, array in arrays.items():
+            np.save(draft / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+        hashes = {path.stem: hash_contents(path) for path in draft.iterdir()}
+        contents = {**_versions(), "key": key, "facts": dict(facts), "arrays": hashes}
         text = json.dumps(contents)
         (draft / CONTENTS).write_text(json.dumps([zlib.crc32(text.encode()), text]))
         _replace_folder(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _save_array(path: Path, array: Array) -> list[Any]:
-    """Type, shape and checksum of an array, and the checksum of its file's header."""
-    np.save(path, np.ascontiguousarray(array), allow_pickle=False)
-    return [
-        array.dtype.name,
-        list(array.shape),
-        _checksum(array),
-        _header_checksum(path, array.nbytes),
-    ]
-
-
-def _header_checksum(path: Path, array_bytes: int) -> int:
-    """The checksum of what stands before an array in its file."""
-    size = path.stat().st_size - array_bytes
-    with path.open("rb") as file:
-        return zlib.crc32(file.read(max(size, 0)))
 
 
 def _replace_folder(draft: Path, folder: Path) -> None:
@@ -131,13 +91,7 @@ def _versions() -> dict[str, str]:
     return {"library": __version__, "byte_order": sys.byteorder}
 
 
-def open_arrays(folder: Path, key: str) -> StoredArrays:
-    """Open what :func:`write_arrays` wrote.
-
-    Raises:
-        OSError: There is none, or it cannot be read.
-        ValueError: It is not what it should be; says why.
-    """
+def _read_contents(folder: Path, key: str) -> dict[str, Any]:
     checksum, text = json.loads((folder / CONTENTS).read_bytes())
     if zlib.crc32(text.encode()) != checksum:
         raise ValueError(f"{CONTENTS} does not agree with its checksum")
@@ -145,26 +99,35 @@ def open_arrays(folder: Path, key: str) -> StoredArrays:
     for name, needed in (_versions() | {"key": key}).items():
         if contents[name] != needed:
             raise ValueError(f"{name} is {contents[name]!r}, and {needed!r} is needed")
-    described = contents["arrays"]
-    arrays = {
-        name: _open_array(folder / f"{name}.npy", *known) for name, known in described.items()
-    }
-    checksums = {name: known[2] for name, known in described.items()}
-    return StoredArrays(contents["facts"], arrays, checksums)
+    return contents
 
 
-def is_array_folder(folder: Path) -> bool:
-    """Whether a folder looks like one that :func:`write_arrays` wrote."""
-    return (folder / CONTENTS).is_file()
+def check_arrays(folder: Path, key: str) -> None:
+    """Read every byte of what :func:`write_arrays` wrote.
+
+    Raises:
+        OSError: There is none, or it cannot be read.
+        ValueError: It is not what was written.
+    """
+    for name, known in _read_contents(folder, key)["arrays"].items():
+        if hash_contents(folder / f"{name}.npy") != known:
+            raise ValueError(f"array {name!r} does not agree with its checksum")
 
 
-def _open_array(path: Path, dtype: str, shape: list[int], _: int, header: int) -> Array:
-    if dtype not in DTYPES:
-        raise ValueError(f"{path.name} is of type {dtype!r}")
-    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if _header_checksum(path, size) != header:
-        raise ValueError(f"{path.name} is not {dtype} of shape {shape}")
-    is_large = size >= LARGE_ARRAY
+def open_arrays(folder: Path, key: str) -> StoredArrays:
+    """Open what :func:`write_arrays` wrote and :func:`check_arrays` checked.
+
+    Raises:
+        OSError: There is none, or it cannot be read.
+        ValueError: It is not what it should be; says why.
+    """
+    contents = _read_contents(folder, key)
+    arrays = {name: _open_array(folder / f"{name}.npy") for name in contents["arrays"]}
+    return StoredArrays(contents["facts"], arrays)
+
+
+def _open_array(path: Path) -> Array:
+    is_large = path.stat().st_size >= LARGE_ARRAY
     array: Array = np.load(path, mmap_mode="r" if is_large else None, allow_pickle=False)
     array = array.view(np.ndarray)
     array.setflags(write=False)

@@ -22,6 +22,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.array_folder import (
     Array,
     StoredArrays,
+    check_arrays,
     open_arrays,
     remove_leftovers,
     write_arrays,
@@ -33,17 +34,18 @@ from fusion_bench.io.formats import find_distribution
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 2
+FORMAT: Final = 3
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20
 #: Bytes that stand before an array in its file, and say of it in the contents, about.
 HEADER: Final = 256
-#: The cache holds at most so many times the bytes of the text.
+#: By default the cache holds at most so many times the bytes of the text.
 MAX_RATIO: Final = 3
-#: The environment variable that sets how many GB it may hold, and what it is by default.
+#: The environment variable that sets how many GB it may hold instead.
 LIMIT: Final = "FUSION_BENCH_CACHE_GB"
-DEFAULT_GB: Final = 1.0
+#: And so many bytes.
+DEFAULT_BYTES: Final = 10**9
 #: Names the limit that was said to be too small, so that it is said once.
 NOTICE: Final = "limit.txt"
 
@@ -55,19 +57,10 @@ class Cache:
         folder: Where they are.
         stamps: What is known of files that did not change.
         max_bytes: What it may hold.
-        allowed_bytes: What it might hold if the text were longer.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        max_bytes: int,
-        allowed_bytes: int | None = None,
-        stamps: FileStamps | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int, stamps: FileStamps | None = None) -> None:
         self.folder, self.max_bytes = folder, max_bytes
-        self.allowed_bytes = max_bytes if allowed_bytes is None else allowed_bytes
         self.stamps = stamps or FileStamps(folder)
 
     def file_key(
@@ -138,12 +131,12 @@ class Cache:
 
     def _notify_limit(self, size: int) -> None:
         """Say once that the limit is too small, and how to raise it."""
-        notice, limit = self.folder / NOTICE, f"{self.max_bytes / 1e9:g} GB"
-        if size > self.allowed_bytes or (notice.exists() and notice.read_text() == limit):
+        notice, limit = self.folder / NOTICE, f"{self.max_bytes / 1e9:.3g} GB"
+        if notice.exists() and notice.read_text() == limit:
             return
         notice.write_text(limit)
         log.warning(
-            "%s: the cache needs %.1f GB and may hold %s, so this dataset is read again each "
+            "%s: the cache needs %.3g GB and may hold %s, so this dataset is read again each "
             "time: set %s=%d to allow it",
             self.folder,
             size / 1e9,
@@ -160,7 +153,7 @@ def hash_key(*parts: object) -> str:
 
 def _check_entry(folder: Path, key: str) -> str:
     """``intact``; raises OSError or ValueError where it is not."""
-    open_arrays(folder, key).check_intact()
+    check_arrays(folder, key)
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())  # what is vouched for must outlive a power cut
@@ -196,12 +189,16 @@ def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:
     place = Path(given) if given else folder / FOLDER
     verify = os.environ.get("FUSION_BENCH_CACHE_VERIFY", "") == "1"
     stamps = FileStamps(place, verify=verify)
-    allowed = MAX_RATIO * size
-    return Cache(place, max_bytes=min(limit, allowed), allowed_bytes=allowed, stamps=stamps)
+    if limit is None:
+        limit = min(DEFAULT_BYTES, MAX_RATIO * size)
+    return Cache(place, max_bytes=limit, stamps=stamps)
 
 
-def _limit_bytes() -> int:
-    text = os.environ.get(LIMIT) or str(DEFAULT_GB)
+def _limit_bytes() -> int | None:
+    """The limit that the environment sets; None = none."""
+    text = os.environ.get(LIMIT)
+    if not text:
+        return None
     try:
         limit = float(text)
     except ValueError:
