@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.collections import Collection
-from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray
 
 if TYPE_CHECKING:
     import ranx

@@ -15,9 +15,8 @@ from fusion_bench.batch.blend_terms import BlendFormula, FinalScores, rerank_win
 from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import TopDocuments
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray, score_keys
+from fusion_bench.data.ordering import BoolArray, IntArray, score_keys
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.measures.ranking import BoolArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from fusion_bench.batch.scoring import KEY_STEP
 from fusion_bench.batch.top_k import TopDocuments
 from fusion_bench.blend import BlendWeights, RerankBlend, fixed_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.measures.ranking import BoolArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,10 @@ from fusion_bench.batch.sorting import ListBlock, QuantizedScores
 from fusion_bench.batch.system_plans import SystemSpec, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
-from fusion_bench.data.ordering import FloatArray, IntArray, score_keys
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, Fusion
-from fusion_bench.measures.ranking import BoolArray
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_KEPT: Final = 4

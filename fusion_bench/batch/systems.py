@@ -22,11 +22,10 @@ from fusion_bench.batch.sorting import Which
 from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
 from fusion_bench.batch.top_k import TopDocuments, top_documents
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
-from fusion_bench.measures.ranking import BoolArray
 
 
 class BatchResult(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Documents of a lower tier rank above all those of a higher one; DROPPED ones are not returned.
 BLENDED, UNSCORED, TAIL, DROPPED = 0, 1, 2, -1

@@ -17,12 +17,11 @@ from fusion_bench.blend._base import (
     Blend,
     Blended,
     BlendTerms,
-    BoolArray,
     Fused,
 )
 from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 

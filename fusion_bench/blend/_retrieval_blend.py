@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from fusion_bench.blend._base import BlendTerms, BlendWeights, BoolArray, Fused
+from fusion_bench.blend._base import BlendTerms, BlendWeights, Fused
 from fusion_bench.blend._rerank_blend import RerankBlend
 from fusion_bench.blend._score_spaces import min_max_within
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
 from fusion_bench.errors import AlignmentError
 
 Retrieval: TypeAlias = Literal["fused", "fused_max_possible", "fused_min_max", "reciprocal_rank"]

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fusion_bench.blend._base import BlendTerms, BlendWeights, BoolArray, Fused, blends
+from fusion_bench.blend._base import BlendTerms, BlendWeights, Fused, blends
 from fusion_bench.blend._rerank_blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 
 
 @blends.register

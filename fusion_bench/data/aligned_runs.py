@@ -13,16 +13,14 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
-BoolArray: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T")
 
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
-
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

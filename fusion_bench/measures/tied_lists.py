@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.measures.ranking import count_in_groups, has_grade
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.compute import compute_measures
-from fusion_bench.measures.ranking import BoolArray, count_in_groups, has_grade
+from fusion_bench.measures.ranking import count_in_groups, has_grade
 from fusion_bench.measures.tied_lists import TiedLists, find_tied_lists
 
 

@@ -22,9 +22,8 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.ids import encode_ids
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.tune.space.objective import TuningObjective

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import BoolArray
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import estimate_mean

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import BoolArray
+from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.grid import EXHAUSTIVE_SAMPLERS, grid_points

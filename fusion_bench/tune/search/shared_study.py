@@ -19,7 +19,7 @@ from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from fusion_bench.data.aligned_runs import BoolArray
+from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search import samplers, search

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
-from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
-from fusion_bench.data.ordering import FloatArray, make_readonly
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray, FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems

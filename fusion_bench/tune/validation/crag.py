@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.blend._score_spaces import on_unit_scale
-from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.experiment.system import System

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import BoolArray
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import SearchResult

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter
-from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings

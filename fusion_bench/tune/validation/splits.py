@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns, BoolArray
-from fusion_bench.data.ordering import make_readonly
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import SelectionRule
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.search.search import SearchResult

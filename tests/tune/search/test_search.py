@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.aligned_runs import BoolArray
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.search import SearchResult, TrialCallback, ignore_trial, run_search

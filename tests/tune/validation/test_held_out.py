@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.data.aligned_runs import BoolArray
 from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Provenance
