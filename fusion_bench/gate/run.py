@@ -57,16 +57,14 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     )
     committed = read_baseline(baseline, path)
     if committed is None:
-        command = update_command(path, baseline)
-        missing = f"no baseline at {baseline}: write and commit one: {command}"
-        return verdict.model_copy(update={"refusals": (missing,)})
+        refusal = f"no baseline at {baseline}: write and commit: {update_command(path, baseline)}"
+        return verdict.model_copy(update={"refusals": (refusal,)})
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)
     refusals = tuple(_find_refusals(inputs, committed, reference, collections))
     if refusals:
         return verdict.model_copy(update={"refusals": refusals})
-
     inputs.progress("evaluating", 0, 1)
     compared = []
     for task in collections:
@@ -78,8 +76,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     guards = tuple(check_guard(g, policy, *values) for g in policy.guards for values in compared)
     golden = tuple(check_golden_queries(inputs, collections))
     inputs.progress("finding the largest losses", 0, 1)
-    systems = (reference, candidate)
-    losses = (find_worst_queries(*values, systems, count=policy.worst) for values in compared)
+    losses = (find_worst_queries(*v, (reference, candidate), count=policy.worst) for v in compared)
     results = {
         "baseline_system": committed.system,
         "baseline_reason": committed.history[-1].reason,
