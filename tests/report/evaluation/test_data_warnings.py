@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemResult
-from fusion_bench.report.evaluation.data_warnings import data_warnings, list_names
+from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases
 from tests.report.cases import PRIMARY, collection, compared, run, system, tied
@@ -94,11 +94,6 @@ def test_unjudged(shares: Sequence[float | None], judgments: str, highest: str |
     assert highest is None or highest in result["unjudged"]
 
 
-@pytest.mark.parametrize(("count", "text"), [(1, "a"), (3, "a, b, c"), (5, "a, b, c and 2 more")])
-def test_names_are_listed_up_to_three(count: int, text: str) -> None:
-    assert list_names("abcde"[:count]) == text
-
-
 def test_measures_deeper_than_top_k() -> None:
     def cut(row: SystemResult, top_k: int | None) -> SystemResult:
         measures = dict.fromkeys((PRIMARY, "R@100", "AP"), row.measures[PRIMARY])
@@ -150,12 +145,6 @@ def test_no_warning_where_judged_documents_tell_the_same_or_nothing(
     values: Sequence[float], verdict: str, changes: dict[str, object]
 ) -> None:
     assert judged_alone(values, verdict, **changes) == {}
-
-
-def test_a_difference_of_0_is_no_unjudged_gain() -> None:
-    rows = [system(name, 0.1, judged_only=[0.0]) for name in ("base", "high")]
-    found = collection(*rows, comparisons=[compared("high", 0.0, "better")])
-    assert warnings(found) == {}
 
 
 def test_of_several_unjudged_gains_the_largest_part_is_named() -> None:

@@ -147,13 +147,6 @@ def test_a_source_that_is_not_the_baseline_is_compared_by_an_interval(
     assert evidence in result.text
 
 
-def test_one_group_tells_no_spread() -> None:
-    rows = (system("a", 0.1, 0.2), fused("both", 0.5, 0.6), fused("base", 0.0, 0.0))
-    result = fusion(*rows, found=[compared("a"), compared("both")], groups=("g", "g"))
-    assert result.tone == "plain"
-    assert "n/a, 95 % interval" in result.text
-
-
 def test_the_floor_row_is_a_source() -> None:
     result = fusion(fused("base", 0.5, 0.4), floor(0.9, 0.8, note="chosen"), ceiling(1.0, 1.0))
     assert "against best single source (chosen) 0.8500" in result.text
@@ -222,13 +215,6 @@ def test_power(comparisons: Sequence[ComparisonResult], expected: bool) -> None:
     assert ("power" in result) is expected
     if expected:
         assert "2 queries in 2 groups is 0.5000; observed: +0.4000" in result["power"].text
-
-
-def test_power_counts_groups() -> None:
-    found = collection(
-        BASE, HIGH, comparisons=[compared("high", 0.4, detectable=0.5)], groups=("g", "g")
-    )
-    assert "2 queries in 1 group" in findings(found)["power"].text
 
 
 def test_headroom_is_that_of_the_highest_ceiling() -> None:
