@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align, query_fields
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.grouped_rows import count_within_queries
+from fusion_bench.data.ids import IdVocabulary
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.io.array_folder import Array, StoredArrays
 from fusion_bench.io.cache import Cache, hash_key
-from fusion_bench.io.load_records import encode_tables
+from fusion_bench.io.formats import read_raw_table
+from fusion_bench.io.load_records import encode_tables, make_qrels, make_run
 from fusion_bench.io.raw_table import RawTable
-from fusion_bench.io.stored_tables import (
-    FileRequest,
-    restore_ids,
-    restore_table,
-    split_ids,
-    store_table,
-)
 
 #: The arrays of an alignment; everything else is in the tables and the ``dataset.yaml``.
 ALIGNED_FIELDS = (
@@ -35,9 +37,41 @@ ALIGNED_FIELDS = (
 )
 
 
+Table: TypeAlias = Qrels | Run
+
+
+@dataclass(frozen=True)
+class FileRequest:
+    """One file and how it is read; without read options it holds judgements."""
+
+    path: Path
+    name: str = ""
+    roles: frozenset[str] = frozenset()
+    read_options: ReadOptions | None = None
+    score_space: ScoreSpace | None = None
+
+    def read_rows(self) -> RawTable:
+        """The rows of the file."""
+        options = self.read_options
+        if options is None:
+            return read_raw_table(self.path, "qrels")
+        return read_raw_table(self.path, "run", has_ranks=options.rank_from == "column")
+
+    def make_table(self, rows: RawTable) -> Table:
+        """The record of the file's rows."""
+        if self.read_options is None:
+            return make_qrels(self.path, rows)
+        return make_run(self.path, rows, self.name, self.roles, self.read_options, self.score_space)
+
+    def cache_key(self, cache: Cache) -> str | None:
+        """What the file is kept under; None where there is no file."""
+        kind = "run" if self.read_options else "qrels"
+        return cache.file_key(self.path, kind, self.read_options, self.score_space)
+
+
 def load_tables(
     files: Sequence[FileRequest], cache: Cache | None
-) -> tuple[list[Qrels | Run], list[str | None]]:
+) -> tuple[list[Table], list[str | None]]:
     """Each file's table, and its key in the cache.
 
     Raises:
@@ -47,16 +81,16 @@ def load_tables(
     stored = [None if cache is None or key is None else cache.load(key) for key in keys]
     needed = [key for key in keys if key is not None]
     rows = _read_together([file for file, entry in zip(files, stored, strict=True) if not entry])
-    tables: list[Qrels | Run] = []
+    tables: list[Table] = []
     for n, (file, entry) in enumerate(zip(files, stored, strict=True)):
         if entry is not None:
-            tables.append(restore_table(file, entry))
+            tables.append(re_store_table(file, entry))
             continue
         tables.append(file.make_table(next(rows)))
         key = keys[n]
         if cache is not None and key is not None:
             if file.cache_key(cache) == key:
-                store_table(cache, key, tables[n], needed)
+                _store_table(cache, key, tables[n], needed)
             else:
                 keys[n] = None  # it changed while it was read
     return tables, keys
@@ -121,7 +155,7 @@ def load_aligned(
             roles=tuple(run.roles for run in tables),
             queries=qrels[0].queries,
             **query_fields(qrels[0], queries),
-            vocabulary=restore_ids(arrays),
+            vocabulary=_restore_ids(arrays),
             rerankers=tuple(run.name for run in lists),
             ties=ties,
             **arrays,
@@ -129,5 +163,54 @@ def load_aligned(
     made = align(qrels[0], tables, rerankers=lists, queries=queries, ties=ties, complete=complete)
     if cache is not None:
         arrays = {name: getattr(made, name) for name in ALIGNED_FIELDS}
-        cache.store(key, {}, arrays | split_ids(made.vocabulary), needed)
+        cache.store(key, {}, arrays | _split_ids(made.vocabulary), needed)
     return made
+
+
+def _split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
+    """The arrays that a vocabulary is stored as."""
+    names = [name.encode() for name in vocabulary]
+    return {
+        "vocabulary": np.frombuffer(b"".join(names), dtype=np.uint8),
+        "vocabulary_limits": np.cumsum([0, *map(len, names)]),
+    }
+
+
+def _restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
+    """Take a vocabulary out of stored arrays."""
+    return IdVocabulary(arrays.pop("vocabulary"), arrays.pop("vocabulary_limits"))
+
+
+def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:
+    """Keep a table in the cache."""
+    facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
+    arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
+    if isinstance(table, Run):
+        facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
+        arrays["scores"] = table.scores
+        if table.read_options.rank_from == "column":  # otherwise they count
+            arrays["ranks"] = table.ranks
+    else:
+        arrays["grades"] = table.grades
+    cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
+
+
+def re_store_table(file: FileRequest, entry: StoredArrays) -> Table:
+    """The table of a file as it was kept."""
+    arrays, facts = cast("dict[str, Any]", dict(entry.arrays)), dict(entry.facts)
+    queries, digest = tuple(facts.pop("queries")), facts.pop("digest")
+    shared = {"queries": queries, "vocabulary": _restore_ids(arrays), **arrays}
+    table: Table
+    if file.read_options is None:
+        table = Qrels(**shared)
+    else:
+        ranks = arrays.get("ranks", count_within_queries(arrays["offsets"]))
+        about = {
+            "name": file.name,
+            "roles": file.roles,
+            "read_options": file.read_options,
+            "ranks": ranks,
+        }
+        table = Run(**(shared | about | facts))
+    table.remember_digest(digest)
+    return table
