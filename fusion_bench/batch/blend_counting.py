@@ -124,20 +124,15 @@ class BlendCounter:
             rough = mixed.error[row[some], 0][pair] > 0
             is_open[row[some][pair[rough]]] = True
             pair, other = pair[~rough], other[~rough]
-            wins = self._is_above(mixed, row[some][pair], slot[some][pair], other)
+            own_row, own_slot = row[some][pair], slot[some][pair]
+            keys = score_keys(mixed.scores[[own_row, own_row], [own_slot, other]])
+            is_earlier = other < own_slot
+            if self.tops.runs.ties == "trec":
+                candidates = mixed.window.candidates
+                is_earlier = candidates[own_row, other] < candidates[own_row, own_slot]
+            wins = (keys[1] > keys[0]) | ((keys[1] == keys[0]) & is_earlier)
             ranks[member[some]] = 1 + above + np.bincount(pair[wins], minlength=len(above))
         return is_open
-
-    def _is_above(
-        self, mixed: FinalScores, row: IntArray, slot: IntArray, other: IntArray
-    ) -> BoolArray:
-        """(k,): whether the other document of each pair, its exact score near, is above."""
-        keys = score_keys(mixed.scores[[row, row], [slot, other]])
-        is_earlier = other < slot
-        if self.tops.runs.ties == "trec":
-            candidates = mixed.window.candidates
-            is_earlier = candidates[row, other] < candidates[row, slot]
-        return np.asarray((keys[1] > keys[0]) | ((keys[1] == keys[0]) & is_earlier))
 
 
 def is_relevant_enough(tops: TopDocuments, candidates: IntArray, least: float) -> IntArray:

@@ -109,7 +109,7 @@ class BlendFormula:
 
     def final_scores(self, heads: RerankWindow) -> FinalScores:
         """The final scores of these documents."""
-        unit = _rerank_term(self.runs, self.row, self.space, heads)
+        unit = self._rerank_term(heads)
         scored = ~np.isnan(unit)
         if self.blend.missing == "zero":
             unit[heads.is_candidate & ~scored] = 0.0
@@ -128,6 +128,17 @@ class BlendFormula:
         return FinalScores(
             heads, scored, kept, np.where(kept & scored, final, -np.inf), error, doubt
         )
+
+    def _rerank_term(self, heads: RerankWindow) -> FloatArray:
+        """(m, D): rerank scores on the unit scale; NaN = none. See ``on_unit_scale``."""
+        given = fixed_scale(self.runs, self.row, self.space)[heads.candidates]
+        given[~heads.is_candidate] = np.nan
+        if self.space == "unbounded":
+            return _min_max(given)
+        if self.space == "order":
+            ranks = self.runs.rerank_ranks[self.row][heads.candidates]
+            return _by_order(np.where(np.isnan(given), np.iinfo(np.int64).max, ranks))
+        return given
 
     def _mix(self, heads: RerankWindow, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(m, D) final scores, and (m, 1) by how much they may be off."""
@@ -172,18 +183,6 @@ def rerank_window(tops: TopDocuments, rows: IntArray, depth: int, *, exact: bool
     valid = np.arange(candidates.shape[1]) < sizes
     fused = np.minimum(fused, tops.trial.ceiling)
     return RerankWindow(rows, tops.lists.queries[rows], candidates, valid, fused, error)
-
-
-def _rerank_term(runs: AlignedRuns, row: int, space: ScoreSpace, heads: RerankWindow) -> FloatArray:
-    """(m, D): rerank scores on the unit scale; NaN = none. See ``on_unit_scale``."""
-    given = fixed_scale(runs, row, space)[heads.candidates]
-    given[~heads.is_candidate] = np.nan
-    if space == "unbounded":
-        return _min_max(given)
-    if space == "order":
-        ranks = runs.rerank_ranks[row][heads.candidates]
-        return _by_order(np.where(np.isnan(given), np.iinfo(np.int64).max, ranks))
-    return given
 
 
 def _min_max(values: FloatArray) -> FloatArray:

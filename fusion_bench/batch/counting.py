@@ -8,7 +8,7 @@ import numpy as np
 
 from fusion_bench.batch import native
 from fusion_bench.batch.layout import MemberPairs
-from fusion_bench.batch.scoring import RankScorer, RoughTerms, exact_keys
+from fusion_bench.batch.scoring import RankScorer, RoughTerms, exact_keys, is_above
 from fusion_bench.batch.sorted_queries import sort_pool
 from fusion_bench.data.ordering import IntArray
 
@@ -42,14 +42,9 @@ def _count_pairs(scorer: RankScorer, lanes: slice, ranks: IntArray) -> None:
     for column, trial in enumerate(scorer.trials[lanes]):
         chosen = np.flatnonzero(lane == column)
         if len(chosen):
-            own, other = member[chosen], pairs.others[pair[chosen]]
-            keys = exact_keys(
-                scorer.runs, trial, np.concatenate([scorer.layout.relevant[own], other])
-            )
-            own_keys, other_keys = keys[: len(own)], keys[len(own) :]
-            is_earlier = pairs.earlier[pair[chosen]]
-            is_above = (other_keys > own_keys) | ((other_keys == own_keys) & is_earlier)
-            ranks[:, column] += np.bincount(own[is_above], minlength=len(ranks))
+            own, others = member[chosen], pairs.others[pair[chosen]]
+            above_own = own[is_above(scorer.runs, trial, scorer.layout.relevant[own], others)]
+            ranks[:, column] += np.bincount(above_own, minlength=len(ranks))
 
 
 def count_in_numpy(

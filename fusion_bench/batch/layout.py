@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.sorted_queries import QueryPool, query_pools
@@ -31,13 +30,11 @@ class MemberPairs(NamedTuple):
         members: (n,): indices into ``PairLayout.relevant``, each with at least one pair.
         starts: (n+1,): the pairs of member m are ``starts[m]:starts[m+1]``.
         others: (P,): the other candidate.
-        earlier: (P,): whether it is stored before the relevant one, hence wins a tie.
     """
 
     members: IntArray
     starts: IntArray
     others: IntArray
-    earlier: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,25 +98,16 @@ def _undecided_pairs(
         other = count_within_queries(offsets) - 1 + runs.offsets[query][row]
         keep = other != document[row]
         if ranks is not None:
-            never, always = _dominance_masks(ranks, document[row], other)
+            # Whether the other is before the document in no source, and whether behind in none.
+            never, always = np.ones((2, len(other)), dtype=bool)
+            for source_ranks in ranks:
+                document_ranks, other_ranks = source_ranks[document[row]], source_ranks[other]
+                never &= other_ranks >= document_ranks
+                always &= other_ranks <= document_ranks
             above += np.bincount(chunk[row[always & keep]], minlength=len(above))
             keep &= ~(never | always)
         members.append(chunk[row[keep]])
         others.append(other[keep])
-    member, other = np.concatenate(members), np.concatenate(others)
-    width = np.bincount(member, minlength=len(relevant))
+    width = np.bincount(np.concatenate(members), minlength=len(relevant))
     in_pairs = np.flatnonzero(width)
-    return MemberPairs(in_pairs, to_offsets(width[in_pairs]), other, other < relevant[member])
-
-
-def _dominance_masks(
-    ranks: NDArray[np.int32], document: IntArray, other: IntArray
-) -> tuple[BoolArray, BoolArray]:
-    """Whether the other is before the document in no source, and whether it is behind in none."""
-    never = np.ones(len(other), dtype=bool)
-    always = np.ones(len(other), dtype=bool)
-    for row in ranks:
-        document_ranks, other_ranks = row[document], row[other]
-        never &= other_ranks >= document_ranks
-        always &= other_ranks <= document_ranks
-    return never, always
+    return MemberPairs(in_pairs, to_offsets(width[in_pairs]), np.concatenate(others))

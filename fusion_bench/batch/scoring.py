@@ -120,10 +120,18 @@ class RankScorer:
         return total
 
 
+def is_above(
+    runs: AlignedRuns, trial: EngineForm, candidates: IntArray, others: IntArray
+) -> NDArray[np.bool_]:
+    """(n,): whether the other of two candidates is above, by exact keys and the tie rule."""
+    keys = exact_keys(runs, trial, np.stack([candidates, others]))
+    return np.asarray((keys[1] > keys[0]) | ((keys[1] == keys[0]) & (others < candidates)))
+
+
 def exact_keys(runs: AlignedRuns, trial: EngineForm, candidates: IntArray) -> FloatArray:
-    """(n,): exact keys, each candidate's computed once."""
+    """Exact keys of candidates, any shape; each candidate's is computed once."""
     distinct, inverse = np.unique(candidates, return_inverse=True)
-    return score_keys(trial.scores(runs, distinct))[inverse]
+    return score_keys(trial.scores(runs, distinct))[inverse.reshape(candidates.shape)]
 
 
 def join_columns(

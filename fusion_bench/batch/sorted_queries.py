@@ -30,7 +30,7 @@ class QueryPool:
         counts: (P,): candidates of each query.
         candidates: (P, C): the candidates of each query, as stored; padded with -1.
         member: (P, C): index into ``PairLayout.relevant``; -1 for what is not relevant.
-        low: (P, C): what is subtracted from, see :func:`_pack_scores`.
+        low: (P, C): what is subtracted from, see :func:`sort_pool`.
         bits: How many bits hold the place and the relevance.
         limits: When to sort only some.
     """
@@ -99,7 +99,10 @@ def sort_pool(
         (m,): indices into ``PairLayout.relevant``, and (m,) places. Whoever is beyond the limit is
         left out.
     """
-    packed = _pack_scores(pool, scores)
+    # Integers that rise as scores fall, and equal scores as stored; padding is last.
+    packed = scores.view(np.int64)
+    packed |= (1 << pool.bits) - 1
+    np.subtract(pool.low, packed, out=packed)
     width = packed.shape[1]
     queries = np.arange(len(packed))
     size = width if limit is None else limit + pool.limits.pool_margin
@@ -116,13 +119,6 @@ def sort_pool(
     if unsure.any():
         rest = np.sort(packed[unsure], axis=1)
         yield _relevant_ranks(pool, rest, queries[unsure], limit, keys)
-
-
-def _pack_scores(pool: QueryPool, scores: FloatArray) -> IntArray:
-    """(P, C): integers that rise as scores fall, and equal scores as stored; padding is last."""
-    packed = scores.view(np.int64)
-    packed |= (1 << pool.bits) - 1
-    return np.subtract(pool.low, packed, out=packed)
 
 
 def _relevant_ranks(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.quantized_scores import quantized_scores
-from fusion_bench.batch.scoring import exact_keys
+from fusion_bench.batch.scoring import exact_keys, is_above
 from fusion_bench.batch.sorting import BlockKeys, ListBlock, QuantizedScores, Which
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
@@ -100,10 +100,7 @@ class TopDocuments:
         if not self._members:
             return
         member, other = np.concatenate(self._members), np.concatenate(self._others)
-        own = self.lists.member[member]
-        keys = exact_keys(self.runs, self.trial, np.concatenate([own, other]))
-        own_keys, other_keys = keys[: len(own)], keys[len(own) :]
-        above = (other_keys > own_keys) | ((other_keys == own_keys) & (other < own))
+        above = is_above(self.runs, self.trial, self.lists.member[member], other)
         self.relevant_ranks += np.bincount(member[above], minlength=len(self.relevant_ranks))
 
     def resolve_order(self) -> None:

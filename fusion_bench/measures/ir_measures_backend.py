@@ -11,6 +11,7 @@ other query ids.
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from subprocess import SubprocessError
@@ -92,8 +93,8 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
         if rel is not None and rel.default == 1 and "rel" not in measure.params:
             measure = measure(rel=binary_relevance)
         plain = _without_judged_only(measure)
-        with _known_warnings():
-            provided = _ir_measures().DefaultPipeline.supports(plain)
+        with _ir_measures() as ir_measures:
+            provided = ir_measures.DefaultPipeline.supports(plain)
     # ir_measures asserts on what it is given, and calls classes with unchecked values.
     except (AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError):
         provided = False
@@ -153,7 +154,8 @@ def evaluate_externally(
         ConfigError: The judgments are missing, lack a query of the runs, or have negative grades
             that the measure would need; or ir_measures fails.
     """
-    codes: dict[str, int] = {}
+    # A stand-in for each document id, the same at every mention.
+    codes: dict[str, str] = defaultdict(lambda: f"d{len(codes)}")
     judgments = _judgments_table(names, runs, qrels, codes)
     measures = [_parse_name(name) for name in names]
     values = np.empty((len(names), len(runs.queries)))
@@ -178,35 +180,25 @@ def _calculate_values(
     """Shape (M, Q): one row a measure; queries in the order of the judgments."""
     values = np.empty((len(measures), len(judgments)))
     index = {query: q for q, query in enumerate(judgments)}
+    known = {query: judgments[query] for query in ranked}
     for row, measure in zip(values, measures, strict=True):
         row[:] = measure.DEFAULT
         if not ranked:
             continue  # some providers cannot read an empty run
-        known = {query: judgments[query] for query in ranked}
-        # One measure at a time: asked together, they may be computed from one another's options.
-        for query, value in _compute_metrics(measure, known, ranked):
-            row[index[query]] = value
+        try:
+            # One measure at a time: together, they may be computed from one another's options.
+            with _ir_measures() as ir_measures:
+                for metric in ir_measures.iter_calc([measure], known, ranked):
+                    row[index[metric.query_id]] = metric.value
+        except PROVIDER_ERRORS as e:
+            raise ConfigError(f"{measure}: ir_measures could not compute it: {e}") from e
     return values
-
-
-def _compute_metrics(
-    measure: Any,  # noqa: ANN401 - see above
-    judgments: dict[str, dict[str, int]],
-    ranked: dict[str, dict[str, float]],
-) -> list[tuple[str, float]]:
-    """Query and value."""
-    try:
-        with _known_warnings():
-            metrics = _ir_measures().iter_calc([measure], judgments, ranked)
-            return [(metric.query_id, metric.value) for metric in metrics]
-    except PROVIDER_ERRORS as e:
-        raise ConfigError(f"{measure}: ir_measures could not compute it: {e}") from e
 
 
 def _parse_name(name: str) -> Any:  # noqa: ANN401 - ir_measures ships no usable types
     """The measure object of ir_measures."""
-    with _known_warnings():
-        return _ir_measures().parse_measure(name)
+    with _ir_measures() as ir_measures:
+        return ir_measures.parse_measure(name)
 
 
 def _without_judged_only(measure: Any) -> Any:  # noqa: ANN401 - see above
@@ -214,38 +206,32 @@ def _without_judged_only(measure: Any) -> Any:  # noqa: ANN401 - see above
     return type(measure)(**rest)
 
 
-def _ir_measures() -> Any:  # noqa: ANN401 - see above
-    with _known_warnings():
-        import ir_measures
-
-    return ir_measures
-
-
 @contextmanager
-def _known_warnings() -> Iterator[None]:
-    """Silence what ir_measures is known to say of itself, and nothing else."""
+def _ir_measures() -> Iterator[Any]:
+    """The package, without the warnings that it is known to raise of itself, and no others."""
     with warnings.catch_warnings():
         # It reads names with classes of `ast` that Python 3.12 and 3.13 call deprecated.
         warnings.filterwarnings("ignore", r"ast\.(Num|Str|NameConstant)", DeprecationWarning)
         warnings.filterwarnings("ignore", r"Attribute [ns] is deprecated", DeprecationWarning)
-        yield
+        import ir_measures
+
+        yield ir_measures
 
 
 def _ranked_table(
-    runs: AlignedRuns, positions: IntArray, kept: IntArray, codes: dict[str, int]
+    runs: AlignedRuns, positions: IntArray, kept: IntArray, codes: dict[str, str]
 ) -> dict[str, dict[str, float]]:
     """Query → document → pseudo-score; whole numbers, so exact as 32-bit floats too."""
     ranked: dict[str, dict[str, float]] = {}
     depth = int(positions.max(initial=0)) + 1
     columns = (runs.query_index[kept], runs.documents[kept], depth - positions[kept])
     for query, document, score in zip(*(column.tolist() for column in columns), strict=True):
-        name = _document_code(runs.vocabulary[document], codes)
-        ranked.setdefault(str(query + 1), {})[name] = float(score)
+        ranked.setdefault(str(query + 1), {})[codes[runs.vocabulary[document]]] = float(score)
     return ranked
 
 
 def _judgments_table(
-    names: Sequence[str], runs: AlignedRuns, qrels: Qrels | None, codes: dict[str, int]
+    names: Sequence[str], runs: AlignedRuns, qrels: Qrels | None, codes: dict[str, str]
 ) -> dict[str, dict[str, int]]:
     """Query → document → grade, for the queries of the runs and in their order.
 
@@ -269,7 +255,7 @@ def _judgments_table(
         )
     return {
         str(q): {
-            _document_code(qrels.vocabulary[document], codes): grade
+            codes[qrels.vocabulary[document]]: grade
             for document, grade in zip(
                 qrels.documents[rows[query]].tolist(),
                 qrels.grades[rows[query]].tolist(),
@@ -280,8 +266,3 @@ def _judgments_table(
         or {"nothing": 0}
         for q, query in enumerate(runs.queries, start=1)
     }
-
-
-def _document_code(document: str, codes: dict[str, int]) -> str:
-    """A stand-in for a document id, the same at every mention."""
-    return f"d{codes.setdefault(document, len(codes))}"

@@ -71,11 +71,9 @@ def _find_class(head: str) -> type[Measure] | None:
     capitals = {name.lower(): name for name in built_in}
     if head.lower() in capitals:
         raise ValueError(f"names are case-sensitive: write {capitals[head.lower()]!r}")
-    return (
-        measure_classes.find_plugin(head)
-        if head in read_entry_points(measure_classes.group)
-        else None
-    )
+    if head in read_entry_points(measure_classes.group):
+        return measure_classes.find_plugin(head)
+    return None
 
 
 def _parse_options(text: str | None, cutoff: str | None) -> Options:

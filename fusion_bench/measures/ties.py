@@ -108,20 +108,11 @@ def tie_sensitivity(
     return TieSensitivity(differs.sum(axis=1), minimum, maximum, expected)
 
 
-class _MovableDocuments(NamedTuple):
-    """Candidates whose order among themselves a measure may see.
+def _find_movable(order: _TiedOrder) -> tuple[IntArray, IntArray]:
+    """(m,) candidates whose order a measure may see, and (m,) the group of ties of each.
 
-    Attributes:
-        rows: (m,).
-        head: (m,) the group of ties of each.
+    They are the members of groups of at least two, one of them judged.
     """
-
-    rows: IntArray
-    head: IntArray
-
-
-def _find_movable(order: _TiedOrder) -> _MovableDocuments:
-    """The members of groups of at least two, one of them judged."""
     runs = order.runs
     rows = np.flatnonzero(order.positions > 0)
     head = runs.offsets[runs.query_index[rows]] + order.firsts[rows] - 1
@@ -130,13 +121,16 @@ def _find_movable(order: _TiedOrder) -> _MovableDocuments:
     seen = np.zeros(size, dtype=bool)
     seen[head[judged]] = True
     kept = np.flatnonzero(seen[head] & (np.bincount(head, minlength=size) > 1)[head])
-    return _MovableDocuments(rows[kept], head[kept])
+    return rows[kept], head[kept]
 
 
-def _reorder_ties(order: _TiedOrder, movable: _MovableDocuments, keys: IntArray) -> IntArray:
+def _reorder_ties(
+    order: _TiedOrder, movable: tuple[IntArray, IntArray], keys: IntArray
+) -> IntArray:
     """Shape (N,): positions with every group of ties ordered by ``keys``, (N,), lowest first."""
-    ordered = np.lexsort((keys[movable.rows], movable.head))
-    rows, head = movable.rows[ordered], movable.head[ordered]
+    rows, head = movable
+    ordered = np.lexsort((keys[rows], head))
+    rows, head = rows[ordered], head[ordered]
     positions = order.positions.copy()
     positions[rows] = order.firsts[rows] + count_in_groups(head) - 1
     return _cut_positions(positions, order.limit)
@@ -150,12 +144,10 @@ def _cut_positions(positions: IntArray, limit: int | None) -> IntArray:
 def _expected_values(measure: Measure, order: _TiedOrder, queries: BoolArray) -> FloatArray:
     """(Q,): expected value at these queries."""
     lists = find_tied_lists(*order[:3], queries, judged_only=measure.judged_only)
-    depth = np.full(len(order.runs.queries), np.iinfo(np.int64).max)
     if order.limit is not None and measure.judged_only:
         returned = find_tied_lists(*order[:3], queries, judged_only=False)
         return _expect_across_limit(measure, lists, returned, order.limit)
-    if order.limit is not None:
-        depth = np.minimum(depth, order.limit)
+    depth = np.full(len(order.runs.queries), order.limit or np.iinfo(np.int64).max)
     return measure.expected_value(lists, measure.cut_depth(depth))
 
 

@@ -32,7 +32,7 @@ def random_work(seed: int, lanes: int, tables: int) -> tuple[RoughTerms, MemberP
         lower + rng.integers(0, 3, (members, lanes)).astype(np.float32),
     )
     others = np.arange(pairs)
-    return sums, MemberPairs(np.arange(members), starts, others, np.zeros(pairs, dtype=bool))
+    return sums, MemberPairs(np.arange(members), starts, others)
 
 
 def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], set[tuple[int, int]]]:
