@@ -29,13 +29,13 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse import EngineForm, RankSum, WeightedMean
 
-#: Bits of a quantised mean: about what float32 tells apart, and they leave 9 for a place.
+#: Bits of a quantized mean: about what float32 tells apart, and they leave 9 for a place.
 MEAN_BITS: Final = 22
 #: Normalized scores that a view remembers row by row.
 FEATURES_KEPT: Final = 2
 #: Smaller weights, against the greatest, are too near the end of the range of float32.
 LEAST_SHARE: Final = 1e-18
-#: Scores of a query that differ by less than this share of their size are not quantised.
+#: Scores of a query that differ by less than this share of their size are not quantized.
 LEAST_SPREAD: Final = 1e-3
 #: Bits of a score in a wide key: its quantum is then well above the twelfth digit of a score.
 WIDE_BITS: Final = 33
@@ -70,7 +70,7 @@ def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
 
 
 class QuantizedRankSum(QuantizedScores):
-    """Sums of quantised terms: integers, so that only the C' roundings of its tables err."""
+    """Sums of quantized terms: integers, so that only the C' roundings of its tables err."""
 
     def __init__(self, runs: AlignedRuns, lists: CandidateLists, trial: RankSum) -> None:
         super().__init__(runs, lists)

@@ -4,7 +4,7 @@ A score and the place of its candidate are packed into one integer: the leading 
 float64 compare as the number does, and the last bits, which no key depends on, are given to the
 place and to whether the candidate is relevant. So the sort needs no indices, ties fall as the
 tie rule wants them, and where only the first places are asked for, a partition is enough.
-Neighbours that come too near each other are put in order by their exact keys.
+Neighbors that come too near each other are put in order by their exact keys.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _resolve_doubts(
 def _doubtful_chains(
     pool: QueryPool, packed: IntArray, queries: IntArray, limit: int
 ) -> tuple[IntArray, IntArray]:
-    """Who stands in a chain of neighbours too near each other, and which chain that is.
+    """Who stands in a chain of neighbors too near each other, and which chain that is.
 
     Chains without a relevant document are left as they are, as are those beyond the limit.
     """

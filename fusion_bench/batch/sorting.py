@@ -1,8 +1,8 @@
 """Candidates of every query as padded rows, sorted as integers that carry where each one stands.
 
-A key is a quantised score, falling, with the candidate's place in storage in its low bits: one
+A key is a quantized score, falling, with the candidate's place in storage in its low bits: one
 sort of plain integers orders a list and remembers who is who. Candidates are stored in the order
-of the tie rule, so equal scores come out in that order too. Neighbours nearer than the quantum
+of the tie rule, so equal scores come out in that order too. Neighbors nearer than the quantum
 and its error are left for exact settling.
 """
 
@@ -145,10 +145,10 @@ class BlockKeys(NamedTuple):
 
 
 class QuantizedScores(ABC):
-    """Quantised scores of one fusion.
+    """Quantized scores of one fusion.
 
     Attributes:
-        error: Units by which a quantised score may be off.
+        error: Units by which a quantized score may be off.
     """
 
     error: float
@@ -176,4 +176,4 @@ class QuantizedScores(ABC):
     def _quantize_block(
         self, number: int, bits: int, dtype: np.dtype[Any]
     ) -> tuple[KeyArray, FloatArray, FloatArray]:
-        """(n, w) negative quantised scores, shifted by ``bits``; unit and base, (n, 1)."""
+        """(n, w) negative quantized scores, shifted by ``bits``; unit and base, (n, 1)."""
