@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -24,24 +25,41 @@ T = TypeVar("T")
 
 #: The environment variable that fixes the number of threads.
 THREADS: Final = "FUSION_BENCH_THREADS"
-#: Candidates of one shard, about; fewer are not divided.
-SHARD: Final = 2_000_000
-#: Of more candidates, no shard is remembered: what derives from it is made again in each call.
-MOST_KEPT: Final = 60_000_000
 
 
-def shards(runs: AlignedRuns) -> Iterator[AlignedRuns]:
+@dataclass(frozen=True)
+class ShardLimits:
+    """Limits of shards: they bound memory, and change no value.
+
+    Attributes:
+        candidates: Of one shard, about; fewer are not divided.
+        cached_candidates: Of more, no shard is kept: what derives from it is made again in each
+            call.
+    """
+
+    candidates: int = 2_000_000
+    cached_candidates: int = 60_000_000
+
+
+DEFAULT_LIMITS: Final = ShardLimits()
+
+
+def shards(runs: AlignedRuns, limits: ShardLimits = DEFAULT_LIMITS) -> Iterator[AlignedRuns]:
     """All queries, some at a time, in their order; only one shard where there are not many."""
-    limits = _shard_limits(runs)
-    if len(limits) == 2:
+    bounds = _shard_bounds(runs, limits)
+    if len(bounds) == 2:
         yield runs
         return
-    for start, stop in pairwise(limits):
-        yield _make_shard(runs, start, stop)
+    is_cached = int(runs.offsets[-1]) <= limits.cached_candidates
+    for start, stop in pairwise(bounds):
+        yield _cached_shard(runs, start, stop) if is_cached else runs.between(start, stop)
 
 
 def over_shards(
-    work: Callable[[AlignedRuns], T], runs: AlignedRuns, threads: int | None = None
+    work: Callable[[AlignedRuns], T],
+    runs: AlignedRuns,
+    threads: int | None = None,
+    limits: ShardLimits = DEFAULT_LIMITS,
 ) -> Iterator[T]:
     """What ``work`` makes of each shard, in their order.
 
@@ -50,18 +68,19 @@ def over_shards(
         runs: Aligned runs, in memory or mapped.
         threads: So many shards at a time; None = as the environment variable says, or one for
             each processor.
+        limits: How much a shard holds.
 
     Raises:
         ConfigError: A number of threads that is not a whole number above 0.
     """
-    count = min(threads_of(threads), len(_shard_limits(runs)) - 1)
+    count = min(threads_of(threads), len(_shard_bounds(runs, limits)) - 1)
     if count == 1:
-        yield from map(work, shards(runs))
+        yield from map(work, shards(runs, limits))
         return
     with ThreadPoolExecutor(count) as pool:
         waiting: deque[Future[T]] = deque()
         try:
-            for shard in shards(runs):
+            for shard in shards(runs, limits):
                 waiting.append(pool.submit(work, shard))
                 if len(waiting) > count:  # no more shards in memory than threads, and one ahead
                     yield waiting.popleft().result()
@@ -90,21 +109,15 @@ def _count_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _shard_limits(runs: AlignedRuns) -> list[int]:
+def _shard_bounds(runs: AlignedRuns, limits: ShardLimits) -> list[int]:
     """Where shards begin and end, as query numbers."""
     queries, candidates = len(runs.queries), int(runs.offsets[-1])
-    count = max(min(round(candidates / SHARD), queries), 1)
+    count = max(min(round(candidates / limits.candidates), queries), 1)
     targets = np.arange(1, count) * (candidates / count)
     inner = np.searchsorted(runs.offsets, targets)
     return sorted({0, *inner.tolist(), queries})
 
 
-def _make_shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
-    if int(runs.offsets[-1]) > MOST_KEPT:
-        return runs.between(start, stop)
-    return _kept_shard(runs, start, stop)
-
-
 @cached_by_view()
-def _kept_shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
+def _cached_shard(runs: AlignedRuns, start: int, stop: int) -> AlignedRuns:
     return runs.between(start, stop)

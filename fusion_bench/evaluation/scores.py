@@ -13,7 +13,7 @@ from fusion_bench.batch import BatchResult, Unsupported, evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.data.shards import over_shards
+from fusion_bench.data.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import (
     name_system_in_errors,
@@ -53,6 +53,7 @@ def evaluate_systems(
     spaces: Mapping[str, ScoreSpace] | None = None,
     qrels: Qrels | None = None,
     threads: int | None = None,
+    limits: ShardLimits = DEFAULT_LIMITS,
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
@@ -68,6 +69,7 @@ def evaluate_systems(
         qrels: The judgments; only measures that ir_measures computes need them.
         threads: How many may work on many queries (see :mod:`fusion_bench.data.shards`); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
+        limits: How many queries are looked at together.
 
     Returns:
         One ``Scores`` per system, in the same order.
@@ -79,7 +81,7 @@ def evaluate_systems(
     if any(isinstance(measure, ExternalMeasure) for measure in measures):
         parts = [work(runs)]  # ir_measures would read all judgments again for each shard
     else:
-        parts = list(over_shards(work, runs, threads))
+        parts = list(over_shards(work, runs, threads, limits))
     values = np.concatenate([part for part, _ in parts], axis=2)
     make_readonly(values)
     return tuple(

@@ -167,9 +167,9 @@ def _folder_size(folder: Path) -> int:
 def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:
     """The cache of a dataset; None where it is switched off or not worth it.
 
-    ``FUSION_BENCH_CACHE`` is ``0`` for none, or another folder; ``FUSION_BENCH_CACHE_GB`` is how
-    much it may hold; with ``FUSION_BENCH_CACHE_VERIFY=1`` every file and entry is read in full each
-    time.
+    ``FUSION_BENCH_CACHE`` is ``0`` for none, or another folder, which small datasets use too.
+    ``FUSION_BENCH_CACHE_GB`` is how much it may hold. With ``FUSION_BENCH_CACHE_VERIFY=1`` every
+    file and entry is read in full each time.
 
     Args:
         folder: The dataset's own.
@@ -184,7 +184,7 @@ def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:
         size = sum(_text_size(path) for path in files)
     except OSError:
         return None  # reading says what is wrong
-    if given == "0" or size < MIN_INPUT:
+    if given == "0" or (not given and size < MIN_INPUT):
         return None
     place = Path(given) if given else folder / FOLDER
     verify = os.environ.get("FUSION_BENCH_CACHE_VERIFY", "") == "1"

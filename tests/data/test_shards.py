@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fusion_bench.data import shards
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Qrels
+from fusion_bench.data.shards import ShardLimits
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
@@ -24,6 +25,8 @@ from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, v
 from tests.contract.cases import DATASETS, SPACES, aligned
 from tests.data.cases import assert_same
 
+#: A shard a query.
+SINGLE = ShardLimits(candidates=1)
 BLENDED = {"method": "linear", "reranker": "reranker", "missing": "below"}
 
 
@@ -35,24 +38,23 @@ def systems(fusions: list[dict[str, Any]], sources: tuple[str, ...]) -> list[Sys
 
 
 @pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
-def test_any_shards_any_threads_any_order_of_sources(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_shards_any_threads_any_order_of_sources(method: str) -> None:
     @settings(max_examples=25, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())
         every = st.lists(configs(view.sources, method), min_size=1, max_size=3)
         given = systems(data.draw(every), view.sources)
-        monkeypatch.setattr(shards, "SHARD", 1 << 40)
         expected = evaluate_systems(given, view, MEASURES)
-        monkeypatch.setattr(shards, "SHARD", data.draw(st.integers(1, 40)))
-        monkeypatch.setattr(shards, "MOST_KEPT", data.draw(st.sampled_from([0, 1 << 40])))
+        limits = ShardLimits(
+            data.draw(st.integers(1, 40)), data.draw(st.sampled_from([0, 1 << 40]))
+        )
         order = view.sources
         if view.ties == "trec":
             order = tuple(data.draw(st.permutations(view.sources)))
         turned = [system.model_copy(update={"runs": order}) for system in given]
-        found = evaluate_systems(turned, view, MEASURES, threads=data.draw(st.integers(1, 4)))
+        threads = data.draw(st.integers(1, 4))
+        found = evaluate_systems(turned, view, MEASURES, threads=threads, limits=limits)
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
             assert one.queries == other.queries
@@ -61,9 +63,7 @@ def test_any_shards_any_threads_any_order_of_sources(
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_blends_types_and_mapped_arrays(
-    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blends_types_and_mapped_arrays(threads: int, tmp_path: Path) -> None:
     view = judged(aligned(DATASETS[0]))
     options: list[dict[str, Any]] = [
         {"blend": BLENDED},
@@ -75,22 +75,22 @@ def test_blends_types_and_mapped_arrays(
         for i, extra in enumerate(options)
     ]
     expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
-    monkeypatch.setattr(shards, "SHARD", 1)
     write_arrays(tmp_path / "a", "k", {}, {name: getattr(view, name) for name in ALIGNED_FIELDS})
     arrays: dict[str, Any] = dict(open_arrays(tmp_path / "a", "k").arrays)
     mapped = replace(view, **arrays)
-    assert len(list(shards.shards(mapped))) == len(view.queries)
+    assert len(list(shards.shards(mapped, SINGLE))) == len(view.queries)
     for runs in (view, mapped):
-        found = evaluate_systems(given, runs, MEASURES, spaces=SPACES, threads=threads)
+        found = evaluate_systems(
+            given, runs, MEASURES, spaces=SPACES, threads=threads, limits=SINGLE
+        )
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
 
 
-def test_a_shard_is_the_subset_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_is_the_subset_without_a_copy() -> None:
     view = judged(aligned(DATASETS[0]))
-    monkeypatch.setattr(shards, "SHARD", 5)
     start = 0
-    for shard in shards.shards(view):
+    for shard in shards.shards(view, ShardLimits(candidates=5)):
         stop = start + len(shard.queries)
         kept = np.arange(len(view.queries))
         assert_same(shard, view.subset((kept >= start) & (kept < stop)))
@@ -100,24 +100,20 @@ def test_a_shard_is_the_subset_without_a_copy(monkeypatch: pytest.MonkeyPatch) -
     assert start > 1
 
 
-def test_shards_are_made_once_unless_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_are_made_once_unless_they_are_too_many() -> None:
     view = judged(aligned(DATASETS[0]))
-    monkeypatch.setattr(shards, "SHARD", 5)
 
-    def again() -> bool:
-        pairs = zip(shards.shards(view), shards.shards(view), strict=True)
-        return all(one is other for one, other in pairs)
+    def are_same(limits: ShardLimits) -> bool:
+        pairs = zip(shards.shards(view, limits), shards.shards(view, limits), strict=True)
+        return all(first is second for first, second in pairs)
 
-    assert again()
-    monkeypatch.setattr(shards, "MOST_KEPT", 0)
-    assert not again()
-    monkeypatch.setattr(shards, "SHARD", 1 << 40)
+    assert are_same(ShardLimits(candidates=5))
+    assert not are_same(ShardLimits(candidates=5, cached_candidates=0))
     assert [shard is view for shard in shards.shards(view)] == [True]
 
 
 def test_no_more_shards_are_begun_than_threads_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
     view = judged(aligned(DATASETS[0]))
-    monkeypatch.setattr(shards, "SHARD", 1)
     made: list[int] = []
     between = AlignedRuns.between
 
@@ -126,22 +122,21 @@ def test_no_more_shards_are_begun_than_threads_and_one(monkeypatch: pytest.Monke
         return between(runs, start, stop)
 
     monkeypatch.setattr(AlignedRuns, "between", counted)
-    found = shards.over_shards(lambda shard: shard.queries, view, 1)
+    found = shards.over_shards(lambda shard: shard.queries, view, 1, SINGLE)
     assert next(found) == view.queries[:1]
     assert made == [0]
     assert [*found] == [(query,) for query in view.queries[1:]]
 
 
-def test_an_error_in_a_thread_is_that_of_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_thread_is_that_of_the_first_query() -> None:
     view = judged(aligned(DATASETS[0]))
     lacking = {"method": "weighted_score", "normalize": {"method": "max"}}
     given = systems([lacking], view.sources)
     negative = AlignedRuns(**{**vars_of(view), "scores": -np.abs(view.scores) - 1})
     messages = []
-    monkeypatch.setattr(shards, "SHARD", 1)
     for threads in (1, 3):
         with pytest.raises(AlignmentError, match=r"^system 's0': ") as caught:
-            evaluate_systems(given, negative, MEASURES, threads=threads)
+            evaluate_systems(given, negative, MEASURES, threads=threads, limits=SINGLE)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 
@@ -151,14 +146,13 @@ def vars_of(view: AlignedRuns) -> dict[str, Any]:
     return {name: getattr(view, name) for name in names if name != "cache"}
 
 
-def test_measures_of_ir_measures_see_all_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measures_of_ir_measures_see_all_queries_at_once() -> None:
     view = aligned(DATASETS[0])
     qrels = Qrels.from_dict({query: {"d1": 1} for query in view.queries})
     given = systems([{"method": "rrf"}], view.sources)
     measures = [parse_measure("Bpref"), parse_measure("RR")]
     (expected,) = evaluate_systems(given, view, measures, qrels=qrels)
-    monkeypatch.setattr(shards, "SHARD", 1)
-    (found,) = evaluate_systems(given, view, measures, qrels=qrels, threads=2)
+    (found,) = evaluate_systems(given, view, measures, qrels=qrels, threads=2, limits=SINGLE)
     assert found.values.tobytes() == expected.values.tobytes()
 
 

@@ -17,7 +17,6 @@ from fusion_bench.cli._progress import progress_bar
 from fusion_bench.evaluation.report_records import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.io.cache import FOLDER
 from tests import tiny
 from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit
@@ -185,13 +184,12 @@ def test_methods(capsys: Capture) -> None:
 def test_eval_keeps_what_it_reads_unless_told_not_to(
     root: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("FUSION_BENCH_CACHE")
-    monkeypatch.setattr("fusion_bench.io.cache.MIN_INPUT", 0)
+    monkeypatch.setenv("FUSION_BENCH_CACHE", str(root / "kept"))
     results = []
     for option in ("--no-cache", "--cache", "--cache"):
         printed(capsys, "eval", EXPERIMENT, "--no-plots", option)
         results.append(read_report(root / "reports/e/report.json").collections)
-        assert bool(list(root.rglob(FOLDER))) is (option == "--cache")
+        assert (root / "kept").exists() is (option == "--cache")
     assert results[0] == results[1] == results[2]
 
 
