@@ -42,9 +42,9 @@ def _count_pairs(scorer: RankScorer, lanes: slice, ranks: IntArray) -> None:
     for column, trial in enumerate(scorer.trials[lanes]):
         chosen = np.flatnonzero(lane == column)
         if len(chosen):
-            own, others = member[chosen], pairs.others[pair[chosen]]
-            above_own = own[is_above(scorer.runs, trial, scorer.layout.relevant[own], others)]
-            ranks[:, column] += np.bincount(above_own, minlength=len(ranks))
+            members, others = member[chosen], pairs.others[pair[chosen]]
+            is_beaten = is_above(scorer.runs, trial, scorer.layout.relevant[members], others)
+            ranks[:, column] += np.bincount(members[is_beaten], minlength=len(ranks))
 
 
 def count_in_numpy(
