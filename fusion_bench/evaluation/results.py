@@ -12,7 +12,7 @@ from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.stats.comparison import Comparison, compare_with_baseline, decide_answer
+from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
 from fusion_bench.stats.intervals import estimate_mean
 
 
@@ -41,14 +41,14 @@ def system_result(
 ) -> model.SystemResult:
     """The row of one system."""
     results, ties = {}, assessment.ties
-    for m, asked in enumerate(task.measures):
+    for m, measure in enumerate(task.measures):
+        extremes = (ties.minimum, ties.maximum, ties.expected)
+        low, high, expected = (float(values[m].mean()) for values in extremes)
+        affected = int(ties.affected[m])
         tied = model.TieResult(
-            affected_queries=int(ties.affected[m]),
-            minimum=float(ties.minimum[m].mean()),
-            maximum=float(ties.maximum[m].mean()),
-            expected=float(ties.expected[m].mean()),
+            affected_queries=affected, minimum=low, maximum=high, expected=expected
         )
-        results[asked.name] = _measure_result(task, assessment.values[m], tied)
+        results[measure.name] = _measure_result(task, assessment.values[m], tied)
     return model.SystemResult(
         name=system.name,
         kind="system",
@@ -70,38 +70,40 @@ def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = "this split" if task.tuning is None else f"split {task.tuning_split!r}"
     pool = perfect_order_values(task.runs, task.measures, qrels=task.dataset.qrels)
-    oracle = "oracle: the best of the sources for each query and measure; fusion may pass it"
     best = np.max([score.values for score in scores], axis=0)
-    note = "all candidates of all sources in the order of their grades"
-
-    def row(
-        name: str, kind: Literal["floor", "ceiling"], note: str, values: FloatArray
-    ) -> model.SystemResult:
-        pairs = zip(task.measures, values, strict=True)
-        results = {asked.name: _measure_result(task, array) for asked, array in pairs}
-        return model.SystemResult(name=name, kind=kind, note=note, measures=results)
-
-    return [
-        row(
+    oracle = "oracle: the best of the sources for each query and measure; fusion may pass it"
+    order = "all candidates of all sources in the order of their grades"
+    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
+        (
             "best single source",
             "floor",
             f"source chosen on {where}: {alone[chosen].name}",
             scores[chosen].values,
         ),
-        row("best source per query", "ceiling", oracle, best),
-        row("perfect order", "ceiling", note, pool),
+        ("best source per query", "ceiling", oracle, best),
+        ("perfect order", "ceiling", order, pool),
     ]
+    results = []
+    for name, kind, note, values in rows:
+        pairs = zip(task.measures, values, strict=True)
+        measures = {measure.name: _measure_result(task, array) for measure, array in pairs}
+        results.append(model.SystemResult(name=name, kind=kind, note=note, measures=measures))
+    return results
 
 
 def compare_assessments(
     task: EvaluationSet, assessments: dict[str, Assessment]
 ) -> list[model.ComparisonResult]:
-    """Every system against the baseline, measure by measure."""
+    """Every system against the baseline, measure by measure.
+
+    The primary measure has the difference over judged documents and the answer. Judged documents
+    speak against an answer only where some are not relevant.
+    """
     settings = task.experiment
     results = []
-    for m, asked in enumerate(task.measures):
+    for m, measure in enumerate(task.measures):
         comparisons = compare_with_baseline(
-            asked.name,
+            measure.name,
             {name: assessment.values[m] for name, assessment in assessments.items()},
             settings.baseline,
             groups=task.groups,
@@ -111,25 +113,16 @@ def compare_assessments(
             interval=settings.interval,
             resamples=settings.resamples,
         )
-        results += [
-            model.ComparisonResult.model_validate(comparison, from_attributes=True)
-            if m
-            else _primary_result(task, comparison, assessments)
-            for comparison in comparisons
-        ]
+        for comparison in comparisons:
+            result = model.ComparisonResult.model_validate(comparison, from_attributes=True)
+            if m == 0:
+                pair = (
+                    assessments[name].judged_only for name in (result.candidate, result.baseline)
+                )
+                judged = float(np.mean(np.subtract(*pair)))
+                against = judged if task.has_irrelevant_judgments else None
+                answer = decide_answer(comparison, against, alpha=settings.alpha)
+                changed = {"judged_only_difference": judged, "answer": answer}
+                result = result.model_copy(update=changed)
+            results.append(result)
     return results
-
-
-def _primary_result(
-    task: EvaluationSet, comparison: Comparison, assessments: dict[str, Assessment]
-) -> model.ComparisonResult:
-    """With the difference over judged documents and the answer.
-
-    Judged documents speak against an answer only where some are not relevant.
-    """
-    candidate, baseline = assessments[comparison.candidate], assessments[comparison.baseline]
-    judged = float(np.mean(candidate.judged_only - baseline.judged_only))
-    against = judged if task.has_irrelevant_judgments else None
-    answer = decide_answer(comparison, against, alpha=task.experiment.alpha)
-    result = model.ComparisonResult.model_validate(comparison, from_attributes=True)
-    return result.model_copy(update={"judged_only_difference": judged, "answer": answer})

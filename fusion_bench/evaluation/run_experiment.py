@@ -19,6 +19,7 @@ from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.io import Dataset, find_dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 
@@ -26,8 +27,8 @@ from fusion_bench.io.dataset_config import read_spec
 Progress = Callable[[str, int, int], None]
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress."""
+def ignore_progress(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 def run_experiment(
@@ -38,7 +39,7 @@ def run_experiment(
     split: str | None = None,
     query_type: str | None = None,
     cache: bool = True,
-    progress: Progress = _silent,
+    progress: Progress = ignore_progress,
 ) -> model.Report:
     """Run an experiment.
 
@@ -62,7 +63,8 @@ def run_experiment(
     overrides = {"split": split, "query_type": query_type}
     asked = {key: value for key, value in overrides.items() if value is not None}
     experiment = experiment.model_copy(update=asked)
-    datasets = (_load(experiment, path, progress, cache=cache) for path in paths)
+    systems = experiment.systems.values()
+    datasets = (load_lists(path, systems, progress, cache=cache) for path in paths)
     return run_on_datasets(experiment, source, datasets, progress)
 
 
@@ -82,10 +84,11 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
         experiment.parse_measures(spec.binary_relevance, source)
 
 
-def _load(experiment: Experiment, path: Path, progress: Progress, *, cache: bool) -> Dataset:
-    """Only the lists that some system uses."""
+def load_lists(
+    path: Path, systems: Collection[System], progress: Progress, *, cache: bool = True
+) -> Dataset:
+    """Load a dataset with only the lists that some system uses."""
     progress(f"reading {path.parent.name}", 0, 1)
-    systems = experiment.systems.values()
     return load_dataset(
         path,
         runs={name for system in systems for name in system.runs},
@@ -98,7 +101,7 @@ def run_on_datasets(
     experiment: Experiment,
     source: Source,
     datasets: Iterable[Dataset],
-    progress: Progress = _silent,
+    progress: Progress = ignore_progress,
 ) -> model.Report:
     """Run an experiment on datasets that are at hand; see :func:`run_experiment`."""
     collections = []

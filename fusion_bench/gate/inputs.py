@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -11,20 +11,15 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, load_lists
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
-from fusion_bench.io import find_dataset, load_dataset
+from fusion_bench.io import find_dataset
 from fusion_bench.io.dataset_config import RunSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
-
-Progress = Callable[[str, int, int], None]
-
-
-def ignore_progress(stage: str, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +77,10 @@ class GateInputs:
         Raises:
             FusionBenchError: The experiment or its data breaks a rule.
         """
-        collections, names = [], self.experiment.dataset_names
-        for i, name in enumerate(names):
+        collections = []
+        for i, name in enumerate(self.experiment.dataset_names):
             location = ("dataset",) if self.experiment.dataset is not None else ("datasets", i)
             path = find_dataset(name, self.folders, where=self.source.where(location))
-            self.progress(f"reading {path.parent.name}", i, len(names))
             collections.append(self._load_collection(path, (self.candidate, *others)))
         return collections
 
@@ -95,11 +89,7 @@ class GateInputs:
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(roles, spec.rerank, self.source)
-        dataset = load_dataset(
-            path,
-            runs={name for system in systems for name in system.runs},
-            rerankers={name for system in systems for name in system.reranker_names},
-        )
+        dataset = load_lists(path, systems, self.progress)
         fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)

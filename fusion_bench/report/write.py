@@ -38,7 +38,7 @@ def write_report(report: Report, folder: Path, *, plots: bool = True) -> list[Pa
     """
     page = evaluation.build_page(report, _evaluation_figures(report) if plots else ())
     record = f"{report.model_dump_json()}\n"
-    return _write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
+    return write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
 
 
 def write_tuning(
@@ -70,11 +70,15 @@ def write_tuning(
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
     }
-    return _write_files(folder, texts, page)
+    return write_files(folder, texts, page)
 
 
-def _write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path]:
-    """Make everything before anything is written, so that a failure leaves no half of it."""
+def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path]:
+    """Write texts and the figures of a page, all of which are made before anything is written.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
     contents = {name: text.encode() for name, text in texts.items()}
     if page.figures:
         from fusion_bench.report.plots import render_png

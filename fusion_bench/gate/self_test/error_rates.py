@@ -18,9 +18,9 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
 from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.inputs import Progress, ignore_progress
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
     adjust_runs,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table
-from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.report.write import write_files
 from fusion_bench.util.formatting import format_number
 
 if TYPE_CHECKING:
@@ -77,16 +77,7 @@ def draw_power_curves(result: SelfTestResult) -> Drawing:
     """The power curves with the measured power; imports Matplotlib."""
     from fusion_bench.report.plots.power import draw_power
 
-    points = {
-        name: [
-            (rate.drop or 0.0, rate.rate, rate.low, rate.high)
-            for rate in result.error_rates
-            if rate.check == name and rate.kind == "power"
-        ]
-        for name in result.power_curves
-    }
-    curves = {name: (c.drop, c.power, c.max_drop) for name, c in result.power_curves.items()}
-    return draw_power(curves, points)
+    return draw_power(result.model_dump())
 
 
 def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Path]:
@@ -95,11 +86,5 @@ def write_self_test(result: SelfTestResult, page: Page, folder: Path) -> list[Pa
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    from fusion_bench.report.plots import render_png
-
-    files = {
-        "self-test.json": f"{result.model_dump_json()}\n".encode(),
-        "self-test.md": render_page(page).encode(),
-        **{figure.file: render_png(figure.draw()) for figure in page.figures},
-    }
-    return [write_atomic(folder / name, data) for name, data in files.items()]
+    texts = {"self-test.json": f"{result.model_dump_json()}\n", "self-test.md": render_page(page)}
+    return write_files(folder, texts, page)

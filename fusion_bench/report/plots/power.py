@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 
-#: Drop, share, and the interval of the share.
-Point = tuple[float, float, float, float]
-HEIGHT = 2.7
 
-
-def draw_power(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float], float]],
-    points: Mapping[str, Sequence[Point]],
-) -> Drawing:
-    """One panel a check: the computed curve, the measured shares and the tolerance.
+def draw_power(study: Mapping[str, Any]) -> Drawing:
+    """One panel a check: the stated curve, the measured power and the tolerance.
 
     Args:
-        curves: By check: drops, computed powers and the tolerance.
-        points: By check: measured shares at planted drops.
+        study: The fields of a ``SelfTestResult``.
     """
-    with base.open_drawing(HEIGHT, len(curves), columns=1) as (drawing, panels):
-        for axes, (name, (drops, power, max_drop)) in zip(panels, curves.items(), strict=True):
-            axes.plot(drops, power, color=base.BLUE, label="computed power")
-            if points.get(name):
-                at, share, low, high = np.array(points[name]).T
-                errors = [share - low, high - share]
-                axes.errorbar(at, share, errors, None, "ok", ms=3, capsize=2, label="measured")
-            axes.axvline(max_drop, ls=":", color=base.RED, label="max_drop")
+    curves = study["power_curves"]
+    with base.open_drawing(2.7, len(curves), columns=1) as (drawing, panels):
+        for axes, (name, curve) in zip(panels, curves.items(), strict=True):
+            axes.plot(curve["drop"], curve["power"], color=base.BLUE, label="computed power")
+            rates = [
+                rate
+                for rate in study["error_rates"]
+                if (rate["check"], rate["kind"]) == (name, "power")
+            ]
+            x, y, low, high = ([r[key] for r in rates] for key in ("drop", "rate", "low", "high"))
+            axes.plot(x, y, "ok", ms=3, label="measured")
+            axes.vlines(x, low, high, color="k")
+            axes.axvline(curve["max_drop"], ls=":", color=base.RED, label="max_drop")
             axes.axhline(0.8, ls="--", lw=0.8, color=base.GRAY, label="80 % power")
             axes.set_title(base.plot_text(name))
             axes.set_ylabel("share called regressed")

@@ -15,6 +15,7 @@ from fusion_bench.report.tuning.recommendation import (
     recommend,
     unjudged_decide,
 )
+from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
@@ -41,30 +42,33 @@ RULES = {
 
 def tuning_findings(report: TuningReport) -> tuple[Finding, ...]:
     """The verdict first, then the evidence, then warnings."""
-    verdicts: dict[str, str] = {"verdict": report.verdict}
-    for key, part in (("per query type", report.per_type), ("thresholds", report.thresholds)):
-        if part is not None:
-            verdicts[key] = part.verdict
-    findings = (
-        ("verdict", _describe_verdict(report)),
-        ("recommendation", f"Recommendation: {recommend(report)}"),
-        ("better effort", describe_better_effort(report)),
-        ("optimism", _describe_optimism(report)),
-        ("nested cross-validation", _describe_folds(report)),
-        ("plateau", _describe_plateau(report)),
-        ("selection rule", _describe_rule(report)),
-        ("per query type", _describe_types(report)),
-        ("pareto front", _describe_front(report)),
-        ("thresholds", _describe_thresholds(report)),
-    )
-    return (
-        *(
-            Finding(text, TONES.get(verdicts.get(key, ""), "plain"), key)
-            for key, text in findings
-            if text
-        ),
-        *(Finding(text, "warning", key) for key, text in _warnings(report)),
-    )
+    warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
+    return (*_evidence(report), *warnings)
+
+
+def _evidence(report: TuningReport) -> Iterator[Finding]:
+    yield Finding(_describe_verdict(report), TONES.get(report.verdict, "plain"), "verdict")
+    texts = {
+        "recommendation": f"Recommendation: {recommend(report)}",
+        "better effort": describe_better_effort(report),
+        "optimism": _describe_optimism(report),
+        "nested cross-validation": _describe_folds(report),
+        "plateau": _describe_plateau(report),
+        "selection rule": _describe_rule(report),
+    }
+    yield from (Finding(text, key=key) for key, text in texts.items() if text)
+    if report.per_type is not None:
+        verdict = report.per_type.verdict
+        gain = format_gain(report.per_type.over_global, report.alpha)
+        text = f"Tuning by query type {CLAIMS[verdict]} one set of parameters for all"
+        tone = TONES.get(verdict, "plain")
+        yield Finding(f"{text} (held out: {gain}).", tone, "per query type")
+    if report.front is not None:
+        text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
+        yield Finding(text, key="pareto front")
+    if report.thresholds is not None:
+        text = _describe_thresholds(report.thresholds, report.alpha)
+        yield Finding(text, TONES.get(report.thresholds.verdict, "plain"), "thresholds")
 
 
 def _describe_verdict(report: TuningReport) -> str:
@@ -131,31 +135,14 @@ def _describe_rule(report: TuningReport) -> str:
     )
 
 
-def _describe_types(report: TuningReport) -> str:
-    if report.per_type is None:
-        return ""
-    claim = CLAIMS[report.per_type.verdict]
-    gain = format_gain(report.per_type.over_global, report.alpha)
-    return f"Tuning by query type {claim} one set of parameters for all (held out: {gain})."
-
-
-def _describe_front(report: TuningReport) -> str:
-    if report.front is None:
-        return ""
-    return f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
-
-
-def _describe_thresholds(report: TuningReport) -> str:
-    thresholds = report.thresholds
-    if thresholds is None:
-        return ""
+def _describe_thresholds(thresholds: ThresholdReport, alpha: float) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
     return (
         f"The pair of thresholds {tuned} {CLAIMS[thresholds.verdict]} {default} at telling whether "
         f"the top {thresholds.top} has a relevant document: held-out utility "
         f"{format_number(gain.tuned)} against {format_number(gain.default)} "
-        f"({format_gain(gain, report.alpha)}). The best single threshold (min_score) is "
+        f"({format_gain(gain, alpha)}). The best single threshold (min_score) is "
         f"{thresholds.min_score.upper:.4g}."
     )
 

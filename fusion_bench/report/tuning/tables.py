@@ -86,19 +86,14 @@ def gain_table(report: TuningReport) -> Table:
             "there. Its folds share queries, so its interval is too narrow for a verdict."
         )
     gains.append(("held-out queries (verdict)", report.held_out))
-    title, headers = (
-        f"{report.measure}: tuned against default",
-        ("queries from", "default", "tuned"),
-    )
+    title = f"{report.measure}: tuned against default"
+    headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
 
 
 def type_gain_table(report: TuningReport) -> Table:
     """The held-out gain of each query type."""
-    note = (
-        "Held-out queries only. Intervals are not adjusted for the number of types; no verdict "
-        "rests on them."
-    )
+    note = "Held out. Not adjusted for the number of types; no verdict rests on these intervals."
     headers = ("type", "default", "tuned")
     gains = [
         ("(no type)" if item.type is None else item.type, item.gain) for item in report.by_type
@@ -174,14 +169,10 @@ def threshold_table(thresholds: ThresholdReport) -> Table:
         Column("utility"),
     )
     rows = []
-    rules = (
-        ("default:", thresholds.default),
-        ("tuned:", thresholds.tuned),
-        ("min_score", thresholds.min_score),
-    )
-    for name, rule in rules:
+    for name in ("default", "tuned", "min_score"):
+        rule = getattr(thresholds, name)
         ends = dict.fromkeys((rule.upper, rule.lower))
-        label = f"{name} {' / '.join(f'{end:.4g}' for end in ends)}"
+        label = f"{name}: {' / '.join(f'{end:.4g}' for end in ends)}"
         utility = format_number(rule.utility)
         for verdict in ("correct", "ambiguous", "incorrect"):
             relevant, others = getattr(rule, verdict)

@@ -100,7 +100,7 @@ def test_threshold_table() -> None:
     assert column(table, "thresholds") == [
         *("default: 0.7 / 0.3", "", ""),
         *("tuned: 0.5 / 0.2", "", ""),
-        *("min_score 0.4", ""),
+        *("min_score: 0.4", ""),
     ]
     assert column(table, "relevant in the top 10")[:3] == ["40", "5", "0"]
     assert column(table, "share relevant")[:3] == ["80.0 %", "25.0 %", "0.0 %"]
