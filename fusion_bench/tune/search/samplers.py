@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -27,8 +27,6 @@ OPTUNA_SAMPLERS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "qmc": ("QMCSampler", {"scramble": True}),
     "random": ("RandomSampler", {}),
 }
-#: Parameter sets → (value, effort) of each; None = could not be computed.
-EvaluatePairs = Callable[[Sequence[Params]], Sequence[tuple[float, float] | None]]
 
 
 def optuna_distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
@@ -164,30 +162,3 @@ class OptunaProposer:
                     self._study.tell(trial, state=TrialState.FAIL)
                 else:
                     self._study.tell(trial, value)
-
-
-def search_tradeoffs(
-    parameters: Sequence[Parameter],
-    evaluate: EvaluatePairs,
-    *,
-    method: str,
-    trials: int,
-    batch: int,
-    seed: int,
-) -> None:
-    """Search for parameter sets of great value and little effort.
-
-    Args:
-        parameters: The space.
-        evaluate: Evaluates parameter sets and keeps the results.
-        method: ``tpe`` (Ozaki et al. 2022, "Multiobjective tree-structured Parzen estimator", JAIR
-            73) or ``nsga2`` (Deb et al. 2002, "A fast and elitist multiobjective genetic
-            algorithm: NSGA-II").
-        trials: How many.
-        batch: Asked for and evaluated together.
-        seed: Makes it exactly repeatable.
-    """
-    sampler = optuna_sampler(method, seed)
-    proposer = OptunaProposer(parameters, sampler, ["maximize", "minimize"])
-    for start in range(0, trials, batch):
-        proposer.tell(evaluate(proposer.ask(min(batch, trials - start))))
