@@ -15,7 +15,6 @@ from fusion_bench.evaluation.run_experiment import Progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io import Dataset, find_dataset
-from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
@@ -173,8 +172,11 @@ class TuningRun:
                 cross = cross_validate(self.objective, split, tuning, self._search)
             if tuning.by_query_type:
                 per_type = tune_by_type(evaluation, chosen, self._search_type)
-            front = self._search_front(evaluation, result, chosen)
-        except _SearchStoppedError:
+            show = partial(self.progress, f"{self.dataset.name}: quality against effort")
+            log = self.folder / FRONT_LOG
+            search = ParetoSearch(evaluation, self.dataset.provenance, log, show)
+            front = search.run(result, chosen)
+        except KeyboardInterrupt:
             result = replace(result, interrupted=True)
         if front is not None and front.interrupted:
             result = replace(result, interrupted=True)
@@ -189,14 +191,6 @@ class TuningRun:
             per_type=per_type,
             front=front,
         )
-
-    def _search_front(
-        self, evaluation: HeldOutEvaluation, result: SearchResult, chosen: Trial
-    ) -> ParetoFront | None:
-        """Quality against rerank effort."""
-        show = partial(self.progress, f"{self.dataset.name}: quality against effort")
-        log = self.folder / FRONT_LOG
-        return ParetoSearch(evaluation, self.dataset.provenance, log, show).run(result, chosen)
 
     def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""
@@ -227,16 +221,12 @@ class TuningRun:
         return _check_finished(result) if fold else result
 
 
-class _SearchStoppedError(Exception):
-    """A search was interrupted before others that would follow it."""
-
-
 def _check_finished(result: SearchResult) -> SearchResult:
     """The result of a search that was not interrupted.
 
     Raises:
-        _SearchStoppedError: It was interrupted.
+        KeyboardInterrupt: It was interrupted: what would follow it does not.
     """
     if result.interrupted:
-        raise _SearchStoppedError
+        raise KeyboardInterrupt
     return result

@@ -8,14 +8,11 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.report.tuning_records import pareto_front as model
-from fusion_bench.stats.comparison import NOISE
-from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.pareto.evaluated_points import EvaluatedPoint
 from fusion_bench.tune.pareto.rerank_cost import EffortAxis, RerankerCost
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.trial_selection import evaluate_in_batches
-from fusion_bench.tune.validation.verdict import none_if_nan
 
 
 def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
@@ -109,19 +106,9 @@ def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis])
 def _held_out_difference(
     evaluation: HeldOutEvaluation, values: FloatArray, other: FloatArray
 ) -> model.PairedDifference:
-    """On the held-out queries, with float noise taken as 0."""
-    keep = evaluation.split.held_out
-    difference = values[keep] - other[keep]
-    mean = estimate_mean(
-        np.where(np.abs(difference) <= NOISE, 0.0, difference),
-        evaluation.group_codes[keep],
-        alpha=evaluation.alpha,
-        interval=evaluation.interval,
-        seed=evaluation.tuning.seed,
-    )
-    return model.PairedDifference(
-        mean=mean.mean, low=none_if_nan(mean.low), high=none_if_nan(mean.high)
-    )
+    """On the held-out queries."""
+    gain = evaluation.measure_gain(values, other, evaluation.split.held_out)
+    return model.PairedDifference(mean=gain.difference, low=gain.low, high=gain.high)
 
 
 def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:

@@ -57,11 +57,9 @@ def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Para
 def _suggest_value(trial: optuna.Trial, parameter: Parameter) -> Value:
     if parameter.kind == "choice":
         return trial.suggest_categorical(parameter.path, parameter.choices)
-    limits: Any = optuna_distribution(parameter)
+    limits = vars(optuna_distribution(parameter))
     suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
-    value: Value = suggest(
-        parameter.path, limits.low, limits.high, step=limits.step, log=limits.log
-    )
+    value: Value = suggest(parameter.path, **limits)
     return value
 
 

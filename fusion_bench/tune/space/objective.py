@@ -77,8 +77,7 @@ class TuningObjective:
     @cached_property
     def preset_params(self) -> tuple[Params, ...]:
         """The default with each preset of its methods."""
-        presets = preset_params(self.system, self.parameters)
-        return tuple({**self.default_params, **preset} for preset in presets)
+        return preset_params(self.system, self.parameters, self.default_params)
 
     @cached_property
     def fingerprint(self) -> str:

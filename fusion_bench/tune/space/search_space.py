@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -26,11 +26,11 @@ def declared_parameters(system: System) -> tuple[Parameter, ...]:
             for query_type in system.by_query_type
             for parameter in declared_parameters(system.of_type(query_type))
         )
+    methods = {"fusion": system.fusion.method, "blend": system.blend.method}
     return merge_parameters(
-        [
-            *_fusion_parameters(system, system.fusion.method),
-            *(parameter.add_prefix("blend") for parameter in system.blend.space()),
-        ]
+        parameter
+        for part, method in methods.items()
+        for parameter in _part_parameters(system, part, method)
     )
 
 
@@ -59,7 +59,13 @@ def build_search_space(
             for path, given in ranges.items()
             if isinstance(given, ParameterRange)
         }
-        _refuse_overruled_paths(system, explicit)
+        types = tuple(system.by_query_type or ())
+        for path in explicit if types else ():
+            if path.startswith(("fusion.", "blend.")):
+                raise ConfigError(
+                    f"{path}: this system has parameters for each query type: name one, such as "
+                    f"by_query_type.{types[0]}.{path}"
+                )
         offered = [*declared_parameters(system), *_method_parameters(system, explicit)]
         asked = [path for path, given in ranges.items() if given == DECLARED]
         parameters = merge_parameters(_select_parameters(offered, asked, explicit))
@@ -71,8 +77,10 @@ def build_search_space(
     return ordered
 
 
-def preset_params(system: System, parameters: Sequence[Parameter]) -> tuple[Params, ...]:
-    """The presets of the methods, each alone and all together, where they are in the space."""
+def preset_params(
+    system: System, parameters: Sequence[Parameter], default: Params
+) -> tuple[Params, ...]:
+    """The default with each preset of its methods and with all, where they are in the space."""
     known = {parameter.path: parameter for parameter in parameters}
     presets = [
         {f"{part}.{path}": value for path, value in preset.items()}
@@ -84,31 +92,23 @@ def preset_params(system: System, parameters: Sequence[Parameter]) -> tuple[Para
         for preset in presets
         if all(path in known and known[path].contains(value) for path, value in preset.items())
     ]
-    together: dict[str, Value] = {}
-    for preset in fitting:
-        together |= preset
-    return (*fitting, together) if len(fitting) > 1 else tuple(fitting)
+    if len(fitting) > 1:
+        fitting.append({path: value for preset in fitting for path, value in preset.items()})
+    return tuple({**default, **preset} for preset in fitting)
 
 
-def _refuse_overruled_paths(system: System, paths: Iterable[str]) -> None:
-    """Refuse parameters that no query uses."""
-    for path in paths if system.by_query_type is not None else ():
-        if path.startswith(("fusion.", "blend.")):
-            first = next(iter(system.by_query_type or ()))
-            raise ConfigError(
-                f"{path}: this system has parameters for each query type: name one, such as "
-                f"by_query_type.{first}.{path}"
-            )
-
-
-def _fusion_parameters(system: System, method: str) -> Iterator[Parameter]:
+def _part_parameters(system: System, part: str, method: str) -> Iterator[Parameter]:
+    """What the fusion or the blend declares, with this method."""
+    if part == "blend":
+        yield from (parameter.add_prefix(part) for parameter in with_blend(system, method).space())
+        return
+    by_type = {} if system.weights_by_type is None else system.weights_by_type.root
     for parameter in with_fusion(system, method).space(system.runs):
-        if system.weights_by_type is None or not parameter.path.startswith("weights."):
-            yield parameter.add_prefix("fusion")
-    if system.weights_by_type is not None:
-        for query_type, weights in system.weights_by_type.root.items():
-            for key in weights:
-                yield real(f"weights_by_type.{query_type}.{key}", 0.0, 1.0)
+        if not by_type or not parameter.path.startswith("weights."):
+            yield parameter.add_prefix(part)
+    for query_type, weights in by_type.items():
+        for key in weights:
+            yield real(f"weights_by_type.{query_type}.{key}", 0.0, 1.0)
 
 
 def _method_parameters(system: System, explicit: Mapping[str, Parameter]) -> Iterator[Parameter]:
@@ -116,12 +116,7 @@ def _method_parameters(system: System, explicit: Mapping[str, Parameter]) -> Ite
     for part in ("fusion", "blend"):
         path = f"{part}.method"
         for method in explicit[path].choices if path in explicit else ():
-            if part == "fusion":
-                parameters = list(_fusion_parameters(system, str(method)))
-            else:
-                blend = with_blend(system, str(method))
-                parameters = [parameter.add_prefix(part) for parameter in blend.space()]
-            for parameter in parameters:
+            for parameter in _part_parameters(system, part, str(method)):
                 inside = parameter.path.startswith(part)
                 yield parameter.add_condition(path, method) if inside else parameter
 
@@ -186,21 +181,14 @@ def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]
 
 
 def _check_path(
-    system: System, parameter: Parameter, known: Sequence[Parameter], roles: SourceRoles
+    system: System, parameter: Parameter, ordered: Sequence[Parameter], roles: SourceRoles
 ) -> None:
     """Build a system with the parameter in it, for the error that a wrong path makes."""
-    by_path = {parameter.path: parameter for parameter in known}
-    params: dict[str, Value] = {}
-
-    def add_parameter(dimension: Parameter) -> None:
-        for path, allowed in dimension.when:
-            if path not in params:
-                add_parameter(by_path[path])
-                params[path] = allowed[0]
-        is_choice = dimension.kind == "choice"
-        params[dimension.path] = dimension.choices[0] if is_choice else dimension.bounds[1]
-
-    add_parameter(parameter)
+    value = parameter.choices[0] if parameter.choices else parameter.high
+    params: dict[str, Value] = {parameter.path: value}
+    for dimension in reversed(ordered):
+        if dimension.path in params:
+            params = {path: allowed[0] for path, allowed in dimension.when} | params
     try:
         apply_parameters(system, params, roles)
     except ConfigError as error:

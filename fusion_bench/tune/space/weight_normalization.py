@@ -119,12 +119,10 @@ def _divide_weights(
     params: Params, members: Mapping[str, Parameter], *, by_sum: bool
 ) -> dict[str, Value]:
     """The weights over one divisor, inside their ranges; nothing where that cannot be."""
-    weights: dict[str, float] = {}
-    for path, parameter in members.items():
-        value = params[path]
-        if parameter.kind != "float" or parameter.step is not None or not parameter.contains(value):
+    for path, p in members.items():
+        if p.kind != "float" or p.step is not None or not p.contains(params[path]):
             return {}
-        weights[path] = float(str(value))
+    weights = {path: float(str(params[path])) for path in members}
     positive = {path: weight for path, weight in weights.items() if weight > 0}
     if not positive:
         return {}

@@ -5,12 +5,10 @@ The held-out queries are looked at once, after everything has been chosen.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.assessment import assess_system
@@ -41,12 +39,13 @@ from fusion_bench.tune.validation.verdict import (
     TuningVerdict,
     decide_verdict,
     needed_queries,
-    none_if_nan,
     paired_gain,
 )
 
 #: Parameter sets drawn for the plateau.
 SAMPLE = 100
+#: What a record keeps of a parameter as it is.
+RANGE = ("path", "kind", "low", "high", "log", "choices")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,15 +150,15 @@ class HeldOutEvaluation:
             judged_only=self._judged_only(chosen, dataset),
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
-            importances=self._importance_records(result),
+            importances=tuple(
+                model.Importance(path=path, share=share)
+                for path, share in parameter_importances(objective.parameters, result.trials)
+            ),
             by_type=self._gains_by_type(tuned, default),
             front=front,
             thresholds=self._threshold_report(chosen),
             per_type=per_type,
-            trials=tuple(
-                trial_model.Trial(**{**vars(trial), "value": none_if_nan(trial.value)})
-                for trial in result.trials
-            ),
+            trials=tuple(trial_model.Trial(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(objective.runs.queries[q] for q in held_out_rows),
             held_out_values=tuple(
                 zip(default[held_out_rows].tolist(), tuned[held_out_rows].tolist(), strict=True)
@@ -182,16 +181,14 @@ class HeldOutEvaluation:
         means = reset_means(self.objective.subset_queries(self.split.tune), chosen.params)
         return tuple(
             ParameterInfo(
-                path=parameter.path,
-                kind=parameter.kind,
-                low=parameter.low,
-                high=parameter.high,
-                log=parameter.log,
-                choices=parameter.choices,
-                condition=_condition_text(parameter),
+                **{name: getattr(parameter, name) for name in RANGE},
+                condition=" and ".join(
+                    f"{path} is {' or '.join(map(str, allowed))}"
+                    for path, allowed in parameter.when
+                ),
                 default=self.objective.default_params.get(parameter.path),
                 ratio=parameter.path in free,
-                reset=none_if_nan(means.get(parameter.path, math.nan)),
+                reset=means.get(parameter.path),
             )
             for parameter in self.objective.parameters
         )
@@ -234,14 +231,6 @@ class HeldOutEvaluation:
         share = plateau_share(values, tuned[keep], self.group_codes[keep])
         return model.Plateau(share=share, sample=len(values))
 
-    def _importance_records(self, result: SearchResult) -> tuple[model.Importance, ...]:
-        trials = result.trials
-        shares = parameter_importances(
-            self.objective.parameters, [t.params for t in trials], [t.value for t in trials]
-        )
-        ordered = sorted(shares.items(), key=lambda item: -item[1])
-        return tuple(model.Importance(path=path, share=share) for path, share in ordered)
-
     def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
         held_out = self.split.held_out
         types = np.array(self.objective.runs.types, dtype=object)
@@ -278,9 +267,3 @@ class HeldOutEvaluation:
             for system in (self.objective.build_system(chosen.params), self.objective.system)
         ]
         return float((values[0] - values[1]).mean())
-
-
-def _condition_text(parameter: Parameter) -> str:
-    return " and ".join(
-        f"{path} is {' or '.join(map(str, allowed))}" for path, allowed in parameter.when
-    )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from fusion_bench.config.parameters import Parameter, Params
+from fusion_bench.config.parameters import Parameter
 from fusion_bench.tune.search.samplers import optuna_distribution
+from fusion_bench.tune.search.trial_log import Trial
 
 #: Fewer trials tell nothing.
 LEAST_TRIALS = 20
 
 
 def parameter_importances(
-    parameters: Sequence[Parameter], trials: Sequence[Params], values: Sequence[float]
-) -> Mapping[str, float]:
+    parameters: Sequence[Parameter], trials: Sequence[Trial]
+) -> list[tuple[str, float]]:
     """Share of each parameter that takes part in every trial, the greatest first.
 
     Source: Watanabe, Bansal and Hutter, "PED-ANOVA: Efficiently Quantifying Hyperparameter
@@ -22,44 +22,37 @@ def parameter_importances(
 
     Args:
         parameters: The space.
-        trials: (T,) parameter sets.
-        values: (T,) the mean of each; NaN = could not be computed, and is left out.
+        trials: Those that could not be computed are left out.
 
     Returns:
-        Path → share, adding up to 1; empty where there are too few trials, or none differs.
+        Paths and shares, adding up to 1; empty where there are too few trials, or none differs.
     """
     done = [
-        (params, value)
-        for params, value in zip(trials, values, strict=True)
+        trial
+        for trial in trials
         # The default may lie outside a narrowed space.
-        if not math.isnan(value)
-        and all(p.contains(params[p.path]) for p in parameters if p.path in params)
+        if not trial.is_failed
+        and all(p.contains(trial.params[p.path]) for p in parameters if p.path in trial.params)
     ]
     varied = [
         parameter
         for parameter in parameters
-        if all(parameter.path in params for params, _ in done)
-        and len({repr(params[parameter.path]) for params, _ in done}) > 1
+        if all(parameter.path in trial.params for trial in done)
+        and len({repr(trial.params[parameter.path]) for trial in done}) > 1
     ]
-    if len(done) < LEAST_TRIALS or not varied or len({value for _, value in done}) < 2:
-        return {}
+    if len(done) < LEAST_TRIALS or not varied or len({trial.value for trial in done}) < 2:
+        return []
     if len(varied) == 1:
-        return {varied[0].path: 1.0}
-    shares = _ped_anova(varied, done)
-    total = sum(shares.values())
-    return {} if not total > 0 else {path: share / total for path, share in shares.items()}
-
-
-def _ped_anova(
-    parameters: Sequence[Parameter], trials: Sequence[tuple[Params, float]]
-) -> Mapping[str, float]:
+        return [(varied[0].path, 1.0)]
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = {parameter.path: optuna_distribution(parameter) for parameter in parameters}
+    space = {parameter.path: optuna_distribution(parameter) for parameter in varied}
     study = optuna.create_study(direction="maximize")
-    for params, value in trials:
-        known = {path: params[path] for path in space}
-        study.add_trial(optuna.create_trial(params=known, distributions=space, value=value))
+    for trial in done:
+        params = {path: trial.params[path] for path in space}
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=trial.value))
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-    return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))
+    shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    total = sum(shares.values())
+    return [(path, share / total) for path, share in shares.items()] if total > 0 else []

@@ -55,21 +55,16 @@ def paired_gain(
         default=float(default.mean()),
         tuned=float(tuned.mean()),
         difference=mean.mean,
-        low=none_if_nan(mean.low),
-        high=none_if_nan(mean.high),
+        low=mean.low,
+        high=mean.high,
         p=p,
-        sd=none_if_nan(mean.standard_error * math.sqrt(mean.queries)),
+        sd=mean.standard_error * math.sqrt(mean.queries),
         wins=wins,
         ties=len(difference) - wins - losses,
         losses=losses,
         queries=mean.queries,
         groups=mean.groups,
     )
-
-
-def none_if_nan(value: float) -> float | None:
-    """None instead of NaN, which JSON does not have."""
-    return None if math.isnan(value) else value
 
 
 def decide_verdict(
