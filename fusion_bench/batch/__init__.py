@@ -2,8 +2,7 @@
 
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.ranked_lists import RankedLists, rank_system
-from fusion_bench.batch.relevant_ranks import Unsupported
-from fusion_bench.batch.system_plans import SystemSpec
+from fusion_bench.batch.system_plans import SystemSpec, Unsupported
 from fusion_bench.batch.systems import BatchResult, evaluate_batch
 
 __all__ = [

@@ -16,9 +16,8 @@ import numpy as np
 from fusion_bench.batch.blend_terms import BlendFormula, RerankWindow
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.quantized_scores import quantized_scores
-from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import ListBlock, QuantizedScores
-from fusion_bench.batch.system_plans import SystemSpec, plan_system
+from fusion_bench.batch.system_plans import SystemSpec, Unsupported, plan_system
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys

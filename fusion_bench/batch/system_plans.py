@@ -12,12 +12,22 @@ from fusion_bench.batch.blend_counting import unscored_by_query
 from fusion_bench.batch.blend_terms import BlendFormula
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.quantized_scores import unsupported_reason
-from fusion_bench.batch.relevant_ranks import Unsupported
 from fusion_bench.batch.sorting import Which
 from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import EngineForm, Fusion
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """Why a system must go the plain way.
+
+    Attributes:
+        reason: A few words.
+    """
+
+    reason: str
 
 
 class SystemSpec(NamedTuple):

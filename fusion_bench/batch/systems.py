@@ -11,21 +11,16 @@ from fusion_bench.batch.blend_counting import BlendCounter, is_relevant_enough
 from fusion_bench.batch.counting import count_ranks
 from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.native import LANES
-from fusion_bench.batch.relevant_ranks import (
-    Unsupported,
-    deepest_rank,
-    measure_values,
-    unsupported_reason,
-)
 from fusion_bench.batch.scoring import RankScorer
 from fusion_bench.batch.sorting import Which
-from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, plan_system
+from fusion_bench.batch.system_plans import SystemPlan, SystemSpec, Unsupported, plan_system
 from fusion_bench.batch.top_k import TopDocuments, top_documents
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.fuse import RankSum
 from fusion_bench.measures import Measure
+from fusion_bench.measures.ranking import Ranking, ranked_rows, relevant_candidates
 
 
 class BatchResult(NamedTuple):
@@ -61,7 +56,7 @@ def evaluate_batch(
         ranking the candidates wherever they are not left open, or why they must be had from there.
     """
     limits = limits or BatchLimits()
-    reason = unsupported_reason(measures)
+    reason = _unsupported_reason(measures)
     if reason is not None:
         return (Unsupported(reason),) * len(specs)
     results: dict[int, BatchResult | Unsupported] = {}
@@ -78,7 +73,7 @@ def evaluate_batch(
             key = f"{type(spec.fusion).__name__} {spec.fusion.model_dump_json()}"
             others.setdefault((plan.which, key), []).append((number, plan))
     for number, placed in _count_rank_sums(list(sums.values()), specs, runs, measures, limits):
-        values = measure_values(runs, placed, measures, specs[number].top_k)
+        values = _measure_values(runs, placed, measures, specs[number].top_k)
         results[number] = BatchResult(values, np.zeros(len(runs.queries), dtype=bool))
     for plans, tops in _fuse_groups(runs, others, limits):
         for number, plan in plans:
@@ -97,7 +92,7 @@ def _count_rank_sums(
     for members in groups:
         numbers, forms = zip(*members, strict=True)
         scorer = RankScorer(runs, forms, limits)
-        depths = [deepest_rank(measures, specs[number].top_k) for number in numbers]
+        depths = [_deepest_rank(measures, specs[number].top_k) for number in numbers]
         deepest = None if None in depths else max(depth or 0 for depth in depths)
         for start in range(0, len(members), LANES):
             lanes = slice(start, min(start + LANES, len(members)))
@@ -138,4 +133,46 @@ def _count_system(
     by_storage[lists.which] = places
     left = np.zeros(len(tops.runs.queries), dtype=bool)
     left[lists.queries[is_open]] = True
-    return BatchResult(measure_values(tops.runs, by_storage, measures, spec.top_k), left)
+    return BatchResult(_measure_values(tops.runs, by_storage, measures, spec.top_k), left)
+
+
+def _unsupported_reason(measures: Sequence[Measure]) -> str | None:
+    """Why these measures need more than the places of relevant documents; None = they do not."""
+    for measure in measures:
+        if measure.required_ranks != "relevant" or measure.judged_only:
+            return f"{measure.name} looks at more than the relevant documents"
+    return None
+
+
+def _measure_values(
+    runs: AlignedRuns, placed: IntArray, measures: Sequence[Measure], top_k: int | None
+) -> FloatArray:
+    """(M, Q): what ``compute_measures`` gives, to the last bit.
+
+    Args:
+        runs: The view.
+        placed: (R,): places of its candidates of grade 1 or better, as stored; 0 = dropped.
+        measures: (M,).
+        top_k: Where the final list is cut; None = nowhere.
+    """
+    ranking = _RelevantRanking(runs, placed, _deepest_rank(measures, top_k))
+    values: FloatArray = np.zeros((len(measures), len(runs.queries)))
+    for m, measure in enumerate(measures):
+        values[m] = measure.compute_values(ranking)
+    return values
+
+
+def _deepest_rank(measures: Sequence[Measure], top_k: int | None) -> int | None:
+    """The last place that matters; None = all do."""
+    limits = [cut for cut in (measure.cutoff for measure in measures) if cut is not None]
+    cuts = [top_k, max(limits, default=0) if len(limits) == len(measures) else None]
+    return min((cut for cut in cuts if cut is not None), default=None)
+
+
+class _RelevantRanking(Ranking):
+    """A ranking of which only the (R,) relevant documents up to a limit are placed."""
+
+    def __init__(self, runs: AlignedRuns, placed: IntArray, limit: int | None) -> None:
+        super().__init__(runs, placed, judged_only=False)
+        kept = placed if limit is None else np.where(placed > limit, 0, placed)
+        self._relevant[1] = ranked_rows(runs, relevant_candidates(runs), kept)
