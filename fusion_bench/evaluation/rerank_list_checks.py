@@ -14,7 +14,7 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.measures import parse_measure
@@ -144,20 +144,16 @@ def describe_problems(check: RerankListCheck) -> Iterator[str]:
 
 def _dealt(run: Run, source: Run) -> float:
     """Share of the list's queries whose scores are the source's best ones in another order."""
-    place = {query: q for q, query in enumerate(source.queries)}
+    rows = dict(query_slices(source.queries, source.offsets))
     compared = hits = 0
-    for q, query in enumerate(run.queries):
-        scores = run.scores[run.offsets[q] : run.offsets[q + 1]]
-        if len(scores) < 2 or scores.max() == scores.min():
+    for query, part in query_slices(run.queries, run.offsets):
+        scores = np.sort(run.scores[part])[::-1]
+        if len(scores) < 2 or scores[0] == scores[-1]:
             continue  # says nothing
         compared += 1
-        other = place.get(query)
-        if other is None:
-            continue
-        begin, end = source.offsets[other], source.offsets[other + 1]
-        best_scores = np.sort(source.scores[begin:end])[::-1][: len(scores)]
+        best_scores = np.sort(source.scores[rows.get(query, slice(0))])[::-1][: len(scores)]
         if len(best_scores) == len(scores):
-            hits += bool(np.allclose(np.sort(scores)[::-1], best_scores, rtol=SAME, atol=0))
+            hits += bool(np.allclose(scores, best_scores, rtol=SAME, atol=0))
     return hits / compared if compared else 0.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -18,6 +17,10 @@ MAX_UNJUDGED = 0.2
 MAX_TIED = 0.05
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
 MAX_UNMATCHED = 0.1
+V2_DISABLED = (
+    "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and position_aware "
+    "as replace."
+)
 #: So many names are listed before "and n more".
 MAX_NAMES = 3
 
@@ -28,9 +31,12 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
+    if report.settings.get("caveat"):
+        yield Finding(str(report.settings["caveat"]), "warning", "caveat")
+    if not report.provenance.v2_enabled:
+        yield Finding(V2_DISABLED, "warning", "v2 disabled")
     unmatched = MAX_UNMATCHED * len(collection.queries)
     warnings = (
-        *_report_warnings(report),
         *(warning for run in collection.runs for warning in list_warnings(run, unmatched)),
         *_top_k_warnings(collection),
         *_unjudged_warnings(report, collection),
@@ -45,14 +51,6 @@ def list_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MAX_NAMES])}{rest}"
 
 
-def _report_warnings(report: Report) -> Warnings:
-    if report.settings.get("caveat"):
-        yield "caveat", str(report.settings["caveat"])
-    if not report.provenance.v2_enabled:
-        text = "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and "
-        yield "v2 disabled", f"{text}position_aware as replace."
-
-
 def _top_k_warnings(collection: Collection) -> Warnings:
     """Measures that look deeper than ``top_k`` lets a system's list go."""
     systems: dict[int, list[str]] = {}
@@ -60,18 +58,17 @@ def _top_k_warnings(collection: Collection) -> Warnings:
         if (top_k := (row.config or {}).get("top_k")) is not None:
             systems.setdefault(top_k, []).append(row.name)
     for top_k, names in systems.items():
-        if measures := [name for name in collection.measures if _cutoff(name) > top_k]:
+        # A measure without a cutoff looks at all ranks.
+        cutoffs = {name: name.rpartition("@")[2] for name in collection.measures}
+        deeper = (
+            n for n, cutoff in cutoffs.items() if not cutoff.isdecimal() or int(cutoff) > top_k
+        )
+        if measures := [*deeper]:
             yield (
                 "top_k",
                 f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
                 f"{' and '.join(measures)} cannot see relevant documents below.",
             )
-
-
-def _cutoff(measure: str) -> float:
-    """How many ranks a measure looks at; without a cutoff, all."""
-    cutoff = measure.rpartition("@")[2]
-    return int(cutoff) if cutoff.isdecimal() else math.inf
 
 
 def _unjudged_warnings(report: Report, collection: Collection) -> Warnings:

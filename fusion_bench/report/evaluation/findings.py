@@ -26,9 +26,12 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     primary = collection.primary_measure
     pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
     comparisons = [comparison for comparison in pairs if comparison is not None]
+    counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
+    verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
+    text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
     findings = (
         _decision(report, collection, comparisons),
-        _verdict_counts(comparisons),
+        Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         fusion_finding(report, collection),
         _power_finding(collection, comparisons),
         _headroom(collection),
@@ -67,16 +70,6 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
     p = format_p_value(comparison.p_holm, alpha=report.alpha)
     verdict = "" if comparison.answer == "better" else f"; {comparison.answer}"
     return f"{name} ({primary} {mean}; {difference}, adjusted p {p}{verdict})"
-
-
-def _verdict_counts(comparisons: list[ComparisonResult]) -> Finding | None:
-    """How many systems got each verdict; None with fewer than two comparisons."""
-    if len(comparisons) <= 1:
-        return None
-    counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
-    verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
-    text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
-    return Finding(text, key="verdict counts")
 
 
 def _power_finding(collection: Collection, comparisons: list[ComparisonResult]) -> Finding | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Finding, Tone
+from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
@@ -13,8 +14,6 @@ from fusion_bench.util.formatting import (
     is_known,
 )
 
-#: Values closer than this are equal.
-NOISE = 1e-12
 #: What systems are called that all blend in a reranker.
 RERANKED = "Fusion with a reranker"
 

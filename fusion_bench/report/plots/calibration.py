@@ -49,7 +49,6 @@ def draw_calibration(thresholds: ThresholdReport) -> Drawing:
         ):
             axes.axvline(rule.upper, color=base.GREEN, lw=1, ls=dashes, label=label)
             axes.axvline(rule.lower, color=base.RED, lw=1, ls=dashes)
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_xlabel(f"best rerank score in the top {thresholds.top}")
-        axes.set_ylabel("share with a relevant document")
+        label = f"best rerank score in the top {thresholds.top}"
+        axes.set(ylim=(-0.03, 1.03), xlabel=label, ylabel="share with a relevant document")
     return drawing

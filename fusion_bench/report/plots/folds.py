@@ -51,10 +51,9 @@ def draw_folds(report: TuningReport) -> Drawing:
         pairs = [(p.path, format_range(p)) for p in parameters]
         names = [f"{base.plot_text(path)}\n{base.plot_text(text)}" for path, text in pairs]
         axes.set_yticks(range(len(parameters)), names, fontsize=8)
-        axes.set_xlim(-0.03, 1.03)
         axes.set_xticks([0, 0.5, 1], ["least", "middle", "greatest"])
         axes.set_xlabel("position in its range, or in the list of its choices")
-        axes.set_ylim(-0.6, len(parameters) - 0.3)
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.6, len(parameters) - 0.3))
     return drawing
 
 

@@ -34,9 +34,9 @@ def draw_held_out(report: TuningReport) -> Drawing:
     values = np.array(report.held_out_values)
     with base.open_drawing(3.2, 2, width_ratios=(3, 1)) as (drawing, [left, right]):
         base.draw_sorted_differences(left, values[:, 1] - values[:, 0])
+        label = f"tuned - default, {base.plot_text(report.measure)}"
+        left.set(xlabel="held-out queries, sorted by their difference", ylabel=label)
         left.set_xlim(0, len(values))
-        left.set_xlabel("held-out queries, sorted by their difference")
-        left.set_ylabel(f"tuned - default, {base.plot_text(report.measure)}")
         _draw_gains(right, report)
     return drawing
 
@@ -49,8 +49,6 @@ def _draw_gains(axes: Axes, report: TuningReport) -> None:
         if gain.low is not None and gain.high is not None:
             axes.plot([x, x], [gain.low, gain.high], color=color, lw=2)
         axes.plot([x], [gain.difference], "o", color=color, ms=7)
-    axes.set_ylabel("mean gain and its interval")
     axes.set_xticks([0, 1], ["tuning", "held out"])
-    axes.set_xlim(-0.5, 1.5)
-    difference = format_number(report.held_out.difference, signed=True)
-    axes.set_title(f"{difference}: {report.verdict}")
+    title = f"{format_number(report.held_out.difference, signed=True)}: {report.verdict}"
+    axes.set(xlim=(-0.5, 1.5), ylabel="mean gain and its interval", title=title)

@@ -50,7 +50,6 @@ def draw_history(report: TuningReport) -> Drawing:
         numbers = [trial.number for trial in report.completed_trials]
         axes.step(numbers, best, where="post", color=base.BLUE, lw=1.4, label="best so far")
         limit_to_best(axes, report)
-        axes.set_xlabel("trial")
-        axes.set_ylabel(f"{base.plot_text(report.measure)}, tuning queries")
+        axes.set(xlabel="trial", ylabel=f"{base.plot_text(report.measure)}, tuning queries")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return drawing

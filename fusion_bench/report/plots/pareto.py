@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullLocator, StrMethodFormatter, SymmetricalLogLocator
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
@@ -31,8 +30,6 @@ RERANKER_MARKS = ((base.BLUE, "o"), (base.ORANGE, "D"), (base.RED, "v"), (base.G
 LINEAR_FACTOR = 4
 #: Closer than this factor, ticks stand at 1, 2 and 5, not only at powers of ten.
 SHORT_FACTOR = 15
-#: About so many powers of ten get a tick.
-MAX_DECADES = 4
 
 
 @base.register_plot("front", "tuning", position=8)
@@ -107,10 +104,7 @@ def _set_effort_scale(axes: Axes, efforts: Sequence[float]) -> None:
     low, high = min(positive), max(positive)
     axes.set_xscale("symlog", linthresh=low, linscale=0.5)
     axes.set_xlim(0, high * 1.25)
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    steps = (1, 2, 5) if high < SHORT_FACTOR * low else (1,)
-    decades = range(first, last + 1, max(1, (last - first) // MAX_DECADES))
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    ticks = [0.0, *(tick for tick in ticks if low <= tick <= 1.1 * high)]
-    axes.set_xticks(ticks, [f"{tick:.6g}" for tick in ticks])
+    subs = (1, 2, 5) if high < SHORT_FACTOR * low else (1,)
+    axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=low, subs=subs))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.6g}"))
     axes.xaxis.set_minor_locator(NullLocator())

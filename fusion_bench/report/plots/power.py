@@ -20,18 +20,12 @@ def draw_power(study: Mapping[str, Any]) -> Drawing:
     with base.open_drawing(2.7, len(curves), columns=1) as (drawing, panels):
         for axes, (name, curve) in zip(panels, curves.items(), strict=True):
             axes.plot(curve["drop"], curve["power"], color=base.BLUE, label="computed power")
-            rates = [
-                rate
-                for rate in study["error_rates"]
-                if (rate["check"], rate["kind"]) == (name, "power")
-            ]
+            rates = [r for r in study["error_rates"] if (r["check"], r["kind"]) == (name, "power")]
             x, y, low, high = ([r[key] for r in rates] for key in ("drop", "rate", "low", "high"))
             axes.plot(x, y, "ok", ms=3, label="measured")
             axes.vlines(x, low, high, color="k")
             axes.axvline(curve["max_drop"], ls=":", color=base.RED, label="max_drop")
             axes.axhline(0.8, ls="--", lw=0.8, color=base.GRAY, label="80 % power")
-            axes.set_title(base.plot_text(name))
-            axes.set_ylabel("share called regressed")
-            axes.set_xlabel("true drop")
-            axes.set_ylim(-0.03, 1.03)
+            axes.set(title=base.plot_text(name), ylim=(-0.03, 1.03))
+            axes.set(xlabel="true drop", ylabel="share called regressed")
     return drawing
