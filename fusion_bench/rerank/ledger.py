@@ -85,8 +85,8 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "calls": len(calls),
         **{key: sum(event[key] for event in calls) for key in sums},
-        "call_ms": _event_latency(calls),
-        "query_ms": _event_latency(live),
+        "call_ms": latency_percentiles(calls),
+        "query_ms": latency_percentiles(live),
         "by_candidates": latency_by_candidates(live),
         "by_documents": latency_by_documents(calls),
         "largest_call": max((event["documents"] for event in calls), default=0),
@@ -95,11 +95,12 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def latency_percentiles(values: Sequence[float]) -> dict[str, float | None]:
-    """p50 and p95 in milliseconds, each one of the values; None without values."""
-    if not values:
+def latency_percentiles(events: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """p50 and p95 of the latency in milliseconds, each of one event; None without events."""
+    if not events:
         return {"p50": None, "p95": None}
-    p50, p95 = np.percentile(np.array(values), [50, 95], method="inverted_cdf")
+    values = [event["latency_ms"] for event in events]
+    p50, p95 = np.percentile(values, [50, 95], method="inverted_cdf")
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
 
 
@@ -107,7 +108,7 @@ def latency_by_candidates(events: Iterable[Mapping[str, Any]]) -> list[dict[str,
     """Latency of queries by the number of documents that were not stored."""
     labels = (*(f"≤ {end}" for end in SIZE_CLASSES), f"> {SIZE_CLASSES[-1]}")
     return [
-        {"candidates": labels[index], "queries": len(members), **_event_latency(members)}
+        {"candidates": labels[index], "queries": len(members), **latency_percentiles(members)}
         for index, members in _group_by_size(events, "asked")
     ]
 
@@ -118,16 +119,14 @@ def latency_by_documents(calls: Iterable[Mapping[str, Any]]) -> list[dict[str, A
     Returns:
         One row per class, with the mean number of its documents.
     """
-    groups = [members for _, members in _group_by_size(calls, "documents")]
-    means = [sum(event["documents"] for event in members) / len(members) for members in groups]
     return [
-        {"documents": round(mean, 3), "calls": len(members), **_event_latency(members)}
-        for mean, members in zip(means, groups, strict=True)
+        {
+            "documents": round(sum(call["documents"] for call in members) / len(members), 3),
+            "calls": len(members),
+            **latency_percentiles(members),
+        }
+        for _, members in _group_by_size(calls, "documents")
     ]
-
-
-def _event_latency(events: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    return latency_percentiles([event["latency_ms"] for event in events])
 
 
 def _group_by_size(

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +56,10 @@ def run_simulation(
     second = quality.second is not None
     fallbacks = (False, True) if second else (False,)
     asked = [
-        *product(spec.failure_rates, [deadline], (False, True), fallbacks),
-        *((0.0, limit, True, second) for limit in (*spec.deadlines_ms, None, deadline)),
+        *product(spec.failure_rates, (False, True), fallbacks, [deadline]),
+        *((0.0, True, second, limit) for limit in (*spec.deadlines_ms, None, deadline)),
     ]
-    traffics = [_TrafficSample.draw_sample(spec, repeat) for repeat in range(spec.repeats)]
+    traffics = [_TrafficSample(spec, repeat) for repeat in range(spec.repeats)]
     points: list[SimulationPoint] = []
     for point in asked:
         on_progress(len(points), len(asked))
@@ -68,7 +67,11 @@ def run_simulation(
             _PointSimulation(quality, traffic, spec, settings, *point).simulate_point()
             for traffic in traffics
         ]
-        points.append(_mean_point(runs))
+        values, *others = (np.array(column) for column in zip(*runs, strict=True))
+        mean = estimate_mean(values)
+        interval = (mean.low, mean.high) if np.isfinite(mean.low) else (None, None)
+        means = (float(np.mean(column)) for column in others)
+        points.append(SimulationPoint(*point, mean.mean, *interval, *means))
     count = len(points) - len(spec.deadlines_ms) - 2
     by_failure, by_deadline = tuple(points[:count]), tuple(points[count:-1])
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
@@ -85,19 +88,6 @@ def run_simulation(
     )
 
 
-def _mean_point(runs: Sequence[SimulationPoint]) -> SimulationPoint:
-    """Mean over the repeats of a point, with the interval of its quality."""
-    mean = estimate_mean(np.array([run.quality for run in runs]))
-    sure = np.isfinite(mean.low)
-    low, high = (mean.low, mean.high) if sure else (None, None)
-    means: dict[str, Any] = {
-        name: float(np.mean([getattr(run, name) for run in runs]))
-        for name in ("mean", "p50", "p95", "reranked")
-    }
-    return replace(runs[0], quality=mean.mean, low=low, high=high, **means)
-
-
-@dataclass(frozen=True)
 class _TrafficSample:
     """Random numbers of one repeat, shared by all points.
 
@@ -108,21 +98,16 @@ class _TrafficSample:
         outages: Seed of the outages.
     """
 
-    arrives: FloatArray
-    took: FloatArray
-    luck: FloatArray
-    outages: tuple[int, int]
-
-    @classmethod
-    def draw_sample(cls, spec: SimulationSettings, repeat: int) -> _TrafficSample:
+    def __init__(self, spec: SimulationSettings, repeat: int) -> None:
         rng = np.random.default_rng((spec.seed, repeat))
         n = spec.queries
-        arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
+        self.arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
         took = [
             rng.lognormal(math.log(latency.p50), math.log(latency.p95 / latency.p50) / Z95, n)
             for latency in (spec.latency, spec.fallback_latency)
         ]
-        return cls(arrives, np.stack(took), rng.random((2, n)), (spec.seed + 1, repeat))
+        self.took, self.luck = np.stack(took), rng.random((2, n))
+        self.outages = (spec.seed + 1, repeat)
 
 
 @dataclass
@@ -134,34 +119,18 @@ class _PointSimulation:
     spec: SimulationSettings
     settings: RerankSettings
     rate: float
-    deadline: float | None
     breaker: bool
     fallback: bool
+    deadline: float | None
 
-    @property
-    def limit(self) -> float:
-        """The deadline in milliseconds; infinite where there is none."""
-        return math.inf if self.deadline is None else self.deadline
-
-    def simulate_point(self) -> SimulationPoint:
-        """Simulate all queries and summarize them."""
+    def simulate_point(self) -> tuple[float, ...]:
+        """Quality, mean, p50 and p95 of the latency, and share reranked of all queries."""
         ended, latency = self._simulate_queries()
         # Outages hit queries at random, so each list counts with its mean over all queries.
         shares = np.bincount(ended, minlength=3) / len(ended)
         p50, p95 = np.percentile(latency, [50, 95], method="inverted_cdf")
-        return SimulationPoint(
-            failure_rate=self.rate,
-            breaker=self.breaker,
-            fallback=self.fallback,
-            deadline_ms=self.deadline,
-            quality=float(shares @ self.quality.values.mean(axis=1)),
-            low=None,
-            high=None,
-            mean=float(latency.mean()),
-            p50=float(p50),
-            p95=float(p95),
-            reranked=float((ended != FUSED).mean()),
-        )
+        quality = shares @ self.quality.values.mean(axis=1)
+        return quality, latency.mean(), p50, p95, (ended != FUSED).mean()
 
     def _simulate_queries(self) -> tuple[IntArray, FloatArray]:
         """The list and the latency in milliseconds of each query."""
@@ -174,6 +143,7 @@ class _PointSimulation:
         # (end, order, query, provider, ticket, has scores, milliseconds since arrival)
         calls: list[tuple[float, int, int, int, int, bool, float]] = []
         order = 0
+        limit = math.inf if self.deadline is None else self.deadline
 
         def ask_provider(q: int, provider: int, used: float) -> None:
             nonlocal order
@@ -181,12 +151,12 @@ class _PointSimulation:
             if ticket is None:
                 fall_back(q, provider, used, may_go_on=True)
                 return
-            took, good = self._simulate_call(q, provider, used, bool(down[q]))
+            took, good = self._simulate_call(q, provider, limit - used, bool(down[q]))
             order += 1
             heapq.heappush(calls, (now + took / 1e3, order, q, provider, ticket, good, used + took))
 
         def fall_back(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
-            if provider == FIRST and self.fallback and may_go_on and used < self.limit:
+            if provider == FIRST and self.fallback and may_go_on and used < limit:
                 ask_provider(q, SECOND, used)
             else:
                 latency[q] = used
@@ -211,9 +181,9 @@ class _PointSimulation:
         refused = self.spec.failing == "connection" and used <= self.spec.connection_ms
         return refused or self.settings.on_timeout == "next"
 
-    def _simulate_call(self, q: int, provider: int, used: float, down: bool) -> tuple[float, bool]:
+    def _simulate_call(self, q: int, provider: int, left: float, down: bool) -> tuple[float, bool]:
         """Milliseconds that a call takes, and whether it returns scores."""
-        patience = min(self.spec.timeout_ms, self.limit - used)
+        patience = min(self.spec.timeout_ms, left)
         if provider == SECOND:
             down = bool(self.traffic.luck[SECOND, q] < self.spec.fallback_failure_rate)
         if down and self.spec.failing == "connection":

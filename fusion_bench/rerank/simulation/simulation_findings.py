@@ -28,13 +28,13 @@ def describe_deadline(
     if chosen.deadline_ms is None:
         return "No deadline is set."
     cost = unlimited.quality - chosen.quality
-    share = f" ({cost / gain:.0%} of the gain from reranking)" if gain > 0 else ""
-    useless = "" if gain > 0 else " Reranking gains nothing here."
+    share = (
+        f"{cost / gain:.0%} of the gain from reranking" if gain > 0 else "reranking gains nothing"
+    )
     return (
-        f"Without failures, a deadline of {chosen.deadline_ms:g} ms costs {cost:.4f} {measure}"
-        f"{share}. The 95th percentile of the latency falls from {unlimited.p95:.0f} ms to "
+        f"Without failures, a deadline of {chosen.deadline_ms:g} ms costs {cost:.4f} {measure} "
+        f"({share}). The 95th percentile of the latency falls from {unlimited.p95:.0f} ms to "
         f"{chosen.p95:.0f} ms. {1 - chosen.reranked:.1%} of the queries keep the fused order."
-        f"{useless}"
     )
 
 
@@ -53,15 +53,20 @@ def describe_breaker(
         settings: Of breaker and timeouts.
     """
     by_setting = {(p.failure_rate, p.breaker, p.fallback): p for p in points}
-    pairs = {
-        rate: (by_setting[rate, False, False], by_setting[rate, True, False])
-        for rate in sorted({point.failure_rate for point in points})
-    }
-    failing = [rate for rate in pairs if rate > 0]
+    rates = sorted({point.failure_rate for point in points})
+    pairs = [(by_setting[rate, False, False], by_setting[rate, True, False]) for rate in rates]
+    failing = [pair for pair in pairs if pair[0].failure_rate > 0]
     if failing:
-        rate = next((rate for rate in failing if rate >= TYPICAL_FAILURE_RATE), failing[-1])
-        yield _compare_breaker(outcomes.measure, *pairs[rate], spec)
-    if any(_is_worse(opened, without) for without, opened in pairs.values()):
+        typical = (pair for pair in failing if pair[0].failure_rate >= TYPICAL_FAILURE_RATE)
+        without, opened = next(typical, failing[-1])
+        yield (
+            f"With the provider down {without.failure_rate:.0%} of the time (mean outage "
+            f"{spec.outage_seconds:g} s), a breaker changes the mean latency from "
+            f"{without.mean:.0f} ms to {opened.mean:.0f} ms, and {outcomes.measure} by "
+            f"{opened.quality - without.quality:+.4f}. It reranks {opened.reranked:.1%} of the "
+            f"queries instead of {without.reranked:.1%}."
+        )
+    if any(_is_worse(opened, without) for without, opened in pairs):
         rules = settings.breaker
         yield (
             "Without a second provider, the breaker loses scores. A call that misses the deadline "
@@ -71,28 +76,16 @@ def describe_breaker(
         )
     if outcomes.second is None:
         yield "No second provider was simulated: name its stored list with --fallback-list."
-    elif not any(_is_different(pairs[rate][0], by_setting[rate, False, True]) for rate in pairs):
+    elif all(_is_equal(pair[0], by_setting[pair[0].failure_rate, False, True]) for pair in pairs):
         yield (
             "Without a breaker, the second provider changes nothing: a call that timed out is not "
             "passed on (on_timeout: fused)."
         )
 
 
-def _compare_breaker(
-    measure: str, without: SimulationPoint, opened: SimulationPoint, spec: SimulationSettings
-) -> str:
-    outages = f" in outages of {spec.outage_seconds:g} s" if spec.outage_seconds else ""
-    return (
-        f"With the provider down {without.failure_rate:.0%} of the time{outages}, a breaker "
-        f"changes the mean latency from {without.mean:.0f} ms to {opened.mean:.0f} ms, and "
-        f"{measure} by {opened.quality - without.quality:+.4f}. It reranks {opened.reranked:.1%} "
-        f"of the queries instead of {without.reranked:.1%}."
-    )
-
-
-def _is_different(first: SimulationPoint, other: SimulationPoint) -> bool:
-    pairs = ((first.quality, other.quality), (first.mean, other.mean))
-    return any(abs(value - another) > ROUNDING for value, another in pairs)
+def _is_equal(first: SimulationPoint, other: SimulationPoint) -> bool:
+    differences = (first.quality - other.quality, first.mean - other.mean)
+    return max(map(abs, differences)) <= ROUNDING
 
 
 def _is_worse(point: SimulationPoint, other: SimulationPoint) -> bool:
