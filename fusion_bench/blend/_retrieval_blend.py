@@ -64,7 +64,7 @@ class RetrievalBlend(RerankBlend):
         if self.retrieval == "reciprocal_rank":
             return 1 / np.maximum(fused.positions, 1)
         if self.retrieval == "fused_min_max":
-            return min_max_within(runs, np.where(candidates, fused.scores, np.nan))
+            return min_max_within(runs.query_index, np.where(candidates, fused.scores, np.nan))
         if self.retrieval == "fused_max_possible":
             top = fused.max_possible[runs.query_index]
             unusable = top[candidates][~((top[candidates] > 0) & (top[candidates] < np.inf))]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.normalize.squash import sigmoid
@@ -29,10 +31,32 @@ def on_unit_scale(
         Shape (N,): NaN where there is no score or no candidate.
     """
     given = np.where(candidates, fixed_scale(runs, reranker, space), np.nan)
+    return _scale_within(given, runs.rerank_ranks[reranker], runs.query_index, space)
+
+
+def to_unit_scale(scores: Sequence[float], space: ScoreSpace) -> FloatArray:
+    """(n,): one query's scores in [0, 1], as :func:`on_unit_scale` reads them from a list.
+
+    Equal scores of the space ``order`` count in the order given.
+    """
+    raw = np.array(scores, dtype=np.float64)
+    query = np.zeros(len(raw), dtype=np.int64)
+    return _scale_within(_link_scores(raw, space), rank_positions(raw), query, space)
+
+
+def rank_positions(scores: FloatArray) -> IntArray:
+    """(n,): 1-based ranks of one query's scores; equal scores keep their order."""
+    return positions(scores, np.array([0, len(scores)]))
+
+
+def _scale_within(
+    given: FloatArray, ranks: IntArray, query_index: IntArray, space: ScoreSpace
+) -> FloatArray:
+    """What depends on the other scores of a query, given what :func:`fixed_scale` returns."""
     if space == "unbounded":
-        return min_max_within(runs, given)
+        return min_max_within(query_index, given)
     if space == "order":
-        return _by_order(runs, runs.rerank_ranks[reranker], ~np.isnan(given))
+        return _by_order(query_index, ranks, ~np.isnan(given))
     return given
 
 
@@ -42,34 +66,37 @@ def fixed_scale(runs: AlignedRuns, reranker: int, space: ScoreSpace) -> FloatArr
 
     Made once, so that a score is the same to the last bit wherever it is used.
     """
-    raw: FloatArray = runs.rerank[reranker]
+    return _link_scores(runs.rerank[reranker], space)
+
+
+def _link_scores(raw: FloatArray, space: ScoreSpace) -> FloatArray:
     if space not in {"logit", "log_prob"}:
         return raw
     return sigmoid(raw) if space == "logit" else np.asarray(np.exp(raw), dtype=np.float64)
 
 
-def min_max_within(runs: AlignedRuns, values: FloatArray) -> FloatArray:
+def min_max_within(query_index: IntArray, values: FloatArray) -> FloatArray:
     """Min-max of ``values``, shape (N,), over each query's values that are not NaN.
 
     Where all of a query's values are equal they become 1, as in a normalized list.
     """
-    low = np.full(len(runs.queries), np.inf)
-    high = np.full(len(runs.queries), -np.inf)
-    np.fmin.at(low, runs.query_index, values)
-    np.fmax.at(high, runs.query_index, values)
-    low, high = low[runs.query_index], high[runs.query_index]
+    queries = np.max(query_index, initial=-1) + 1
+    low, high = np.full(queries, np.inf), np.full(queries, -np.inf)
+    np.fmin.at(low, query_index, values)
+    np.fmax.at(high, query_index, values)
+    low, high = low[query_index], high[query_index]
     out = np.where(np.isnan(values), np.nan, 1.0)
     np.divide(values - low, high - low, out=out, where=~np.isnan(values) & (high > low))
     return out
 
 
-def _by_order(runs: AlignedRuns, ranks: IntArray, scored: NDArray[np.bool_]) -> FloatArray:
+def _by_order(query_index: IntArray, ranks: IntArray, scored: NDArray[np.bool_]) -> FloatArray:
     """(n+1−i)/n for the i-th of the n scored candidates of each query, by the list's order."""
     out = np.full(len(ranks), np.nan)
     rows = np.flatnonzero(scored)
-    query = runs.query_index[rows]
+    query = query_index[rows]
     rows = rows[np.lexsort((ranks[rows], query))]
     place = np.arange(len(rows)) - np.searchsorted(query, query) + 1
-    size = np.bincount(query, minlength=len(runs.queries))[query]
+    size = np.bincount(query)[query]
     out[rows] = (size + 1 - place) / size
     return out

@@ -137,26 +137,14 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     Raises:
         ConfigError: A file is in the way.
     """
+    from fusion_bench.util.atomic_files import require_folder
+
     name = experiment.stem.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
     place = Path("reports")
     if (experiment.parent / "tuning.json").exists():
         beside = experiment.parent
         place = beside.parent if beside.name == "tuning" else beside
     return require_folder(given or place / name)
-
-
-def require_folder(folder: Path) -> Path:
-    """The folder itself, checked before the work begins.
-
-    Raises:
-        ConfigError: A file is in the way.
-    """
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            from fusion_bench.errors import ConfigError
-
-            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
-    return folder
 
 
 def refuse_options(purpose: str, given: Mapping[str, object]) -> None:

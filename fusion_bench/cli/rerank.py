@@ -14,7 +14,6 @@ from fusion_bench.cli._base import (
     folders_for,
     format_examples,
     refuse_options,
-    require_folder,
 )
 
 if TYPE_CHECKING:
@@ -153,6 +152,7 @@ def _simulate(
     from fusion_bench.cli._rerank_output import print_simulation
     from fusion_bench.rerank.run import safe_file_name, simulate_list
     from fusion_bench.rerank.simulation.simulation_result import write_simulation
+    from fusion_bench.util.atomic_files import require_folder
 
     dataset = options.dataset.parent.name
     name = f"simulate-{safe_file_name(f'{dataset}-{options.system}')}"

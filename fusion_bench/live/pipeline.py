@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from fusion_bench.blend import rank_positions
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.protocol import Candidate
-from fusion_bench.rerank.score_spaces import rank_positions, to_unit_scale
 from fusion_bench.rerank.settings import RerankSettings
 
 log = logging.getLogger("fusion_bench.rerank")
@@ -78,12 +80,11 @@ async def rerank_candidates(
         query, [candidate.text for candidate in kept], None if left is None else left / 1e3
     )
     took = 1e3 * (clock() - started)
-    if answer.scores is not None and answer.identity is not None:
-        unit = to_unit_scale(answer.scores, answer.identity.space)
-        place = rank_positions(unit)  # equal scores keep the fused order
+    if unit := answer.scores_in("unit"):
+        place = rank_positions(np.array(unit))  # equal scores keep the fused order
         order = sorted(range(len(kept)), key=place.__getitem__)
         least = -1.0 if settings.min_score is None else settings.min_score
-        ranked = tuple((kept[i].id, float(unit[i])) for i in order if unit[i] >= least)
+        ranked = tuple((kept[i].id, unit[i]) for i in order if unit[i] >= least)
     return LiveResult(
         ranked[: settings.top_k], answer.provider_label, answer.degraded_reason, latency_ms=took
     )

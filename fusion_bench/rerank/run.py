@@ -6,26 +6,28 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
+from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
 from fusion_bench.rerank.ledger import CostEstimate, estimate_cost, summarize_events
-from fusion_bench.rerank.scoring_run import OnProgress, ScoringResult, run_key, score_queries
+from fusion_bench.rerank.scoring_run import OnProgress, run_key, score_queries
+from fusion_bench.rerank.session import RerankAnswer
 from fusion_bench.rerank.simulation.replay import run_simulation
 from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
-from fusion_bench.util.atomic_files import replace_file
+from fusion_bench.util.atomic_files import replace_file, require_folder
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,14 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
             max_cost=options.max_cost,
             on_progress=on_progress,
         )
-        result = asyncio.run(scoring)
+        chain, answers = asyncio.run(scoring)
         events = store.read_events(run_key(run.request, run.providers[0]))
-    meta = _write_list(run, result, events)
-    return WrittenList(run.path, meta, _dataset_entry(run.path, options.dataset.parent, meta))
+    data, meta = _build_list(run, chain, answers, events)
+    _write_list(run.path, data, meta)
+    whole, root = run.path.resolve(), options.dataset.parent.resolve()
+    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
+    entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
+    return WrittenList(run.path, meta, f"rerank:\n  {entry}")
 
 
 def simulate_list(
@@ -190,52 +196,60 @@ def _check_list_path(path: Path) -> None:
         raise ConfigError(
             f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
         )
-    for folder in path.parents:
-        if folder.exists() and not folder.is_dir():
-            raise ConfigError(f"--out {path}: {folder} is a file: name a folder")
+    require_folder(path.parent)
 
 
-def _write_list(
-    run: _CheckedRun, result: ScoringResult, events: Iterable[dict[str, object]]
-) -> ListMeta:
-    """Write the list and its provenance, each whole or not at all."""
-    rows = (
-        json.dumps({"query": query, "document": document, "score": score}, ensure_ascii=False)
-        for query, documents in result.scores.items()
-        for document, score in documents.items()
-    )
-    data = "".join(f"{row}\n" for row in rows).encode()
-    meta = ListMeta(
+def _build_list(
+    run: _CheckedRun,
+    chain: ProviderChain,
+    answers: Mapping[str, RerankAnswer],
+    events: Iterable[dict[str, object]],
+) -> tuple[bytes, ListMeta]:
+    """The list as JSON Lines, and its provenance."""
+    asked, space, request = chain.first_identity.label, chain.score_space, run.request
+    rows: list[str] = []
+    providers: dict[str, tuple[str, ...]] = {}
+    degraded: dict[str, str] = {}
+    for query in request.queries:
+        answer = answers[query.id]
+        label = answer.provider_label
+        providers[label] = (*providers.get(label, ()), query.id)
+        if label != asked or answer.degraded_reason:
+            degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
+        for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
+            row = {"query": query.id, "document": candidate.id, "score": score}
+            rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
+    if not rows:
+        why = next(iter(degraded.values()), "no query has candidates")
+        raise DataError(f"{request.dataset}: no query was scored: {why}")
+    data = "".join(rows).encode()
+    return data, ListMeta(
         list_sha256=hashlib.sha256(data).hexdigest(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        dataset=run.request.dataset,
-        system=run.request.system.name,
-        depth=run.request.depth,
-        score_space=result.space,
-        asked=result.asked,
-        providers=result.providers,
-        degraded=result.degraded,
+        dataset=request.dataset,
+        system=request.system.name,
+        depth=request.depth,
+        score_space=space,
+        asked=asked,
+        providers=providers,
+        degraded=degraded,
         settings={
             "profile": run.config.profile,
-            "split": run.request.split,
+            "split": request.split,
             "providers": [provider.model_dump(mode="json") for provider in run.providers],
             "settings": run.config.resolved_settings().model_dump(mode="json"),
         },
         ledger=summarize_events(events),
     )
-    beside = meta_path(run.path)
+
+
+def _write_list(path: Path, data: bytes, meta: ListMeta) -> None:
+    """Write the list and its provenance, each whole or not at all."""
+    beside = meta_path(path)
     try:
-        run.path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         beside.unlink(missing_ok=True)  # provenance never stands beside another list
-        replace_file(run.path, data)
+        replace_file(path, data)
         replace_file(beside, f"{meta.model_dump_json(indent=1)}\n".encode())
     except OSError as error:
-        raise FusionBenchError(f"{run.path}: cannot be written: {error}") from error
-    return meta
-
-
-def _dataset_entry(path: Path, folder: Path, meta: ListMeta) -> str:
-    """The lines that make the list part of the ``dataset.yaml`` in ``folder``."""
-    whole, root = path.resolve(), folder.resolve()
-    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else path.name
-    return f"rerank:\n  {path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
+        raise FusionBenchError(f"{path}: cannot be written: {error}") from error

@@ -5,42 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
-from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.errors import FusionBenchError
 from fusion_bench.rerank.candidates import QueryCandidates, ScoringRequest
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import Provider
 from fusion_bench.rerank.limits import Budget
-from fusion_bench.rerank.score_spaces import to_unit_scale
 from fusion_bench.rerank.session import ProviderSession, RerankAnswer
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 
 #: Called with queries done, queries in all, and the cost so far.
 OnProgress = Callable[[int, int, float], None]
-
-
-@dataclass(frozen=True)
-class ScoringResult:
-    """Scores of all queries.
-
-    Attributes:
-        asked: ``provider/model`` of the first provider.
-        space: Score space.
-        scores: Query → document → score, in fused order; without queries that have no scores.
-        providers: ``provider/model`` → the queries that it scored.
-        degraded: Query → why its scores are not those of ``asked``.
-    """
-
-    asked: str
-    space: ScoreSpace
-    scores: dict[str, dict[str, float]]
-    providers: dict[str, tuple[str, ...]]
-    degraded: dict[str, str]
 
 
 def run_key(work: ScoringRequest, provider: Provider) -> str:
@@ -58,7 +36,7 @@ async def score_queries(
     *,
     max_cost: float | None,
     on_progress: OnProgress,
-) -> ScoringResult:
+) -> tuple[ProviderChain, dict[str, RerankAnswer]]:
     """Score everything that is not in the store yet.
 
     Args:
@@ -69,10 +47,12 @@ async def score_queries(
         max_cost: Stop before the cost, earlier runs included, exceeds this.
         on_progress: Called after each query.
 
+    Returns:
+        The chain with the models that it resolved, and the answer for each query.
+
     Raises:
         CostLimitError: The limit was reached; scores are stored.
         ProviderError: A refusal, when settings are strict.
-        DataError: No query was scored.
     """
     run = run_key(work, providers[0])
     budget = Budget(max_cost, sum(event.get("cost", 0.0) for event in store.read_events(run)))
@@ -108,7 +88,7 @@ async def score_queries(
         await asyncio.gather(*workers)
     if errors:
         raise errors[0]
-    return _build_result(work, chain, answers)
+    return chain, answers
 
 
 async def _score_query(
@@ -132,28 +112,3 @@ async def _score_query(
         }
         store.record_event(run, event)
     return answer
-
-
-def _build_result(
-    work: ScoringRequest, chain: ProviderChain, answers: Mapping[str, RerankAnswer]
-) -> ScoringResult:
-    asked, space = chain.first_identity.label, chain.score_space
-    scores: dict[str, dict[str, float]] = {}
-    providers: dict[str, tuple[str, ...]] = {}
-    degraded: dict[str, str] = {}
-    for query in work.queries:
-        answer = answers[query.id]
-        label = answer.provider_label
-        providers[label] = (*providers.get(label, ()), query.id)
-        if label != asked or answer.degraded_reason:
-            degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
-        if answer.scores is not None and answer.identity is not None:
-            values = list(answer.scores)
-            if space != answer.identity.space:
-                values = to_unit_scale(values, answer.identity.space).tolist()
-            names = (candidate.id for candidate in query.candidates)
-            scores[query.id] = dict(zip(names, values, strict=True))
-    if not scores:
-        why = next(iter(degraded.values()), "no query has candidates")
-        raise DataError(f"{work.dataset}: no query was scored: {why}")
-    return ScoringResult(asked, space, scores, providers, degraded)

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 
+from fusion_bench.blend import to_unit_scale
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import FailureKind, ProviderError
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.breaker import CircuitBreaker
@@ -54,6 +56,13 @@ class RerankAnswer:
         """Why these are not the first provider's scores; empty if they are."""
         failures = ", ".join(f"{who}: {kind}" for who, kind in self.failures)
         return f"{self.provider_label} after {failures}" if failures else ""
+
+    def scores_in(self, space: ScoreSpace) -> Sequence[float]:
+        """The scores in their own space, or in ``unit``; empty if no provider gave any."""
+        if self.scores is None or self.identity is None:
+            return ()
+        is_given = space == self.identity.space
+        return self.scores if is_given else to_unit_scale(self.scores, self.identity.space).tolist()
 
 
 class ProviderSession:

@@ -9,7 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
+
+
+def require_folder(folder: Path) -> Path:
+    """The folder itself, checked before the work begins.
+
+    Raises:
+        ConfigError: A file is in the way.
+    """
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
+    return folder
 
 
 def write_atomic(path: Path, data: bytes) -> Path:

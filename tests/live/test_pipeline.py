@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from fusion_bench.blend import to_unit_scale
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError, ProviderError
 from fusion_bench.live.pipeline import LiveResult, rerank_candidates
 from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.protocol import Candidate, Identity, Reply
-from fusion_bench.rerank.score_spaces import to_unit_scale
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import Deadline, RerankSettings
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
