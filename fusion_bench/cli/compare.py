@@ -7,22 +7,17 @@ from typing import Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    JsonFlag,
-    command_app,
-    format_examples,
-    refuse_options,
-)
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench compare --qrels qrels.txt bm25.trec hybrid.trec",
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
@@ -59,14 +54,14 @@ def compare(
         list[str] | None,
         typer.Option(help="System to compare; may be given again.", metavar="NAME"),
     ] = None,
-    json: JsonFlag = False,
+    json: base.JsonFlag = False,
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     if qrels is not None:
-        refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
+        base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
         _compare_files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
         return
-    refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
+    base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.evaluation.report_records import read_report

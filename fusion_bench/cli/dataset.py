@@ -8,22 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    DatasetFolders,
-    JsonFlag,
-    command_app,
-    folders_for,
-    format_examples,
-)
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_table, print_json
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
 
-command = command_app(
+command = base.command_app(
     help="List, show and check datasets.",
     no_args_is_help=True,
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench dataset list",
         "fusion-bench dataset show attack",
         "fusion-bench dataset check datasets/mine/dataset.yaml",
@@ -35,35 +29,37 @@ Name = Annotated[
 ]
 
 
-@command.command("list", epilog=format_examples("fusion-bench dataset list --json"))
-def list_command(datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+@command.command("list", epilog=base.format_examples("fusion-bench dataset list --json"))
+def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = False) -> None:
     """List the datasets that commands find by name."""
     from fusion_bench.io import list_datasets
     from fusion_bench.io.dataset_config import read_spec
     from fusion_bench.util.formatting import pluralize
 
     specs: dict[str, DatasetSpec] = {}
-    for folder in folders_for(datasets):
+    for folder in base.folders_for(datasets):
         for path in list_datasets(folder):
             specs.setdefault(path.parent.name, read_spec(path)[0])
     if json:
         print_json(specs)
         return
     if not specs:
-        looked = ", ".join(str(folder) for folder in folders_for(datasets))
+        looked = ", ".join(str(folder) for folder in base.folders_for(datasets))
         echo(f"no dataset in {looked}: name the folder with --datasets")
     for name, spec in specs.items():
         lists = f"{pluralize(len(spec.runs), 'run')}, {pluralize(len(spec.rerank), 'rerank list')}"
         echo(f"{name}  {lists}  {spec.description}".rstrip())
 
 
-@command.command("show", epilog=format_examples("fusion-bench dataset show attack"))
-def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = False) -> None:
+@command.command("show", epilog=base.format_examples("fusion-bench dataset show attack"))
+def show_command(
+    name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
+) -> None:
     """Show a dataset: queries, judgments, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe_dataset
     from fusion_bench.io import find_dataset, load_dataset
 
-    facts = describe_dataset(load_dataset(find_dataset(name, folders_for(datasets))))
+    facts = describe_dataset(load_dataset(find_dataset(name, base.folders_for(datasets))))
     if json:
         print_json(facts)
         return
@@ -71,9 +67,9 @@ def show_command(name: Name, datasets: DatasetFolders = None, json: JsonFlag = F
 
 
 @command.command(
-    "check", epilog=format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
+    "check", epilog=base.format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
 )
-def check_command(name: Name, datasets: DatasetFolders = None) -> None:
+def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
     from fusion_bench.evaluation.dataset_summary import (
         dataset_notices,
@@ -83,7 +79,7 @@ def check_command(name: Name, datasets: DatasetFolders = None) -> None:
     from fusion_bench.io import find_dataset, load_dataset
     from fusion_bench.util.formatting import pluralize
 
-    path: Path = find_dataset(name, folders_for(datasets))
+    path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)
     messages = dataset_notices(dataset)
     _print_facts(describe_dataset(dataset))

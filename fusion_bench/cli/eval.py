@@ -6,35 +6,24 @@ from typing import Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    DEFAULT,
-    DatasetFolders,
-    ExperimentFile,
-    JsonFlag,
-    OutFolder,
-    PlotsFlag,
-    command_app,
-    experiment_context,
-    format_examples,
-    out_folder,
-)
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
     "eval",
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
         "fusion-bench eval --split dev --no-plots --json",
     ),
 )
 def eval_command(
-    experiment: ExperimentFile = DEFAULT,
-    out: OutFolder = None,
-    datasets: DatasetFolders = None,
+    experiment: base.ExperimentFile = base.DEFAULT,
+    out: base.OutFolder = None,
+    datasets: base.DatasetFolders = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -45,9 +34,9 @@ def eval_command(
     query_type: Annotated[
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
-    plots: PlotsFlag = True,
+    plots: base.PlotsFlag = True,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
-    json: JsonFlag = False,
+    json: base.JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
 
@@ -57,8 +46,8 @@ def eval_command(
     from fusion_bench.report.evaluation import build_page
     from fusion_bench.report.write import write_report
 
-    with experiment_context(experiment, datasets) as (parsed, source, folders, progress):
-        folder = out_folder(out, experiment)
+    with base.experiment_context(experiment, datasets) as (parsed, source, folders, progress):
+        folder = base.out_folder(out, experiment)
         report = run_experiment(
             parsed,
             source,

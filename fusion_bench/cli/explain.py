@@ -8,21 +8,14 @@ from typing import Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    DEFAULT,
-    DatasetFolders,
-    JsonFlag,
-    command_app,
-    folders_for,
-    format_examples,
-)
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench explain q17 --experiment experiments/mine.yaml",
         "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --system rrf-v2",
         "fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --against doc7 --json",
@@ -36,7 +29,7 @@ def explain(
     ] = None,
     experiment: Annotated[
         Path, typer.Option(help="The experiment's YAML file.", metavar="FILE")
-    ] = DEFAULT,
+    ] = base.DEFAULT,
     system: Annotated[
         str | None,
         typer.Option(help="System to explain. Default: the gated system, or the baseline."),
@@ -51,8 +44,8 @@ def explain(
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="Number of documents to list.", min=1)] = 10,
-    datasets: DatasetFolders = None,
-    json: JsonFlag = False,
+    datasets: base.DatasetFolders = None,
+    json: base.JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
     from fusion_bench.explain.explain_query import explain_query, select_traces
@@ -61,9 +54,11 @@ def explain(
     if document is None and against is not None:
         raise typer.BadParameter("needs a DOCUMENT to compare with", param_hint="--against")
 
-    if experiment == DEFAULT and not DEFAULT.exists():
-        raise typer.BadParameter(f"there is no {DEFAULT}: name a file", param_hint="--experiment")
-    folders = folders_for(datasets, experiment)
+    if experiment == base.DEFAULT and not base.DEFAULT.exists():
+        raise typer.BadParameter(
+            f"there is no {base.DEFAULT}: name a file", param_hint="--experiment"
+        )
+    folders = base.folders_for(datasets, experiment)
     explanation = explain_query(experiment, query, system=system, dataset=dataset, folders=folders)
     traces = select_traces(explanation, document, against=against, top=top)
     records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]

@@ -7,28 +7,17 @@ from typing import Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    DEFAULT,
-    DatasetFolders,
-    ExperimentFile,
-    JsonFlag,
-    OutFolder,
-    command_app,
-    experiment_context,
-    format_examples,
-    out_folder,
-    refuse_options,
-)
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_error, print_json, print_result
 
 #: The file name that stands for standard output.
 STDOUT = Path("-")
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
-    epilog=format_examples(
+    epilog=base.format_examples(
         'fusion-bench gate experiments/mine.yaml --update --reason "first baseline"',
         "fusion-bench gate experiments/mine.yaml",
         "fusion-bench gate experiments/mine.yaml --junit gate.xml --markdown gate.md",
@@ -37,7 +26,7 @@ command = command_app()
     ),
 )
 def gate(
-    experiment: ExperimentFile = DEFAULT,
+    experiment: base.ExperimentFile = base.DEFAULT,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -66,13 +55,13 @@ def gate(
             metavar="NAME",
         ),
     ] = None,
-    datasets: DatasetFolders = None,
-    out: OutFolder = None,
+    datasets: base.DatasetFolders = None,
+    out: base.OutFolder = None,
     markdown: Annotated[
         Path | None, typer.Option(help="File for Markdown; - prints it.", metavar="FILE")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
-    json: JsonFlag = False,
+    json: base.JsonFlag = False,
 ) -> None:
     """Check a configuration for regressions against the committed baseline.
 
@@ -84,11 +73,11 @@ def gate(
     if update and self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
     if not update:
-        refuse_options("a check: it needs --update", {"--reason": reason})
+        base.refuse_options("a check: it needs --update", {"--reason": reason})
     if not self_test:
-        refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
+        base.refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
     if update or self_test:
-        refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
+        base.refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
     if update:
         _update_baseline(experiment, baseline, reason, datasets, as_json=json)
     elif self_test:
@@ -113,8 +102,8 @@ def _run_gate(
 
     out, markdown, junit = files
     path = baseline or baseline_path(experiment)
-    with experiment_context(experiment, datasets) as context:
-        folder = out_folder(out, experiment)
+    with base.experiment_context(experiment, datasets) as context:
+        folder = base.out_folder(out, experiment)
         verdict = run_gate(GateInputs(*context), path)
     page = build_gate_page(verdict)
     text, xml = render_page(page), render_junit(verdict)
@@ -149,7 +138,7 @@ def _update_baseline(
     if reason is None or not reason.strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
     path = baseline or baseline_path(experiment)
-    with experiment_context(experiment, datasets) as context:
+    with base.experiment_context(experiment, datasets) as context:
         inputs = GateInputs(*context)
         new = update_baseline(inputs, path, reason)
         warnings = () if as_json else check_power(inputs)
@@ -179,8 +168,8 @@ def _run_self_test(
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
 
-    with experiment_context(experiment, datasets) as context:
-        folder = out_folder(out, experiment)
+    with base.experiment_context(experiment, datasets) as context:
+        folder = base.out_folder(out, experiment)
         result = run_self_test(GateInputs(*context), against=against, runs=runs)
         page = build_self_test_page(result, f"Self-test of {experiment.stem}")
         paths = write_self_test(result, page, folder)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from fusion_bench.cli._base import JsonFlag, command_app, format_examples, make_console
+import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_json
 
 HEADINGS = ("method", "formula", "parameters (default)", "source")
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench methods", "fusion-bench methods --json | jq '.fusion[].method'"
     ),
 )
-def methods_command(json: JsonFlag = False) -> None:
+def methods_command(json: base.JsonFlag = False) -> None:
     """List fusion methods, blends and normalizers with their parameters and defaults."""
     from fusion_bench.experiment.method_table import list_methods
 
@@ -32,4 +32,4 @@ def methods_command(json: JsonFlag = False) -> None:
         for entry in entries:
             parameters = (f"{name} = {value}" for name, value in entry["parameters"].items())
             table.add_row(entry["method"], entry["formula"], "\n".join(parameters), entry["source"])
-        make_console().print(table, markup=False)
+        base.make_console().print(table, markup=False)

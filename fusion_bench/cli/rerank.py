@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fusion_bench.cli._base import (
-    DatasetFolders,
-    JsonFlag,
-    command_app,
-    folders_for,
-    format_examples,
-    refuse_options,
-)
+import fusion_bench.cli._base as base
 
 if TYPE_CHECKING:
     from fusion_bench.rerank.run import RerankOptions
 
 DEGRADED = 4
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench rerank --dataset mine --system rrf --provider cohere --dry-run",
         "fusion-bench rerank --dataset mine --system rrf --provider tei --depth 50",
         "fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5",
@@ -93,8 +86,8 @@ def rerank_command(
     measure: Annotated[
         str, typer.Option(help="With --simulate: the measure.", metavar="NAME")
     ] = "nDCG@10",
-    datasets: DatasetFolders = None,
-    json: JsonFlag = False,
+    datasets: base.DatasetFolders = None,
+    json: base.JsonFlag = False,
 ) -> None:
     """Rerank a system's top candidates and save the scores for offline evaluation.
 
@@ -107,7 +100,7 @@ def rerank_command(
     from fusion_bench.rerank.run import RerankOptions, estimate_list, score_list
 
     options = RerankOptions(
-        dataset=find_dataset(dataset, folders_for(datasets, experiment)),
+        dataset=find_dataset(dataset, base.folders_for(datasets, experiment)),
         system=system,
         experiment=experiment,
         config=config,
@@ -122,10 +115,10 @@ def rerank_command(
     )
     if simulate:
         given = {"--provider": provider, "--fallback": fallback, "--split": split}
-        refuse_options("--simulate", given)
+        base.refuse_options("--simulate", given)
         _simulate(options, measure, reranker, fallback_list, as_json=json)
         return
-    refuse_options("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
+    base.refuse_options("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
     if dry_run:
         print_estimate(estimate_list(options), as_json=json)
         return

@@ -7,25 +7,16 @@ from typing import Annotated
 
 import typer
 
+import fusion_bench.cli._base as base
 from fusion_bench.cli import INTERRUPTED
-from fusion_bench.cli._base import (
-    DEFAULT,
-    DatasetFolders,
-    ExperimentFile,
-    JsonFlag,
-    PlotsFlag,
-    command_app,
-    folders_for,
-    format_examples,
-)
 from fusion_bench.cli._console import print_result
 
-command = command_app()
+command = base.command_app()
 
 
 @command.command(
     "tune",
-    epilog=format_examples(
+    epilog=base.format_examples(
         "fusion-bench tune experiments/default.yaml",
         "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
         "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
@@ -35,14 +26,14 @@ command = command_app()
     ),
 )
 def tune(
-    experiment: ExperimentFile = DEFAULT,
+    experiment: base.ExperimentFile = base.DEFAULT,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Folder for the report and the logs. Default: reports/EXPERIMENT/tuning."
         ),
     ] = None,
-    datasets: DatasetFolders = None,
+    datasets: base.DatasetFolders = None,
     system: Annotated[str | None, typer.Option(help="Tune this system.", metavar="NAME")] = None,
     trials: Annotated[int | None, typer.Option(help="How many parameter sets to try.")] = None,
     timeout: Annotated[
@@ -84,8 +75,8 @@ def tune(
             metavar="URL",
         ),
     ] = None,
-    plots: PlotsFlag = True,
-    json: JsonFlag = False,
+    plots: base.PlotsFlag = True,
+    json: base.JsonFlag = False,
 ) -> None:
     """Tune a system's parameters and test the gain on held-out queries.
 
@@ -106,7 +97,7 @@ def tune(
     }
     options = TuneOptions(
         out=out or Path("reports") / experiment.stem / "tuning",
-        folders=folders_for(datasets, experiment),
+        folders=base.folders_for(datasets, experiment),
         progress=progress_bar,
         overrides=overrides,
         workers=workers,
