@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fusion_bench.config.models import Source
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
+
+    OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path], Progress]
 
 #: The default experiment.
 DEFAULT = Path("experiments/default.yaml")
@@ -97,9 +99,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @contextmanager
-def experiment_context(
-    experiment: Path, datasets: list[Path] | None
-) -> Iterator[tuple[Experiment, Source, list[Path], Progress]]:
+def experiment_context(experiment: Path, datasets: list[Path] | None) -> Iterator[OpenedExperiment]:
     """Read an experiment, and show a progress bar while the context lasts.
 
     Yields:

@@ -57,14 +57,10 @@ def print_result(
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str) -> None:
-    """Print a table, none of whose cells is read as markup."""
-    from rich.table import Table
-
+    """Print a table of text."""
     from fusion_bench.cli._base import make_console
+    from fusion_bench.report.page import Column, Row, Table
+    from fusion_bench.report.terminal import print_table
 
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(escape_control_chars(heading), overflow="fold")
-    for row in rows:
-        table.add_row(*(escape_control_chars(cell) for cell in row))
-    make_console().print(table, markup=False)
+    columns = tuple(Column(heading, is_text=True) for heading in headings)
+    print_table(Table(title, columns, tuple(Row(tuple(row)) for row in rows)), make_console())

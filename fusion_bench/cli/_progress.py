@@ -35,11 +35,7 @@ def progress_bar() -> Iterator[Progress]:
 
     def update_bar(stage: str, done: int, total: int) -> None:
         bar.update(task, description=stage, completed=done, total=total)
-        if (
-            not bar.disable
-            and not bar.live.is_started
-            and time.monotonic() - started > SECONDS_BEFORE_BAR
-        ):
+        if time.monotonic() - started > SECONDS_BEFORE_BAR:
             bar.start()
 
     try:

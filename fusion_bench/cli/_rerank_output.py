@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fusion_bench.rerank.run import WrittenList
     from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
 
+SETTING_HEADINGS = ("provider down", "breaker", "second provider", "deadline, ms")
 POINT_HEADINGS = ("share reranked", "latency mean, ms", "median, ms", "95th percentile, ms")
 
 
@@ -76,21 +77,11 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
         print_json(result)
         return
     echo(f"Replayed: {result.first}; second provider: {result.second or 'none'}.")
-    headings = (result.measure, *POINT_HEADINGS)
-    rows = [
-        (
-            f"{100 * point.failure_rate:.4g} %",
-            "yes" if point.breaker else "no",
-            "yes" if point.fallback else "no",
-            *_point_cells(point),
-        )
-        for point in result.by_failure
-    ]
-    title = "By share of time the provider is down"
-    echo_table(("provider down", "breaker", "second provider", *headings), rows, title=title)
-    title = "By deadline, without failures, with a breaker"
-    rows = [(_format_cell(p.deadline_ms), *_point_cells(p)) for p in result.by_deadline]
-    echo_table(("deadline, ms", *headings), rows, title=title)
+    headings = (*SETTING_HEADINGS, result.measure, *POINT_HEADINGS)
+    rows = [_point_cells(point) for point in result.by_failure]
+    echo_table(headings, rows, title="By share of time the provider is down")
+    rows = [_point_cells(point) for point in result.by_deadline]
+    echo_table(headings, rows, title="By deadline")
     echo(
         f"{result.measure}: reranked {result.reranked:.4f}, fused order {result.fused:.4f}. "
         "Brackets: 95 % interval over the repeats of the simulation."
@@ -102,5 +93,12 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
 
 def _point_cells(point: SimulationPoint) -> tuple[str, ...]:
     interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
-    latency = (f"{value:.0f}" for value in (point.mean, point.p50, point.p95))
-    return f"{point.quality:.4f}{interval}", f"{100 * point.reranked:.1f} %", *latency
+    return (
+        f"{100 * point.failure_rate:.4g} %",
+        "yes" if point.breaker else "no",
+        "yes" if point.fallback else "no",
+        _format_cell(point.deadline_ms),
+        f"{point.quality:.4f}{interval}",
+        f"{100 * point.reranked:.1f} %",
+        *(f"{value:.0f}" for value in (point.mean, point.p50, point.p95)),
+    )

@@ -59,7 +59,15 @@ def compare(
     """Compare run files with the first of them, or systems of finished reports."""
     if qrels is not None:
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
-        _compare_files(qrels, files, measure or MEASURES, binary_relevance or 1, json=json)
+        from fusion_bench.evaluation.compare_systems import compare_files
+        from fusion_bench.report.evaluation import build_page
+
+        if len(files) < 2:
+            raise typer.BadParameter("needs at least two run files", param_hint="FILE")
+        report = compare_files(
+            qrels, files, measures=measure or MEASURES, binary_relevance=binary_relevance or 1
+        )
+        print_result(report, build_page(report), as_json=json)
         return
     base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
@@ -89,15 +97,3 @@ def compare(
         for item in collections
     ]
     print_result(records, build_comparison_page(collections), as_json=json)
-
-
-def _compare_files(
-    qrels: Path, runs: list[Path], measures: list[str], binary_relevance: int, *, json: bool
-) -> None:
-    from fusion_bench.evaluation.compare_systems import compare_files
-    from fusion_bench.report.evaluation import build_page
-
-    if len(runs) < 2:
-        raise typer.BadParameter("needs at least two run files", param_hint="FILE")
-    report = compare_files(qrels, runs, measures=measures, binary_relevance=binary_relevance)
-    print_result(report, build_page(report), as_json=json)

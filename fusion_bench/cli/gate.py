@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_error, print_json, print_result
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    Context: TypeAlias = AbstractContextManager[base.OpenedExperiment]
 
 #: The file name that stands for standard output.
 STDOUT = Path("-")
@@ -78,45 +83,52 @@ def gate(
         base.refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
     if update or self_test:
         base.refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
+    if update and not (reason or "").strip():
+        raise typer.BadParameter("say why the values may change", param_hint="--reason")
+    from fusion_bench.gate import baseline_path
+
+    context = base.experiment_context(experiment, datasets)
+    path = baseline or baseline_path(experiment)
     if update:
-        _update_baseline(experiment, baseline, reason, datasets, as_json=json)
-    elif self_test:
-        _run_self_test(experiment, datasets, runs or 2000, against, out, as_json=json)
+        _update_baseline(context, path, reason or "", as_json=json)
+        return
+    folder = base.out_folder(out, experiment)
+    if self_test:
+        _run_self_test(context, folder, runs or 2000, against, as_json=json)
     else:
-        _run_gate(experiment, baseline, datasets, (out, markdown, junit), as_json=json)
+        _run_gate(context, path, folder, markdown, junit, as_json=json)
 
 
 def _run_gate(
-    experiment: Path,
-    baseline: Path | None,
-    datasets: list[Path] | None,
-    files: tuple[Path | None, Path | None, Path | None],
+    context: Context,
+    path: Path,
+    out: Path,
+    markdown: Path | None,
+    junit: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    from fusion_bench.gate import GateInputs, baseline_path, run_gate
+    from fusion_bench.gate import GateInputs, run_gate
     from fusion_bench.gate.junit import render_junit
     from fusion_bench.gate.report import build_gate_page
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
 
-    out, markdown, junit = files
-    path = baseline or baseline_path(experiment)
-    with base.experiment_context(experiment, datasets) as context:
-        folder = base.out_folder(out, experiment)
-        verdict = run_gate(GateInputs(*context), path)
+    with context as opened:
+        verdict = run_gate(GateInputs(*opened), path)
     page = build_gate_page(verdict)
     text, xml = render_page(page), render_junit(verdict)
+    record = f"{verdict.model_dump_json(indent=1)}\n"
+    files = {out / "gate.json": record, out / "gate.md": text, out / "gate.xml": xml}
     is_printed = markdown == STDOUT
     if is_printed:
         typer.echo(text, nl=False)
-    write_atomic(folder / "gate.json", f"{verdict.model_dump_json(indent=1)}\n".encode())
-    for file in (folder / "gate.md", None if is_printed else markdown):
-        if file is not None:
-            write_atomic(file, text.encode())
-    for file in (folder / "gate.xml", junit):
-        if file is not None:
-            write_atomic(file, xml.encode())
+    elif markdown is not None:
+        files[markdown] = text
+    if junit is not None:
+        files[junit] = xml
+    for file, content in files.items():
+        write_atomic(file, content.encode())
     if as_json or not (is_printed or verdict.refusals):
         print_result(verdict, page, as_json=as_json)
     if verdict.refusals:
@@ -124,22 +136,12 @@ def _run_gate(
     raise typer.Exit(verdict.exit_code)
 
 
-def _update_baseline(
-    experiment: Path,
-    baseline: Path | None,
-    reason: str | None,
-    datasets: list[Path] | None,
-    *,
-    as_json: bool,
-) -> None:
-    from fusion_bench.gate import GateInputs, baseline_path, update_baseline
+def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
+    from fusion_bench.gate import GateInputs, update_baseline
     from fusion_bench.gate.self_test.run import check_power
 
-    if reason is None or not reason.strip():
-        raise typer.BadParameter("say why the values may change", param_hint="--reason")
-    path = baseline or baseline_path(experiment)
-    with base.experiment_context(experiment, datasets) as context:
-        inputs = GateInputs(*context)
+    with context as opened:
+        inputs = GateInputs(*opened)
         new = update_baseline(inputs, path, reason)
         warnings = () if as_json else check_power(inputs)
     last = new.history[-1]
@@ -156,22 +158,16 @@ def _update_baseline(
 
 
 def _run_self_test(
-    experiment: Path,
-    datasets: list[Path] | None,
-    runs: int,
-    against: str | None,
-    out: Path | None,
-    *,
-    as_json: bool,
+    context: Context, out: Path, runs: int, against: str | None, *, as_json: bool
 ) -> None:
     from fusion_bench.gate import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
 
-    with base.experiment_context(experiment, datasets) as context:
-        folder = base.out_folder(out, experiment)
-        result = run_self_test(GateInputs(*context), against=against, runs=runs)
-        page = build_self_test_page(result, f"Self-test of {experiment.stem}")
-        paths = write_self_test(result, page, folder)
+    with context as opened:
+        inputs = GateInputs(*opened)
+        result = run_self_test(inputs, against=against, runs=runs)
+        page = build_self_test_page(result, f"Self-test of {inputs.source.path.stem}")
+        paths = write_self_test(result, page, out)
     print_result(result, page, as_json=as_json, written=paths)
     raise typer.Exit(0 if result.agrees else 1)

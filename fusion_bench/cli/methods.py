@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_json
+from fusion_bench.cli._console import echo_table, print_json
 
 HEADINGS = ("method", "formula", "parameters (default)", "source")
 
@@ -23,13 +23,11 @@ def methods_command(json: base.JsonFlag = False) -> None:
     if json:
         print_json(methods)
         return
-    from rich.table import Table
-
     for kind, entries in methods.items():
-        table = Table(*HEADINGS, title=kind, title_justify="left", show_lines=True)
-        for column in table.columns:
-            column.overflow = "fold"
+        rows = []
         for entry in entries:
-            parameters = (f"{name} = {value}" for name, value in entry["parameters"].items())
-            table.add_row(entry["method"], entry["formula"], "\n".join(parameters), entry["source"])
-        base.make_console().print(table, markup=False)
+            parameters = ", ".join(
+                f"{name} = {value}" for name, value in entry["parameters"].items()
+            )
+            rows.append((entry["method"], entry["formula"], parameters, entry["source"]))
+        echo_table(HEADINGS, rows, title=kind)
