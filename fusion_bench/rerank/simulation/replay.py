@@ -11,7 +11,7 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, count, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,8 @@ def run_simulation(
         interval = (mean.low, mean.high) if np.isfinite(mean.low) else (None, None)
         means = (float(np.mean(column)) for column in others)
         points.append(SimulationPoint(*point, mean.mean, *interval, *means))
-    count = len(points) - len(spec.deadlines_ms) - 2
-    by_failure, by_deadline = tuple(points[:count]), tuple(points[count:-1])
+    split = len(points) - len(spec.deadlines_ms) - 2
+    by_failure, by_deadline = tuple(points[:split]), tuple(points[split:-1])
     reranked, fused = float(quality.values[FIRST].mean()), float(quality.values[FUSED].mean())
     return SimulationResult(
         quality.measure,
@@ -142,18 +142,18 @@ class _PointSimulation:
         latency = np.zeros(len(ended))
         # (end, order, query, provider, ticket, has scores, milliseconds since arrival)
         calls: list[tuple[float, int, int, int, int, bool, float]] = []
-        order = 0
+        order = count()
         limit = math.inf if self.deadline is None else self.deadline
 
         def ask_provider(q: int, provider: int, used: float) -> None:
-            nonlocal order
             ticket = breakers[provider].admit_call()
             if ticket is None:
                 fall_back(q, provider, used, may_go_on=True)
                 return
             took, good = self._simulate_call(q, provider, limit - used, bool(down[q]))
-            order += 1
-            heapq.heappush(calls, (now + took / 1e3, order, q, provider, ticket, good, used + took))
+            heapq.heappush(
+                calls, (now + took / 1e3, next(order), q, provider, ticket, good, used + took)
+            )
 
         def fall_back(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
             if provider == FIRST and self.fallback and may_go_on and used < limit:
