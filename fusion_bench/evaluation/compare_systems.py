@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,15 +146,14 @@ def _contrast(
             raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
     if not wanted:
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
-    labels = {name: f"{name} (second)" if two else name for name in wanted}
     groups = number_by_appearance(left.groups)[0]
     settings: dict[str, Any] = {
         key: report.settings[key] for key in ("seed", "alpha", "interval", "resamples")
     }
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):
-        values = {chosen: base[chosen][measure]}
-        values |= {labels[name]: known[name][measure] for name in wanted}
+        values = {chosen: base[chosen][m]}
+        values |= {f"{name} (second)" if two else name: known[name][m] for name in wanted}
         comparisons += compare_with_baseline(
             measure,
             values,
@@ -177,13 +176,10 @@ def _require_comparable(left: Collection, right: Collection) -> None:
         raise ConfigError(f"{left.name}: the reports were judged by different qrels")
 
 
-def _systems(collection: Collection) -> Mapping[str, Mapping[str, FloatArray]]:
-    """Per-query values by system and measure; a missing value stays NaN and is refused later."""
+def _systems(collection: Collection) -> dict[str, FloatArray]:
+    """Shape (M, Q) by system: values; a missing value stays NaN and is refused later."""
     return {
-        row.name: {
-            measure: np.array(row.measures[measure].values, dtype=np.float64)
-            for measure in collection.measures
-        }
+        row.name: np.array([row.measures[name].values for name in collection.measures], np.float64)
         for row in collection.systems
         if row.kind == "system"
     }

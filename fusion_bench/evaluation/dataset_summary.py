@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,14 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
         space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
         expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        facts: dict[str, Any] = {}
+        if space is not None:
+            meta = dataset.provenance.get(run.name)
+            check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+            facts["problems"] = tuple(describe_problems(check))
+            facts["degraded_queries"] = len(dataset.degraded(run.name))
+            if meta is not None:
+                facts |= {"provider": meta.asked, "ledger": meta.ledger}
         info = ListInfo(
             name=run.name,
             kind="run" if space is None else "rerank",
@@ -130,17 +139,8 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
             duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
             has_known_documents=not expected.isdisjoint(run.vocabulary),
+            **facts,
         )
-        if space is not None:
-            check = check_rerank_list(run, space, aligned, dict(dataset.runs))
-            meta = dataset.provenance.get(run.name)
-            facts = {
-                "problems": tuple(describe_problems(check)),
-                "degraded_queries": len(dataset.degraded(run.name)),
-                "provider": None if meta is None else meta.asked,
-                "ledger": None if meta is None else meta.ledger,
-            }
-            info = info.model_copy(update=facts)
         infos.append(info)
     return infos
 

@@ -19,14 +19,8 @@ from fusion_bench.stats.intervals import estimate_mean
 def _measure_result(
     task: EvaluationSet, values: FloatArray, ties: model.TieResult | None = None
 ) -> model.MeasureResult:
-    settings = task.experiment
-    estimate = estimate_mean(
-        values,
-        task.groups,
-        alpha=settings.alpha,
-        interval=settings.interval,
-        seed=settings.seed,
-    )
+    options = task.experiment.model_dump(include={"alpha", "interval", "seed"})
+    estimate = estimate_mean(values, task.groups, **options)
     return model.MeasureResult(
         mean=estimate.mean,
         low=estimate.low,
@@ -100,6 +94,7 @@ def compare_assessments(
     speak against an answer only where some are not relevant.
     """
     settings = task.experiment
+    options = settings.model_dump(include={"seed", "alpha", "interval", "resamples"})
     results = []
     for m, measure in enumerate(task.measures):
         comparisons = compare_with_baseline(
@@ -108,10 +103,7 @@ def compare_assessments(
             settings.baseline,
             groups=task.groups,
             primary=m == 0,
-            seed=settings.seed,
-            alpha=settings.alpha,
-            interval=settings.interval,
-            resamples=settings.resamples,
+            **options,
         )
         for comparison in comparisons:
             result = model.ComparisonResult.model_validate(comparison, from_attributes=True)

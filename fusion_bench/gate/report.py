@@ -118,13 +118,10 @@ def describe_check(check: CheckResult) -> str:
     """A check's statistics in one sentence."""
     if check.error is not None:
         return f"not checked: {check.error}"
-    text = (
-        f"mean {format_number(check.baseline_mean)} → {format_number(check.candidate_mean)} "
-        f"({format_number(check.difference, signed=True)}, lower bound "
-        f"{format_number(check.lower_bound, signed=True)}, max_drop {check.max_drop:g}, adjusted "
-        f"p {format_number(check.p_holm)}); {check.changed} of "
-        f"{pluralize(check.queries, 'query')} changed, {check.losses} for the worse"
-    )
+    statistics = zip(COLUMNS[2:8], _check_cells(check)[2:8], strict=True)
+    text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
+    queries = pluralize(check.queries, "query")
+    text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
     if check.few_changed:
         return f"{text}; fewer than 10 changed, so the status holds for these queries only"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:

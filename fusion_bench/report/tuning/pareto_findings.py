@@ -23,7 +23,8 @@ def format_paired(difference: PairedDifference) -> str:
 
 def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
     """Sentences on the cheapest good point, and on the one that equals the default."""
-    best, cheapest = front.best, front.cheapest_within(report.min_gain)
+    best = front.best
+    cheapest = front.cheapest_reaching(best.value - report.min_gain)
     if cheapest is best:
         yield (
             f"The best of the front is {front.point_name(best)}: no point with less effort is "
@@ -36,8 +37,7 @@ def pareto_texts(report: TuningReport, front: ParetoFront) -> Iterator[str]:
             f"({front.point_name(best)}) with {_effort_shares(front, cheapest, best)}."
         )
     default = front.default_point
-    as_good = [point for point in front.efficient_points if point.value >= default.value]
-    same = min(as_good, key=lambda point: (front.effort(point), -point.value))
+    same = front.cheapest_reaching(default.value)
     if "default" not in same.roles and front.effort(same) < front.effort(default):
         yield (
             f"The front equals the default ({front.point_name(default)}) at "

@@ -129,10 +129,9 @@ class ParetoFront(ReportRecord):
         """What points are sorted by: cost where it is known, else latency, else candidates."""
         return float(getattr(point, self.axes[-1]) or 0.0)
 
-    def cheapest_within(self, min_gain: float) -> ParetoPoint:
-        """The cheapest efficient point within ``min_gain`` of the best on the tuning queries."""
-        least = self.best.value - min_gain
-        points = [point for point in self.efficient_points if point.value >= least]
+    def cheapest_reaching(self, value: float) -> ParetoPoint:
+        """The cheapest efficient point with at least this value on the tuning queries."""
+        points = [point for point in self.efficient_points if point.value >= value]
         return min(points, key=lambda point: (self.effort(point), -point.value))
 
     def point_name(self, point: ParetoPoint) -> str:

@@ -55,8 +55,8 @@ def test_unknown_efforts_have_no_column_and_several_rerankers_are_named() -> Non
 def test_the_best_point_and_the_cheapest_that_is_nearly_as_good() -> None:
     whole = front()
     assert whole.best.depth == 60
-    assert whole.cheapest_within(0.005).depth == 10
-    assert whole.cheapest_within(0.001).depth == 60
+    assert whole.cheapest_reaching(whole.best.value - 0.005).depth == 10
+    assert whole.cheapest_reaching(whole.best.value - 0.001).depth == 60
     same = front_with_points({10: {"value": 0.56}})
     assert same.best.depth == 10, "of equally good ones the cheaper"
 
