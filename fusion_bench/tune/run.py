@@ -33,6 +33,7 @@ from fusion_bench.tune.validation.cross_validation import cross_validate
 from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import split_queries
+from fusion_bench.tune.validation.trial_selection import choose_trial
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
@@ -150,43 +151,37 @@ class TuningRun:
             name: Of the experiment.
             provenance: Of the run.
         """
-        tuning = self.tuning
+        objective, dataset, tuning = self.objective, self.dataset, self.tuning
         split = split_queries(
-            self.objective.runs,
-            self.dataset.queries,
-            split_seed=tuning.split_seed,
-            held_out=tuning.held_out,
+            objective.runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
         )
-        evaluation = HeldOutEvaluation(self.objective, split, tuning, self.alpha, self.interval)
+        evaluation = HeldOutEvaluation(objective, split, tuning, self.alpha, self.interval)
         evaluation.check_feasible()
         result = self._search(split.tune, 0)
         if self.export is not None:
             from fusion_bench.tune.search.export_study import export_search  # imports Optuna
 
-            export_search(result, self.objective, self.export, f"{name} on {self.dataset.name}")
-        chosen = evaluation.choose_trial(result)
+            export_search(result, objective, self.export, f"{name} on {dataset.name}")
+        chosen = choose_trial(objective, result, split.tune, tuning.choose)
         cross = per_type = front = None
         try:
             _check_finished(result)
             if tuning.folds:
-                cross = cross_validate(self.objective, split, tuning, self._search)
+                cross = cross_validate(objective, split, tuning, self._search)
             if tuning.by_query_type:
                 per_type = tune_by_type(evaluation, chosen, self._search_type)
-            show = partial(self.progress, f"{self.dataset.name}: quality against effort")
-            log = self.folder / FRONT_LOG
-            search = ParetoSearch(evaluation, self.dataset.provenance, log, show)
+            show = partial(self.progress, f"{dataset.name}: quality against effort")
+            search = ParetoSearch(evaluation, dataset.provenance, self.folder / FRONT_LOG, show)
             front = search.run(result, chosen)
         except KeyboardInterrupt:
             result = replace(result, interrupted=True)
-        if front is not None and front.interrupted:
-            result = replace(result, interrupted=True)
-        self.progress(f"{self.dataset.name}: evaluating", 1, 1)
+        self.progress(f"{dataset.name}: evaluating", 1, 1)
         return evaluation.make_report(
             result,
             chosen,
             cross,
             name=name,
-            dataset=self.dataset,
+            dataset=dataset,
             provenance=provenance,
             per_type=per_type,
             front=front,

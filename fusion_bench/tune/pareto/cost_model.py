@@ -8,7 +8,7 @@ upward: no call is taken to be faster than the smallest measured one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -19,25 +19,6 @@ from fusion_bench.io.provenance import ListMeta
 
 #: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.
 Z95 = NormalDist().inv_cdf(0.95)
-
-
-@dataclass(frozen=True)
-class PriceModel:
-    """The price of one query: whole search units, and a price per candidate.
-
-    Attributes:
-        unit: Price of a search unit.
-        documents: Documents that one unit covers, as far as the ledger shows.
-        candidate: Price of a candidate, from tokens.
-    """
-
-    unit: float
-    documents: float
-    candidate: float
-
-    def __call__(self, count: int) -> float:
-        """For so many candidates."""
-        return math.ceil(count / self.documents) * self.unit + count * self.candidate
 
 
 @dataclass(frozen=True)
@@ -88,8 +69,11 @@ def max_call_size(meta: ListMeta) -> float:
     return _read_number(meta.ledger, "largest_call") or min(batch, float(meta.depth))
 
 
-def price_model(meta: ListMeta) -> PriceModel | None:
-    """The price by the ledger; None where the provider's price is not known."""
+def price_model(meta: ListMeta) -> Callable[[int], float] | None:
+    """The price of a query by its candidates; None where the provider's price is not known.
+
+    It is that of whole search units, and a price per candidate for tokens.
+    """
     ledger, price = meta.ledger, _first_provider(meta).get("price")
     total, documents = _read_number(ledger, "cost"), _read_number(ledger, "documents")
     if not documents or not (total or isinstance(price, Mapping)):
@@ -102,11 +86,9 @@ def price_model(meta: ListMeta) -> PriceModel | None:
     # Some calls are billed more units than others (long documents): each counts its share.
     each = max(searches / max(_read_number(ledger, "calls"), 1.0), 1.0)
     whole = round(each)
-    return PriceModel(
-        unit=by_units / searches * each / whole if searches else 0.0,
-        documents=max_call_size(meta) / whole,
-        candidate=(total - by_units) / documents,
-    )
+    unit = by_units / searches * each / whole if searches else 0.0
+    covered, candidate = max_call_size(meta) / whole, (total - by_units) / documents
+    return lambda count: math.ceil(count / covered) * unit + count * candidate
 
 
 def latency_model(meta: ListMeta) -> LatencyModel | None:

@@ -21,14 +21,9 @@ def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
     A candidate of one reranker is not one of another, so with several rerankers candidates count
     only where neither latency nor price is known of all.
     """
-    axes: list[EffortAxis] = []
-    if all(cost.seconds is not None for cost in costs):
-        axes.append("seconds")
-    if all(cost.cost is not None for cost in costs):
-        axes.append("cost")
-    if len(costs) == 1 or not axes:
-        axes.insert(0, "candidates")
-    return tuple(axes)
+    priced: tuple[EffortAxis, ...] = ("seconds", "cost")
+    known = [axis for axis in priced if all(getattr(cost, axis) is not None for cost in costs)]
+    return ("candidates", *known) if len(costs) == 1 or not known else tuple(known)
 
 
 def front_points(
@@ -53,6 +48,11 @@ def front_points(
     values = evaluate_in_batches(evaluation.objective, [point.params for point in kept])
     best = values[int(np.argmax(np.where(efficient, means, -np.inf)))]
     base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
+
+    def difference(row: FloatArray, other: FloatArray) -> model.PairedDifference:
+        gain = evaluation.measure_gain(row, other, evaluation.split.held_out)
+        return model.PairedDifference(mean=gain.difference, low=gain.low, high=gain.high)
+
     roles = {"default": default.params, "chosen": chosen.params}
     records = [
         model.ParetoPoint(
@@ -65,8 +65,8 @@ def front_points(
             slow=point.cost.slow,
             value=point.value,
             held_out=float(row[evaluation.split.held_out].mean()),
-            over_default=_held_out_difference(evaluation, row, base),
-            over_best=_held_out_difference(evaluation, row, best),
+            over_default=difference(row, base),
+            over_best=difference(row, best),
             params=dict(point.params),
             config=point.system.resolved_config,
             efficient=bool(on_front),
@@ -101,14 +101,6 @@ def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis])
         counts = [[point.cost.counts.get(name, 0.0) for point in points] for name in names]
         columns = columns[1:] + counts
     return np.array(columns).reshape(len(columns), len(points)).T
-
-
-def _held_out_difference(
-    evaluation: HeldOutEvaluation, values: FloatArray, other: FloatArray
-) -> model.PairedDifference:
-    """On the held-out queries."""
-    gain = evaluation.measure_gain(values, other, evaluation.split.held_out)
-    return model.PairedDifference(mean=gain.difference, low=gain.low, high=gain.high)
 
 
 def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:

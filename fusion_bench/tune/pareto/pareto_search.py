@@ -23,7 +23,7 @@ from fusion_bench.tune.pareto.rerank_depths import (
     is_depth_path,
     max_rerank_depth,
     reranker_names,
-    with_reranker,
+    set_in_blends,
 )
 from fusion_bench.tune.search.samplers import OptunaProposer, optuna_sampler
 from fusion_bench.tune.search.search import SearchResult, search_fingerprint
@@ -140,7 +140,7 @@ def params_at_depths(
     for params in candidates:
         variants = [params]
         if len(names) > 1 and objective.system.by_query_type is None:
-            variants = [with_reranker(objective, params, name) for name in names]
+            variants = [set_in_blends(objective, params, "reranker", name) for name in names]
         for variant in variants:
             for depth in ladder:
                 changed = at_depth(objective, variant, depth)

@@ -17,7 +17,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.ranking import plain_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import DeclaredCost, EffortSettings
+from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.report.tuning_records import pareto_front as model
 from fusion_bench.tune.pareto.cost_model import (
@@ -86,10 +86,40 @@ def reranker_costs(
         effort: What is declared.
         provenance: How the lists were made.
     """
-    return {
-        name: _reranker_cost(name, effort.declared_for(name), provenance.get(name), effort.prefer)
-        for name in rerankers
-    }
+    costs: dict[str, RerankerCost] = {}
+    for name in rerankers:
+        declared, meta = effort.declared_for(name), provenance.get(name)
+        bill = None if meta is None else price_model(meta)
+        latency = None if meta is None else latency_model(meta)
+        price, seconds = declared.price, declared.seconds
+        use_price = price is not None and (bill is None or effort.prefer == "declared")
+        use_seconds = seconds is not None and (latency is None or effort.prefer == "declared")
+        facts: dict[str, object] = {}
+        if meta is not None and (bill or latency):
+            facts = {
+                "queries": int(meta.ledger.get("queries_answered") or 0),
+                "calls": int(meta.ledger.get("calls") or 0),
+                "documents": int(meta.ledger.get("documents") or 0),
+                "largest_call": int(max_call_size(meta)),
+                "at_once": latency and latency.concurrency,
+                "recorded_price": bill and 1e3 * bill(meta.depth) / meta.depth,
+                "recorded_seconds": latency and latency(meta.depth),
+            }
+        costs[name] = RerankerCost(
+            cost=_per_candidate(price, 1e3) if use_price else bill,
+            seconds=_per_candidate(seconds) if use_seconds else latency,
+            slow=partial(latency, share=SLOW_SHARE) if latency and not use_seconds else None,
+            source=model.RerankerEffort(
+                reranker=name,
+                provider=None if meta is None else meta.asked,
+                cost="declared" if use_price else None if bill is None else "ledger",
+                seconds="declared" if use_seconds else None if latency is None else "ledger",
+                declared_price=price,
+                declared_seconds=seconds,
+                **facts,
+            ),
+        )
+    return costs
 
 
 def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
@@ -132,41 +162,6 @@ def _mean_total(parts: Sequence[tuple[IntArray, AmountPerQuery | None]]) -> floa
         each = np.array([amount(int(size)) for size in sizes])
         total += float((each * times).sum() / times.sum())
     return total
-
-
-def _reranker_cost(
-    name: str, declared: DeclaredCost, meta: ListMeta | None, prefer: str
-) -> RerankerCost:
-    bill = None if meta is None else price_model(meta)
-    latency = None if meta is None else latency_model(meta)
-    price, seconds = declared.price, declared.seconds
-    use_price = price is not None and (bill is None or prefer == "declared")
-    use_seconds = seconds is not None and (latency is None or prefer == "declared")
-    facts: dict[str, object] = {}
-    if meta is not None and (bill or latency):
-        facts = {
-            "queries": int(meta.ledger.get("queries_answered") or 0),
-            "calls": int(meta.ledger.get("calls") or 0),
-            "documents": int(meta.ledger.get("documents") or 0),
-            "largest_call": int(max_call_size(meta)),
-            "at_once": latency and latency.concurrency,
-            "recorded_price": bill and 1e3 * bill(meta.depth) / meta.depth,
-            "recorded_seconds": latency and latency(meta.depth),
-        }
-    return RerankerCost(
-        cost=_per_candidate(price, 1e3) if use_price else bill,
-        seconds=_per_candidate(seconds) if use_seconds else latency,
-        slow=partial(latency, share=SLOW_SHARE) if latency and not use_seconds else None,
-        source=model.RerankerEffort(
-            reranker=name,
-            provider=None if meta is None else meta.asked,
-            cost="declared" if use_price else None if bill is None else "ledger",
-            seconds="declared" if use_seconds else None if latency is None else "ledger",
-            declared_price=price,
-            declared_seconds=seconds,
-            **facts,
-        ),
-    )
 
 
 def _per_candidate(amount: float | None, of: float = 1.0) -> AmountPerQuery | None:

@@ -5,7 +5,7 @@ What changes is set at its own path, in the blend of every query type alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params |
     """
     prefixes = _rerank_blends(objective.build_system(params))
     if depth:
-        return _set_in_blends(params, prefixes, "depth", depth) if prefixes else None
+        return set_in_blends(objective, params, "depth", depth) if prefixes else None
     for prefix in prefixes:
         blend = f"{prefix}blend."
         kept = {p: v for p, v in params.items() if not strip_conditions(p).startswith(blend)}
@@ -77,15 +77,16 @@ def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params |
     return params
 
 
-def with_reranker(objective: TuningObjective, params: Params, reranker: str) -> Params:
-    """The same parameter set with another rerank list."""
-    prefixes = _rerank_blends(objective.build_system(params))
-    return _set_in_blends(params, prefixes, "reranker", reranker)
+def set_in_blends(objective: TuningObjective, params: Params, name: str, value: Value) -> Params:
+    """The same parameter set with another value in the blends that have a reranker.
 
-
-def _set_in_blends(params: Params, prefixes: Iterable[str], name: str, value: Value) -> Params:
-    """A value in the blends at these places, whatever condition its path names."""
-    for prefix in prefixes:
+    Args:
+        objective: What is tuned.
+        params: Path → value.
+        name: What is set, whatever condition its path names: ``depth`` or ``reranker``.
+        value: What it is set to.
+    """
+    for prefix in _rerank_blends(objective.build_system(params)):
         path = f"{prefix}blend.{name}"
         params = {p: v for p, v in params.items() if strip_conditions(p) != path} | {path: value}
     return params

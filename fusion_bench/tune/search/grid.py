@@ -52,15 +52,15 @@ def _parameter_levels(parameter: Parameter, settings: SearchSettings) -> tuple[V
     if parameter.kind == "choice":
         return parameter.choices
     low, high = parameter.bounds
-    step = 1.0 if parameter.kind == "int" and parameter.step is None else parameter.step
-    stepwise = settings.sampler == "brute_force" or parameter.step is not None
-    if stepwise and step is None:
+    every = settings.sampler == "brute_force"
+    step = 1.0 if every and parameter.kind == "int" and not parameter.step else parameter.step
+    if step is not None:  # on integers, divided once: sums of steps lose the last ones
+        values = low + np.arange(int((high - low) / step + 1e-9) + 1) * step
+    elif every:
         raise ConfigError(
             f"sampler brute_force goes through every value, and {parameter.path} has no step: "
             "give it one, or use grid"
         )
-    if stepwise and step is not None:  # on integers, divided once: sums of steps lose the last ones
-        values = low + np.arange(int((high - low) / step + 1e-9) + 1) * step
     elif parameter.log:
         values = np.geomspace(low, high, settings.points)
     else:

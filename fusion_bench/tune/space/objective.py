@@ -25,11 +25,7 @@ from fusion_bench.tune.space.parameter_paths import (
     read_parameter,
 )
 from fusion_bench.tune.space.search_space import preset_params
-from fusion_bench.tune.space.weight_normalization import (
-    find_free_weights,
-    normalize_weights,
-    structure_key,
-)
+from fusion_bench.tune.space.weight_normalization import find_free_weights, normalize_weights
 
 
 def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
@@ -114,7 +110,11 @@ class TuningObjective:
 
     def free_weights(self, params: Params) -> frozenset[str]:
         """The paths of the weights of which only the ratio counts; none if it cannot be built."""
-        key = structure_key(params)
+        # All that decides: the paths, the choices, and the zeros.
+        key = tuple(
+            (path, value == 0 if isinstance(value, float | int) else value)
+            for path, value in params.items()
+        )
         if key not in self._free_by_structure:
             try:
                 system = self.build_system(params)

@@ -7,7 +7,7 @@ that agree look alike, and a sampler does not try one system twice.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.blend.replace import Replace
@@ -38,8 +38,7 @@ def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set
     """
     known = {parameter.path: parameter for parameter in parameters if parameter.path in free}
     normalized = dict(params)
-    groups = _weight_groups(params) if free else {}
-    for (_, are_shares), names in groups.items():
+    for (_, are_shares), names in _weight_groups(params).items():
         members = {path: known[path] for path in names if path in known}
         if len(members) == len(names):
             normalized |= _divide_weights(params, members, by_sum=are_shares)
@@ -59,14 +58,6 @@ def find_free_weights(system: System, params: Params, roles: SourceRoles) -> fro
         for (query_type, are_shares), names in _weight_groups(params).items()
         if _is_free(system, query_type, are_shares, set(names.values()), roles)
         for path in names
-    )
-
-
-def structure_key(params: Params) -> Hashable:
-    """All that :func:`find_free_weights` depends on: the paths, the choices, and the zeros."""
-    return tuple(
-        (path, value == 0 if isinstance(value, float | int) else value)
-        for path, value in params.items()
     )
 
 

@@ -40,7 +40,11 @@ def reset_parameter(objective: TuningObjective, chosen: Params, path: str) -> Pa
     that now do stand as in the default, or as their method has them.
     """
     chosen = objective.normalize_weights(chosen)
-    default = _normalize_default(objective, chosen)
+    # The default's weights as the choice would have them: by the ratio that they had.
+    free = objective.free_weights(chosen)
+    weights = {p: v for p, v in objective.default_params.items() if p in free}
+    form = objective.normalize_weights({**chosen, **weights})
+    default = {**objective.default_params, **{path: form[path] for path in weights}}
     if path not in chosen or path not in default or chosen[path] == default[path]:
         return None
     wanted: dict[str, Value] = {**default, **chosen, path: default[path]}
@@ -49,12 +53,3 @@ def reset_parameter(objective: TuningObjective, chosen: Params, path: str) -> Pa
         if parameter.path in wanted and parameter.is_active(params):
             params[parameter.path] = wanted[parameter.path]
     return params
-
-
-def _normalize_default(objective: TuningObjective, chosen: Params) -> Params:
-    """The default, its weights as the choice would have them: by the ratio that they had."""
-    weights = {
-        p: v for p, v in objective.default_params.items() if p in objective.free_weights(chosen)
-    }
-    form = objective.normalize_weights({**chosen, **weights})
-    return {**objective.default_params, **{path: form[path] for path in weights}}

@@ -18,7 +18,7 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
-from fusion_bench.tune.validation.splits import QuerySplit, groups_by_type, hash_position
+from fusion_bench.tune.validation.splits import QuerySplit, groups_by_type, sort_by_hash
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
 
@@ -108,7 +108,7 @@ def assign_folds(
         )
     fold: dict[str, int] = {}
     for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
-        for name in sorted(members, key=lambda name: (hash_position(name, split_seed), name)):
+        for name in sort_by_hash(members, split_seed):
             fold[name] = len(fold) % folds
     codes = np.array([fold[group] for group in groups], dtype=np.int64)
     make_readonly(codes)

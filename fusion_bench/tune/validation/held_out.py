@@ -31,7 +31,6 @@ from fusion_bench.tune.validation.importance import parameter_importances
 from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
-    choose_trial,
     evaluate_in_batches,
     plateau_share,
 )
@@ -98,10 +97,6 @@ class HeldOutEvaluation:
         """The verdict that the held-out interval allows."""
         return decide_verdict(held_out.low, held_out.high, self.tuning.min_gain)
 
-    def choose_trial(self, result: SearchResult) -> Trial:
-        """The trial that the experiment's rule takes of the search on all tuning queries."""
-        return choose_trial(self.objective, result, self.split.tune, self.tuning.choose)
-
     def make_report(
         self,
         result: SearchResult,
@@ -118,7 +113,7 @@ class HeldOutEvaluation:
 
         Args:
             result: The search on all tuning queries.
-            chosen: From :meth:`choose_trial`.
+            chosen: From :func:`choose_trial`.
             cross: The nested cross-validation; None = not asked for.
             name: Of the experiment.
             dataset: Where the queries come from.
@@ -129,7 +124,7 @@ class HeldOutEvaluation:
         objective, split = self.objective, self.split
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         held_out = self.measure_gain(tuned, default, split.held_out)
-        held_out_rows = np.flatnonzero(split.held_out).tolist()
+        rows = np.flatnonzero(split.held_out).tolist()
         return model.TuningReport(
             name=name,
             dataset=dataset.name,
@@ -141,7 +136,12 @@ class HeldOutEvaluation:
             settings=self._settings_record(),
             parameters=self._parameter_records(chosen),
             default=objective.system.resolved_config,
-            choice=self._choice_record(chosen),
+            choice=model.Choice(
+                rule=self.tuning.choose,
+                trial=chosen.number,
+                params=dict(chosen.params),
+                config=objective.build_system(chosen.params).resolved_config,
+            ),
             tune=self.measure_gain(tuned, default, split.tune),
             nested=cross and self.measure_gain(cross.values, default, cross.fold >= 0),
             held_out=held_out,
@@ -150,29 +150,16 @@ class HeldOutEvaluation:
             judged_only=self._judged_only(chosen, dataset),
             folds=self._fold_records(cross, default),
             plateau=self._plateau_record(tuned),
-            importances=tuple(
-                model.Importance(path=path, share=share)
-                for path, share in parameter_importances(objective.parameters, result.trials)
-            ),
+            importances=parameter_importances(objective.parameters, result.trials),
             by_type=self._gains_by_type(tuned, default),
             front=front,
             thresholds=self._threshold_report(chosen),
             per_type=per_type,
             trials=tuple(trial_model.Trial(**vars(trial)) for trial in result.trials),
-            held_out_queries=tuple(objective.runs.queries[q] for q in held_out_rows),
-            held_out_values=tuple(
-                zip(default[held_out_rows].tolist(), tuned[held_out_rows].tolist(), strict=True)
-            ),
-            interrupted=result.interrupted,
+            held_out_queries=tuple(objective.runs.queries[q] for q in rows),
+            held_out_values=tuple(zip(default[rows].tolist(), tuned[rows].tolist(), strict=True)),
+            interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
-        )
-
-    def _choice_record(self, chosen: Trial) -> model.Choice:
-        return model.Choice(
-            rule=self.tuning.choose,
-            trial=chosen.number,
-            params=dict(chosen.params),
-            config=self.objective.build_system(chosen.params).resolved_config,
         )
 
     def _parameter_records(self, chosen: Trial) -> tuple[ParameterInfo, ...]:

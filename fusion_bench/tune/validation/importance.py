@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.config.parameters import Parameter
+from fusion_bench.report.tuning_records.tuning_report import Importance
 from fusion_bench.tune.search.samplers import optuna_distribution
 from fusion_bench.tune.search.trial_log import Trial
 
@@ -14,7 +15,7 @@ LEAST_TRIALS = 20
 
 def parameter_importances(
     parameters: Sequence[Parameter], trials: Sequence[Trial]
-) -> list[tuple[str, float]]:
+) -> tuple[Importance, ...]:
     """Share of each parameter that takes part in every trial, the greatest first.
 
     Source: Watanabe, Bansal and Hutter, "PED-ANOVA: Efficiently Quantifying Hyperparameter
@@ -25,7 +26,7 @@ def parameter_importances(
         trials: Those that could not be computed are left out.
 
     Returns:
-        Paths and shares, adding up to 1; empty where there are too few trials, or none differs.
+        Shares adding up to 1; empty where there are too few trials, or none differs.
     """
     done = [
         trial
@@ -41,9 +42,9 @@ def parameter_importances(
         and len({repr(trial.params[parameter.path]) for trial in done}) > 1
     ]
     if len(done) < LEAST_TRIALS or not varied or len({trial.value for trial in done}) < 2:
-        return []
+        return ()
     if len(varied) == 1:
-        return [(varied[0].path, 1.0)]
+        return (Importance(path=varied[0].path, share=1.0),)
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -55,4 +56,5 @@ def parameter_importances(
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
     shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
     total = sum(shares.values())
-    return [(path, share / total) for path, share in shares.items()] if total > 0 else []
+    known = shares.items() if total > 0 else ()
+    return tuple(Importance(path=path, share=share / total) for path, share in known)

@@ -46,12 +46,17 @@ def tune_by_type(
     """
     base = _objective_by_type(evaluation.objective, chosen.params)
     masks = _type_masks(base)
-    enough = {name: mask for name, mask in masks.items() if _has_enough_groups(evaluation, mask)}
+    codes, split = evaluation.group_codes, evaluation.split
+    enough = {
+        name: mask & split.tune
+        for name, mask in masks.items()
+        if (mask & split.held_out).any()
+        and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
+    }
     if not enough or not base.parameters or len(masks) < 2:
         return None
     params_by_type: dict[str, Params] = {}
-    for name, mask in enough.items():
-        keep = evaluation.split.tune & mask
+    for name, keep in enough.items():
         result = search(name, base, keep)
         trial = choose_trial(base, result, keep, evaluation.tuning.choose)
         params_by_type[name] = trial.params
@@ -82,12 +87,6 @@ def _type_masks(objective: TuningObjective) -> Mapping[str, BoolArray]:
     return {
         name: np.array([query_type == name for query_type in types]) for name in sorted(set(types))
     }
-
-
-def _has_enough_groups(evaluation: HeldOutEvaluation, mask: BoolArray) -> bool:
-    groups = evaluation.group_codes[mask & evaluation.split.tune]
-    held_out = bool((mask & evaluation.split.held_out).any())
-    return len(np.unique(groups)) >= LEAST_GROUPS and held_out
 
 
 def _evaluate_held_out(

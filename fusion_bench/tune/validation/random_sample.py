@@ -32,15 +32,11 @@ def _value_at(parameter: Parameter, position: float) -> Value:
         return parameter.choices[int(position * len(parameter.choices))]
     low, high = parameter.bounds
     step = parameter.step or (1.0 if parameter.kind == "int" else None)
-    if (
-        parameter.log and parameter.kind == "int"
-    ):  # each whole number gets its own stretch of the logarithm
-        ends = math.log(low - 0.5), math.log(high + 0.5)
-        return min(
-            max(round(math.exp(ends[0] + position * (ends[1] - ends[0]))), int(low)), int(high)
-        )
-    if parameter.log:
-        return float(math.exp(math.log(low) + position * (math.log(high) - math.log(low))))
+    if parameter.log:  # each whole number gets its own stretch of the logarithm
+        around = 0.5 if parameter.kind == "int" else 0.0
+        start, end = math.log(low - around), math.log(high + around)
+        value = math.exp(start + position * (end - start))
+        return min(max(round(value), int(low)), int(high)) if around else value
     if step is None:
         return low + position * (high - low)
     value = low + step * int(position * (math.floor((high - low) / step + 1e-9) + 1))

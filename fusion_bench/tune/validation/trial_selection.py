@@ -44,13 +44,14 @@ def choose_trial(
         result: The search.
         keep: Shape (Q,): the queries that it looked at.
         rule: ``shrinkage``, ``best`` or ``one_standard_error``.
-        batch: Trials evaluated together.
+        batch: Trials evaluated together for ``shrinkage``.
     """
     if rule == "best":
         return result.best_trial
     part = objective.subset_queries(keep)
-    choose = _best_after_shrinkage if rule == "shrinkage" else _nearest_to_default
-    return choose(part, result, batch)
+    if rule == "one_standard_error":
+        return _nearest_to_default(part, result)
+    return _best_after_shrinkage(part, result, batch)
 
 
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
@@ -72,12 +73,12 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
     return result.trials[-best[1]]
 
 
-def _nearest_to_default(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
+def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
     """The trial nearest to the default among those level with the best."""
     done = [trial for trial in result.trials if not trial.is_failed]
     params = [trial.params for trial in done]
     index = one_standard_error(
-        evaluate_in_batches(part, params, batch),
+        evaluate_in_batches(part, params),
         # Normalized: a default with the same weight ratios is no further away for its scale.
         part.unit_points([part.normalize_weights(each) for each in params]),
         part.unit_points([part.normalize_weights(part.default_params)])[0],
@@ -86,12 +87,10 @@ def _nearest_to_default(part: TuningObjective, result: SearchResult, batch: int)
     return done[index]
 
 
-def evaluate_in_batches(
-    objective: TuningObjective, trials: Sequence[Params], batch: int = BATCH
-) -> FloatArray:
-    """Values per query, shape (T, Q), ``batch`` trials at a time."""
-    parts = [objective.evaluate_params(trials[i : i + batch]) for i in range(0, len(trials), batch)]
-    return np.concatenate(parts)
+def evaluate_in_batches(objective: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+    """Values per query, shape (T, Q), some trials at a time."""
+    batches = (trials[i : i + BATCH] for i in range(0, len(trials), BATCH))
+    return np.concatenate([objective.evaluate_params(batch) for batch in batches])
 
 
 def shrunken_gains(
@@ -147,12 +146,10 @@ def level_with_best(
     Returns:
         Shape (T,). One group tells no error: then only trials at least as good are level.
     """
-    level = np.zeros(len(values), dtype=bool)
-    for t, row in enumerate(values):
-        mean = estimate_mean(best - row, groups)
-        error = mean.standard_error
-        level[t] = mean.mean <= (error if np.isfinite(error) else 0.0)
-    return level
+    means = [estimate_mean(best - row, groups) for row in values]
+    errors = (mean.standard_error for mean in means)
+    limits = [error if np.isfinite(error) else 0.0 for error in errors]
+    return np.array([mean.mean for mean in means]) <= np.array(limits)
 
 
 def one_standard_error(

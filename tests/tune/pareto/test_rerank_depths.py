@@ -9,7 +9,7 @@ from fusion_bench.tune.pareto.rerank_depths import (
     depth_ladder,
     max_rerank_depth,
     reranker_names,
-    with_reranker,
+    set_in_blends,
 )
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
@@ -68,7 +68,7 @@ def test_a_depth_in_the_space_is_replaced_under_whatever_name() -> None:
 
 def test_another_reranker_is_another_reranker() -> None:
     base = problem(system(blend=BLEND))
-    found = base.build_system(with_reranker(base, base.default_params, "other"))
+    found = base.build_system(set_in_blends(base, base.default_params, "reranker", "other"))
     assert found.blend.reranker_name == "other"
     ranges = {"blend.reranker": {"choices": ("sharp", "other")}}
     assert reranker_names(problem(system(blend=BLEND), ranges)) == ("other", "sharp")

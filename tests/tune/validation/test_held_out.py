@@ -80,7 +80,7 @@ def reported(
     tuning: TuneSettings = TUNING,
 ) -> TuningReport:
     judge = HeldOutEvaluation(base, split, tuning)
-    chosen = judge.choose_trial(study)
+    chosen = choose_trial(base, study, split.tune, tuning.choose)
     return judge.make_report(
         study, chosen, cross, name="e", dataset=dataset(base), provenance=ORIGIN
     )

@@ -20,7 +20,7 @@ def importances(
 ) -> dict[str, float]:
     pairs = enumerate(zip(trials, values, strict=True))
     tried = [Trial(n, params, value, "sampler") for n, (params, value) in pairs]
-    return dict(parameter_importances(space, tried))
+    return {found.path: found.share for found in parameter_importances(space, tried)}
 
 
 def worth(params: Params) -> float:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.splits import (
-    QuerySplit,
     dataset_split,
     groups_by_type,
     hash_position,
@@ -91,12 +90,6 @@ def test_a_group_counts_under_its_most_common_type_the_first_by_name_when_level(
 def test_a_part_without_queries_is_refused() -> None:
     with pytest.raises(ConfigError, match="no query is left to judge on"):
         hashed_split(["g"], [None], split_seed="s", held_out=0.1)
-
-
-def test_a_query_in_both_parts_is_refused() -> None:
-    both = np.array([True, False])
-    with pytest.raises(ConfigError, match="a query stands in both parts"):
-        QuerySplit(both, both, "by hand")
 
 
 def test_the_datasets_own_split_wins() -> None:
