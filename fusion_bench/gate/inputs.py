@@ -19,7 +19,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
 from fusion_bench.io import find_dataset
 from fusion_bench.io.dataset_config import RunSpec, read_spec
-from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures import parse_measure
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,14 @@ class GateInputs:
         fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
-        measures = (
-            self._parse_measure(name, spec.binary_relevance) for name in self.policy.measures
-        )
+        measures = []
+        for name in self.policy.measures:
+            locations = (("gate", name), ("gate", "checks", name))
+            location = next((p for p in locations if p in self.source.lines), ("gate",))
+            where = self.source.where(location)
+            relevance = spec.binary_relevance
+            measures.append(parse_measure(name, binary_relevance=relevance, where=where))
         return replace(task, measures=tuple(measures))
-
-    def _parse_measure(self, name: str, binary_relevance: int) -> Measure:
-        locations = (("gate", name), ("gate", "checks", name))
-        location = next((p for p in locations if p in self.source.lines), ("gate",))
-        where = self.source.where(location)
-        return parse_measure(name, binary_relevance=binary_relevance, where=where)
 
 
 def describe_collection(task: EvaluationSet, system: System | None = None) -> CollectionBaseline:

@@ -101,17 +101,13 @@ def _evaluation_figures(report: Report) -> list[list[Figure]]:
         figures.append([])
         for figure in make_figures("evaluation", report, collection):
             name = _safe_name(figure.file.removesuffix(".png"))
-            file = _unique_file(f"{_safe_name(collection.name)}-{name}", names)
-            figures[-1].append(replace(figure, file=file))
+            stem = f"{_safe_name(collection.name)}-{name}"
+            # The first free one; case does not tell two names apart.
+            stems = (stem, *(f"{stem}-{n}" for n in range(1, len(names) + 1)))
+            stem = next(stem for stem in stems if stem.lower() not in names)
+            names.add(stem.lower())
+            figures[-1].append(replace(figure, file=f"{stem}.png"))
     return figures
-
-
-def _unique_file(stem: str, names: set[str]) -> str:
-    """``stem.png``, or the first free ``stem-1.png``; case does not tell two names apart."""
-    candidates = (f"{stem}{f'-{n}' if n else ''}.png" for n in range(len(names) + 1))
-    file = next(name for name in candidates if name.lower() not in names)
-    names.add(file.lower())
-    return file
 
 
 def _safe_name(text: str) -> str:
