@@ -12,6 +12,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from fusion_bench.cli._console import echo_error
+from fusion_bench.errors import FusionBenchError
+
 __all__ = ["main"]
 
 FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
@@ -26,9 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    from fusion_bench.cli._console import echo_error
-    from fusion_bench.errors import FusionBenchError
-
     _tolerate_narrow_encodings()
     try:
         from fusion_bench.cli._base import app
@@ -58,8 +58,6 @@ def _exit_code(stop: SystemExit) -> int:
     if isinstance(stop.__context__, BrokenPipeError):
         return PIPE_CLOSED  # the reader has gone; Typer exits with 1, which means a regression here
     if stop.code == INTERRUPTED:
-        from fusion_bench.cli._console import echo_error
-
         echo_error("interrupted")
     return stop.code if isinstance(stop.code, int) else FAILED
 

@@ -36,7 +36,8 @@ class LazyGroup(TyperGroup):
         if cmd_name in self.commands:
             return self.commands[cmd_name]  # type: ignore[return-value]
         if cmd_name in _command_files():
-            return TyperCommand(cmd_name, help=_first_line(cmd_name))
+            text = (FOLDER / f"{cmd_name}.py").read_text(encoding="utf-8")
+            return TyperCommand(cmd_name, help=text.partition("\n")[0].strip('"'))
         reference = read_entry_points(ENTRY_POINTS).get(cmd_name)
         return TyperCommand(cmd_name, help=f"Added by {reference}.") if reference else None
 
@@ -65,8 +66,3 @@ def _load_application(name: str) -> typer.Typer:
 def _command_files() -> frozenset[str]:
     modules = pkgutil.iter_modules([str(FOLDER)])
     return frozenset(module.name for module in modules if not module.name.startswith("_"))
-
-
-def _first_line(name: str) -> str:
-    with (FOLDER / f"{name}.py").open(encoding="utf-8") as file:
-        return file.readline().strip().strip('"')

@@ -77,7 +77,6 @@ def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
         describe_unjudged,
     )
     from fusion_bench.io import find_dataset, load_dataset
-    from fusion_bench.util.formatting import pluralize
 
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)
@@ -86,8 +85,7 @@ def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
     echo(f"unjudged in the top 10: {describe_unjudged(dataset)}")
     for notice in messages:
         echo(f"note: {notice}")
-    more = f"{pluralize(len(messages), 'note')} above; " if messages else ""
-    echo(f"{path}: no errors; {more}details: fusion-bench dataset show {quote(name)}")
+    echo(f"{path}: no errors, {len(messages)} notes: fusion-bench dataset show {quote(name)}")
 
 
 def _print_facts(facts: dict[str, object]) -> None:

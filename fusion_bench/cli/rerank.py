@@ -112,11 +112,14 @@ def rerank_command(
         out=out,
         store=store,
         max_cost=max_cost,
+        measure=measure,
+        reranker=reranker,
+        fallback_list=fallback_list,
     )
     if simulate:
         given = {"--provider": provider, "--fallback": fallback, "--split": split}
         base.refuse_options("--simulate", given)
-        _simulate(options, measure, reranker, fallback_list, as_json=json)
+        _simulate(options, as_json=json)
         return
     base.refuse_options("a run", {"--reranker": reranker, "--fallback-list": fallback_list})
     if dry_run:
@@ -133,14 +136,7 @@ def rerank_command(
         raise typer.Exit(DEGRADED)
 
 
-def _simulate(
-    options: RerankOptions,
-    measure: str,
-    reranker: str | None,
-    fallback: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def _simulate(options: RerankOptions, *, as_json: bool) -> None:
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.cli._rerank_output import print_simulation
     from fusion_bench.rerank.run import safe_file_name, simulate_list
@@ -151,12 +147,6 @@ def _simulate(
     name = f"simulate-{safe_file_name(f'{dataset}-{options.system}')}"
     folder = require_folder(options.out or Path("reports/rerank") / name)
     with progress_bar() as show:
-        result = simulate_list(
-            options,
-            measure=measure,
-            reranker=reranker,
-            fallback=fallback,
-            on_progress=lambda done, total: show("simulating", done, total),
-        )
+        result = simulate_list(options, lambda done, total: show("simulating", done, total))
     written = write_simulation(result, folder, f"{options.system} on {dataset}")
     print_simulation(result, written, as_json=as_json)

@@ -17,7 +17,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io import Dataset, documents_of, load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.rerank.protocol import Candidate
 
 
@@ -57,18 +57,19 @@ class ScoringRequest:
     queries: tuple[QueryCandidates, ...]
 
 
-def find_system(name: str, spec: DatasetSpec, experiment: Path | None) -> System:
+def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
     """The system of that name.
 
     Args:
         name: Of a system of the experiment, of a run, or of a fusion method, which then fuses all
             runs.
-        spec: The dataset.
+        dataset: The ``dataset.yaml``.
         experiment: An experiment file; None = only runs and fusion methods.
 
     Raises:
         UnknownNameError: Neither a system, a run nor a fusion method has that name.
     """
+    spec, _ = read_spec(dataset)
     systems = {} if experiment is None else read_experiment(experiment)[0].systems
     if name in systems:
         return systems[name]

@@ -82,15 +82,12 @@ class ProviderChain:
                 answer = await session.score_documents(query, documents, deadline)
                 return replace(answer, failures=tuple(failures))
             except ProviderError as error:
-                self._log_failure(error)
+                if error.kind in {"refused", "too_large"} and self._settings.strict:
+                    raise
+                is_mistake = error.kind in {"malformed", "refused"}
+                log.log(logging.ERROR if is_mistake else logging.WARNING, "%s", error)
                 failures.append((session.identity.label, error.kind))
                 is_passed_on = error.kind == "timeout" and self._settings.on_timeout == "next"
                 if not is_passed_on and error.kind not in PASSED_ON:
                     break
         return RerankAnswer(failures=tuple(failures))
-
-    def _log_failure(self, error: ProviderError) -> None:
-        if error.kind in {"refused", "too_large"} and self._settings.strict:
-            raise error
-        level = logging.ERROR if error.kind in {"malformed", "refused"} else logging.WARNING
-        log.log(level, "%s", error)

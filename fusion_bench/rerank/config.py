@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias
 
 import yaml
 from pydantic import BeforeValidator, Field, SerializeAsAny
@@ -14,8 +14,6 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
-
-M = TypeVar("M", bound=StrictModel)
 
 #: A provider by its method's name, or as a mapping with ``method``.
 ProviderField: TypeAlias = Annotated[
@@ -43,7 +41,8 @@ class RerankConfig(StrictModel):
     def resolved_settings(self, where: str = "settings") -> RerankSettings:
         """The profile's settings, with the given ones in place of theirs."""
         base = RerankSettings.for_profile(self.profile).model_dump()
-        return _parse_model(RerankSettings, _merge_mappings(base, self.settings), f"{where}.")
+        data = _merge_mappings(base, self.settings)
+        return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
 
     def live_settings(self) -> RerankSettings:
         """What a simulation assumes: the production profile unless settings are given."""
@@ -57,11 +56,9 @@ class RerankConfig(StrictModel):
             ConfigError: A change breaks a rule.
         """
         data = apply_overrides(self.simulation.model_dump(), changes)
-        return _parse_model(SimulationSettings, data, "--set ")
-
-
-def _parse_model(model: type[M], data: object, prefix: str) -> M:
-    return parse_model(model, data, lambda path: prefix + ".".join(map(str, path)))
+        return parse_model(
+            SimulationSettings, data, lambda path: f"--set {'.'.join(map(str, path))}"
+        )
 
 
 def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

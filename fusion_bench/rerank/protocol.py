@@ -127,8 +127,8 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
     if len(reply.scores) != count:
         message = f"{who}: {len(reply.scores)} scores for {count} documents"
         raise ProviderError(message, kind="malformed")
-    low = 0.0 if identity.space == "unit" else -math.inf
-    high = {"unit": 1.0, "log_prob": 0.0}.get(identity.space, math.inf)
+    bounds = {"unit": (0.0, 1.0), "log_prob": (-math.inf, 0.0)}
+    low, high = bounds.get(identity.space, (-math.inf, math.inf))
     for score in reply.scores:
         if not math.isfinite(score) or not low - ROUNDING <= score <= high + ROUNDING:
             raise ProviderError(
@@ -159,11 +159,9 @@ def rows_to_scores(rows: Any, count: int, score: str) -> tuple[float, ...]:  # n
         if not 0 <= index < count or index in scores:
             raise _malformed_error(f"index {index} for {count} documents is unknown or repeated")
         scores[index] = float(value)
-    if len(scores) < count:
-        missing = next(i for i in range(count) if i not in scores)
-        raise _malformed_error(
-            f"{len(scores)} results for {count} documents: index {missing} is missing"
-        )
+    if missing := set(range(count)) - set(scores):
+        problem = f"{len(scores)} results for {count} documents: index {min(missing)} is missing"
+        raise _malformed_error(problem)
     return tuple(scores[i] for i in range(count))
 
 

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.rerank.candidates import ScoringRequest, find_system, prepare_request
 from fusion_bench.rerank.chain import ProviderChain
@@ -47,6 +45,9 @@ class RerankOptions:
         out: The list; None = ``rerank/SYSTEM-PROVIDER.jsonl`` beside the ``dataset.yaml``.
         store: The score store.
         max_cost: Stop before the price exceeds this; None = no limit.
+        measure: Measure of a simulation.
+        reranker: Its stored list of the first provider; None = the system's own.
+        fallback_list: Its stored list of a second provider; None = there is none.
     """
 
     dataset: Path
@@ -61,10 +62,9 @@ class RerankOptions:
     out: Path | None
     store: Path
     max_cost: float | None
-
-    def find_system(self) -> System:
-        """The system that is named."""
-        return find_system(self.system, read_spec(self.dataset)[0], self.experiment)
+    measure: str
+    reranker: str | None
+    fallback_list: str | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _CheckedRun:
 
 
 def _check_run(options: RerankOptions) -> _CheckedRun:
-    system = options.find_system()
+    system = find_system(options.system, options.dataset, options.experiment)
     config = read_rerank_config(options.config)
     providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
     name = safe_file_name(f"{system.name}-{providers[0].method}")
@@ -154,20 +154,12 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
 
 
 def simulate_list(
-    options: RerankOptions,
-    *,
-    measure: str,
-    reranker: str | None,
-    fallback: str | None,
-    on_progress: Callable[[int, int], None],
+    options: RerankOptions, on_progress: Callable[[int, int], None]
 ) -> SimulationResult:
     """Replay a stored list under failures and deadlines.
 
     Args:
-        options: What is reranked.
-        measure: Name of the measure.
-        reranker: The stored list of the first provider; None = the system's own.
-        fallback: The stored list of a second provider; None = there is none.
+        options: What is replayed.
         on_progress: Called with the points done and the points in all.
 
     Raises:
@@ -176,7 +168,11 @@ def simulate_list(
     config = read_rerank_config(options.config)
     spec = config.override_simulation(options.overrides)
     outcomes = measure_outcomes(
-        options.dataset, options.find_system(), measure, reranker=reranker, fallback=fallback
+        options.dataset,
+        find_system(options.system, options.dataset, options.experiment),
+        options.measure,
+        reranker=options.reranker,
+        fallback=options.fallback_list,
     )
     return run_simulation(outcomes, spec, config.live_settings(), on_progress)
 

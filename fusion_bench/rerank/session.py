@@ -205,18 +205,15 @@ class ProviderSession:
                 if attempt.num > 1:
                     await self._rate_limiter.wait_for_spacing()
                 started = self._clock()
-                reply = await self._call_with_timeout(query, texts)
+                try:
+                    async with asyncio.timeout(self._settings.timeout_ms / 1e3):
+                        reply = await self._reranker.score(query, texts)
+                except TimeoutError:
+                    label, limit = self.identity.label, self._settings.timeout_ms
+                    raise _timeout_error(label, limit) from None
                 took = self._clock() - started
                 good = check_reply(reply, len(texts), self._reranker.identity)
         return good, took, attempt.num - 1
-
-    async def _call_with_timeout(self, query: str, texts: Sequence[str]) -> Reply:
-        milliseconds = self._settings.timeout_ms
-        try:
-            async with asyncio.timeout(milliseconds / 1e3):
-                return await self._reranker.score(query, texts)
-        except TimeoutError:
-            raise _timeout_error(self.identity.label, milliseconds) from None
 
     def _retry_delay(self, error: Exception) -> bool | float:
         """Whether to call again, or the seconds to wait if the provider named them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -73,19 +73,17 @@ class _OnnxScorer:
             by_length.setdefault(len(encoding.ids), []).append(row)
         scores = np.zeros(len(documents))
         for rows in by_length.values():
-            scores[rows] = self._score_pairs([encoded[row] for row in rows])
+            pairs = [encoded[row] for row in rows]
+            given = {
+                "input_ids": [pair.ids for pair in pairs],
+                "attention_mask": [pair.attention_mask for pair in pairs],
+                "token_type_ids": [pair.type_ids for pair in pairs],
+            }
+            feeds = {k: np.array(v, dtype=np.int64) for k, v in given.items() if k in self._inputs}
+            (logits,) = self._session.run(None, feeds)[:1]
+            if logits.size != len(pairs):
+                raise ValueError(
+                    f"{logits.shape} for {len(pairs)} pairs: a model with one output is needed"
+                )
+            scores[rows] = logits.reshape(len(pairs))
         return scores.tolist()
-
-    def _score_pairs(self, pairs: Sequence[Any]) -> Any:  # noqa: ANN401 - onnxruntime has no types
-        given = {
-            "input_ids": [pair.ids for pair in pairs],
-            "attention_mask": [pair.attention_mask for pair in pairs],
-            "token_type_ids": [pair.type_ids for pair in pairs],
-        }
-        feeds = {k: np.array(v, dtype=np.int64) for k, v in given.items() if k in self._inputs}
-        (logits,) = self._session.run(None, feeds)[:1]
-        if logits.size != len(pairs):
-            raise ValueError(
-                f"{logits.shape} for {len(pairs)} pairs: a model with one output is needed"
-            )
-        return logits.reshape(len(pairs))
