@@ -58,7 +58,25 @@ def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport,
         single = experiment.dataset is not None
         folder = options.out if single else options.out / Path(name).name
         with options.progress() as progress:
-            report = _tune_dataset(experiment, source, tuning, name, folder, options, progress)
+            progress(f"reading {name}", 0, 1)
+            file = find_dataset(name, list(options.folders), where=source.where(("dataset",)))
+            dataset = load_tuning_dataset(experiment, source, tuning, file)
+            objective = create_objective(experiment, source, tuning, dataset)
+            opened = source.path.resolve(), file.resolve()
+            paths = ObjectivePaths(*opened, tuning, v2_enabled=experiment.v2_enabled)
+            with options.distribute(objective, paths) as distributed:
+                run = TuningRun(
+                    distributed,
+                    dataset,
+                    tuning,
+                    folder,
+                    alpha=experiment.alpha,
+                    interval=experiment.interval,
+                    storage=options.storage,
+                    export=options.export,
+                    progress=progress,
+                )
+                report = run.run(source.path.stem, report_provenance(experiment, source))
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, name)
             files = write_tuning(report, folder, tuned=tuned, plots=options.plots)
@@ -85,37 +103,6 @@ def _merge_settings(
         raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
     data.setdefault("seed", experiment.seed)
     return parse_model(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
-
-
-def _tune_dataset(
-    experiment: Experiment,
-    source: Source,
-    tuning: TuneSettings,
-    name: str,
-    folder: Path,
-    options: TuneOptions,
-    progress: Progress,
-) -> TuningReport:
-    """Tune on one dataset."""
-    progress(f"reading {name}", 0, 1)
-    path = find_dataset(name, list(options.folders), where=source.where(("dataset",)))
-    dataset = load_tuning_dataset(experiment, source, tuning, path)
-    objective = create_objective(experiment, source, tuning, dataset)
-    files = source.path.resolve(), path.resolve()
-    paths = ObjectivePaths(*files, tuning, v2_enabled=experiment.v2_enabled)
-    with options.distribute(objective, paths) as distributed:
-        run = TuningRun(
-            distributed,
-            dataset,
-            tuning,
-            folder,
-            alpha=experiment.alpha,
-            interval=experiment.interval,
-            storage=options.storage,
-            export=options.export,
-            progress=progress,
-        )
-        return run.run(source.path.stem, report_provenance(experiment, source))
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,9 +100,7 @@ class ParetoSearch:
         params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
         total = len(params) + more
-        log = None
-        if self.log is not None:
-            log = TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
+        log = TrialLog(self.log, search_fingerprint(objective, tuning.search_settings()))
         evaluated = EvaluatedPoints(
             objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
         )

@@ -12,7 +12,8 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, make_readonly
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -59,6 +60,11 @@ class TuningObjective:
     def source_roles(self) -> SourceRoles:
         """Roles of the system's sources."""
         return source_roles(self.system, self.runs)
+
+    @cached_property
+    def group_codes(self) -> IntArray:
+        """(Q,): codes of the queries' groups."""
+        return number_by_appearance(self.runs.groups)[0]
 
     @cached_property
     def default_params(self) -> Params:

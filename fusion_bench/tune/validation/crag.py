@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.blend._score_spaces import on_unit_scale
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_queries
@@ -206,8 +205,7 @@ def evaluate_thresholds(
     tuned = fit_thresholds(*tune, credit=crag.credit)
     minimum = fit_thresholds(*tune, credit=0.5)
     new, old = (threshold_utility(*held_out, rule, crag.credit) for rule in (tuned, default))
-    groups = number_by_appearance(objective.runs.groups)[0][split.held_out]
-    gain = paired_gain(new, old, groups, seed=seed)
+    gain = paired_gain(new, old, objective.group_codes[split.held_out], seed=seed)
     return model.ThresholdReport(
         top=crag.top,
         credit=crag.credit,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -32,7 +31,7 @@ from fusion_bench.tune.validation.random_sample import sample_uniformly
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.trial_selection import (
     evaluate_in_batches,
-    plateau_share,
+    level_with_best,
 )
 from fusion_bench.tune.validation.verdict import (
     TuningVerdict,
@@ -65,17 +64,12 @@ class HeldOutEvaluation:
     alpha: float = 0.05
     interval: IntervalMethod = "t"
 
-    @property
-    def group_codes(self) -> IntArray:
-        """(Q,): codes of the groups."""
-        return number_by_appearance(self.objective.runs.groups)[0]
-
     def measure_gain(self, tuned: FloatArray, default: FloatArray, mask: BoolArray) -> Gain:
         """Tuned − default on the queries where ``mask`` is true; both (Q,)."""
         return paired_gain(
             tuned[mask],
             default[mask],
-            self.group_codes[mask],
+            self.objective.group_codes[mask],
             alpha=self.alpha,
             interval=self.interval,
             seed=self.tuning.seed,
@@ -208,15 +202,19 @@ class HeldOutEvaluation:
         return tuple(records)
 
     def _plateau_record(self, tuned: FloatArray) -> model.Plateau | None:
-        """Of a sample that could be computed, the share that is level with the chosen trial."""
+        """Of a sample that could be computed, the share that is level with the chosen trial.
+
+        Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell
+        whether it is more than luck.
+        """
         objective, keep = self.objective.subset_queries(self.split.tune), self.split.tune
         sample = sample_uniformly(objective.parameters, SAMPLE, seed=self.tuning.seed)
         values = evaluate_in_batches(objective, sample)
         values = values[np.isfinite(values).all(axis=1)]
         if not len(values):
             return None
-        share = plateau_share(values, tuned[keep], self.group_codes[keep])
-        return model.Plateau(share=share, sample=len(values))
+        level = level_with_best(values, tuned[keep], self.objective.group_codes[keep])
+        return model.Plateau(share=float(level.mean()), sample=len(values))
 
     def _gains_by_type(self, tuned: FloatArray, default: FloatArray) -> tuple[model.TypeGain, ...]:
         held_out = self.split.held_out

@@ -46,7 +46,7 @@ def tune_by_type(
     """
     base = _objective_by_type(evaluation.objective, chosen.params)
     masks = _type_masks(base)
-    codes, split = evaluation.group_codes, evaluation.split
+    codes, split = evaluation.objective.group_codes, evaluation.split
     enough = {
         name: mask & split.tune
         for name, mask in masks.items()
@@ -60,7 +60,20 @@ def tune_by_type(
         result = search(name, base, keep)
         trial = choose_trial(base, result, keep, evaluation.tuning.choose)
         params_by_type[name] = trial.params
-    return _evaluate_held_out(evaluation, base, masks, params_by_type)
+    objective = evaluation.objective
+    default = objective.evaluate_params([objective.default_params])[0]
+    overall = base.evaluate_params([base.default_params])[0]
+    by_type: FloatArray = overall.copy()
+    for name, params in params_by_type.items():
+        by_type[masks[name]] = base.evaluate_params([params])[0][masks[name]]
+    over_global = evaluation.measure_gain(by_type, overall, split.held_out)
+    return model.PerTypeResult(
+        params={name: dict(params) for name, params in params_by_type.items()},
+        config=combine_types(base, params_by_type).resolved_config,
+        gain=evaluation.measure_gain(by_type, default, split.held_out),
+        over_global=over_global,
+        verdict=evaluation.decide_verdict(over_global),
+    )
 
 
 def _objective_by_type(objective: TuningObjective, params: Params) -> TuningObjective:
@@ -87,29 +100,6 @@ def _type_masks(objective: TuningObjective) -> Mapping[str, BoolArray]:
     return {
         name: np.array([query_type == name for query_type in types]) for name in sorted(set(types))
     }
-
-
-def _evaluate_held_out(
-    evaluation: HeldOutEvaluation,
-    base: TuningObjective,
-    masks: Mapping[str, BoolArray],
-    params_by_type: Mapping[str, Params],
-) -> model.PerTypeResult:
-    """All types together on the held-out queries, against the default and the one set for all."""
-    objective, held_out = evaluation.objective, evaluation.split.held_out
-    default = objective.evaluate_params([objective.default_params])[0]
-    overall = base.evaluate_params([base.default_params])[0]
-    by_type: FloatArray = overall.copy()
-    for name, params in params_by_type.items():
-        by_type[masks[name]] = base.evaluate_params([params])[0][masks[name]]
-    over_global = evaluation.measure_gain(by_type, overall, held_out)
-    return model.PerTypeResult(
-        params={name: dict(params) for name, params in params_by_type.items()},
-        config=combine_types(base, params_by_type).resolved_config,
-        gain=evaluation.measure_gain(by_type, default, held_out),
-        over_global=over_global,
-        verdict=evaluation.decide_verdict(over_global),
-    )
 
 
 def combine_types(base: TuningObjective, params_by_type: Mapping[str, Params]) -> System:

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.experiment.tune_settings import SelectionRule
 from fusion_bench.stats.intervals import estimate_mean
@@ -57,7 +56,7 @@ def choose_trial(
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
     """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
     default = part.evaluate_params([result.default_trial.params])[0]
-    groups = number_by_appearance(part.runs.groups)[0]
+    groups = part.group_codes
     factor = shrinkage_factor(len(np.unique(groups)))
     best = (0.0, 0)
     # A mean gain of 0 or less is not greater after shrinkage: no values are needed.
@@ -82,7 +81,7 @@ def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
         # Normalized: a default with the same weight ratios is no further away for its scale.
         part.unit_points([part.normalize_weights(each) for each in params]),
         part.unit_points([part.normalize_weights(part.default_params)])[0],
-        number_by_appearance(part.runs.groups)[0],
+        part.group_codes,
     )
     return done[index]
 
@@ -179,18 +178,3 @@ def one_standard_error(
     gap = np.where(one_sided, 1.0, np.where(np.isnan(gap), 0.0, gap))
     distances = np.sqrt((gap**2).sum(axis=1))
     return int(level[np.lexsort((-means[level], distances))[0]])
-
-
-def plateau_share(values: FloatArray, best: FloatArray, groups: IntArray | None = None) -> float:
-    """Share of a uniform sample of the space that is level with the best.
-
-    Near 1: the parameters hardly matter. Near 0: a narrow peak; the held-out queries tell whether
-    it is more than luck.
-
-    Args:
-        values: Shape (T, Q): trials drawn uniformly from the space, on the tuning queries. A
-            sampler's trials are not uniform.
-        best: Shape (Q,), of the best trial.
-        groups: Shape (Q,), integer codes.
-    """
-    return float(level_with_best(values, best, groups).mean())

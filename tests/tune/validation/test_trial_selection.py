@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from fusion_bench.tune.validation.trial_selection import (
     level_with_best,
     one_standard_error,
-    plateau_share,
     shrunken_gains,
 )
 
@@ -106,6 +105,8 @@ def test_a_dimension_that_only_one_has_counts_as_far() -> None:
 def test_the_plateau_is_a_share() -> None:
     best = np.array([0.5, 0.6, 0.7, 0.8])
     sample = np.stack([best, best - 0.3, best + 0.01, best - 0.2])
-    assert plateau_share(sample, best) == 0.5
+    assert level_with_best(sample, best).mean() == 0.5
     one_group = np.zeros(4, dtype=np.int64)
-    assert plateau_share(sample, best, one_group) == 0.5, "no error: only those at least as good"
+    assert level_with_best(sample, best, one_group).mean() == 0.5, (
+        "no error: only those at least as good"
+    )
