@@ -124,9 +124,8 @@ def folders_for(given: list[Path] | None, experiment: Path | None = None) -> lis
         return [Path("datasets")]
     project = experiment.resolve().parent.parent
     # A tuned.yaml lies deeper than the experiment that it comes from.
-    above = (folder / "datasets" for folder in project.parents)
-    existing = (folder for folder in above if folder.is_dir())
-    return [project / "datasets", Path("datasets"), *existing]
+    above = [folder / "datasets" for folder in project.parents if (folder / "datasets").is_dir()]
+    return [project / "datasets", Path("datasets"), *above]
 
 
 def out_folder(given: Path | None, experiment: Path) -> Path:

@@ -23,14 +23,9 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
         print_json(estimate)
         return
     usage = estimate.usage
-    echo(
-        f"{estimate.queries} queries, {estimate.documents} pairs of query and document, "
-        f"{estimate.stored} of them stored"
-    )
-    echo(
-        f"{estimate.calls} calls of {estimate.provider}: {usage.searches:g} search units, about "
-        f"{usage.tokens} input tokens and {usage.output_tokens} output tokens"
-    )
+    echo(f"{estimate.queries} queries, {estimate.documents} documents, {estimate.stored} stored")
+    echo(f"{estimate.calls} calls of {estimate.provider}, {usage.searches:g} search units")
+    echo(f"about {usage.tokens} input tokens, {usage.output_tokens} output tokens")
     unknown = "unknown: set price.per_1000_searches or price.per_million_tokens with --set"
     echo(f"price: {unknown if estimate.cost is None else f'about {estimate.cost:.4f}'}")
 
@@ -43,16 +38,13 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         return
     for label, queries in meta.providers.items():
         echo(f"{label}: {len(queries)} queries")
-    latency = ledger["query_ms"]
     echo(
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
         f"price {ledger['cost']:.4f}"
     )
-    if latency["p50"] is not None:  # nothing was asked where every score was stored
-        echo(
-            f"latency per query: median {latency['p50']:.0f} ms, "
-            f"95th percentile {latency['p95']:.0f} ms"
-        )
+    p50, p95 = ledger["query_ms"].values()
+    if p50 is not None:  # nothing was asked where every score was stored
+        echo(f"latency per query: median {p50:.0f} ms, 95th percentile {p95:.0f} ms")
     if rows := ledger["by_candidates"]:
         cells = [[_format_cell(value) for value in row.values()] for row in rows]
         echo_table(list(rows[0]), cells, title="latency by number of candidates")

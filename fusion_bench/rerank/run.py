@@ -98,7 +98,11 @@ def _check_run(options: RerankOptions) -> _CheckedRun:
     providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
     name = safe_file_name(f"{system.name}-{providers[0].method}")
     path = options.out or options.dataset.parent / "rerank" / f"{name}.jsonl"
-    _check_list_path(path)
+    if path.suffix != ".jsonl" or path.is_dir():
+        raise ConfigError(
+            f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
+        )
+    require_folder(path.parent)
     unpriced = [provider.model_identity.label for provider in providers if provider.price is None]
     if options.max_cost is not None and unpriced:
         raise ConfigError(
@@ -180,19 +184,6 @@ def simulate_list(
 def safe_file_name(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
-
-
-def _check_list_path(path: Path) -> None:
-    """Refuse a place where no list can be written, before anything is spent.
-
-    Raises:
-        ConfigError: Another suffix than ``.jsonl``, or a folder in the way.
-    """
-    if path.suffix != ".jsonl" or path.is_dir():
-        raise ConfigError(
-            f"--out {path}: a rerank list is a .jsonl file: name a file, not a folder"
-        )
-    require_folder(path.parent)
 
 
 def _build_list(
