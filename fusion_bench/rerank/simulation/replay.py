@@ -138,8 +138,7 @@ class _PointSimulation:
         rules = self.settings.breaker if self.breaker else NEVER
         breakers = [CircuitBreaker(rules, lambda: now) for _ in range(2)]
         down = self._draw_outages()
-        ended = np.full(len(self.traffic.arrives), FUSED)
-        latency = np.zeros(len(ended))
+        ended, latency = np.full(self.spec.queries, FUSED), np.zeros(self.spec.queries)
         # (end, order, query, provider, ticket, has scores, milliseconds since arrival)
         calls: list[tuple[float, int, int, int, int, bool, float]] = []
         order = count()
@@ -151,9 +150,8 @@ class _PointSimulation:
                 fall_back(q, provider, used, may_go_on=True)
                 return
             took, good = self._simulate_call(q, provider, limit - used, bool(down[q]))
-            heapq.heappush(
-                calls, (now + took / 1e3, next(order), q, provider, ticket, good, used + took)
-            )
+            call = (now + took / 1e3, next(order), q, provider, ticket, good, used + took)
+            heapq.heappush(calls, call)
 
         def fall_back(q: int, provider: int, used: float, *, may_go_on: bool) -> None:
             if provider == FIRST and self.fallback and may_go_on and used < limit:
