@@ -17,8 +17,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import GateInputs
 from fusion_bench.gate.checks import Check
+from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
 from fusion_bench.gate.self_test.run import run_self_test

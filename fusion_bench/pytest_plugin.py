@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from fusion_bench.gate import GateVerdict
+    from fusion_bench.gate.result import GateVerdict
 
 
 class GateWarning(UserWarning):
@@ -56,8 +56,10 @@ class FusionGate:
         """
         from fusion_bench.errors import FusionBenchError
         from fusion_bench.experiment.experiment import read_experiment
-        from fusion_bench.gate import GateInputs, baseline_path, run_gate
+        from fusion_bench.gate.baseline import baseline_path
+        from fusion_bench.gate.inputs import GateInputs
         from fusion_bench.gate.report import format_text
+        from fusion_bench.gate.run import run_gate
 
         path = self.root / experiment
         folders = [self.root / folder for folder in datasets]

@@ -85,7 +85,7 @@ def gate(
         base.refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
     if update and not (reason or "").strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
-    from fusion_bench.gate import baseline_path
+    from fusion_bench.gate.baseline import baseline_path
 
     context = base.experiment_context(experiment, datasets)
     path = baseline or baseline_path(experiment)
@@ -108,9 +108,10 @@ def _run_gate(
     *,
     as_json: bool,
 ) -> None:
-    from fusion_bench.gate import GateInputs, run_gate
+    from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.junit import render_junit
     from fusion_bench.gate.report import build_gate_page
+    from fusion_bench.gate.run import run_gate
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
 
@@ -137,7 +138,8 @@ def _run_gate(
 
 
 def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
-    from fusion_bench.gate import GateInputs, update_baseline
+    from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.run import update_baseline
     from fusion_bench.gate.self_test.run import check_power
 
     with context as opened:
@@ -160,7 +162,7 @@ def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool
 def _run_self_test(
     context: Context, out: Path, runs: int, against: str | None, *, as_json: bool
 ) -> None:
-    from fusion_bench.gate import GateInputs
+    from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
 

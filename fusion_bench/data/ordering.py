@@ -113,7 +113,7 @@ def score_keys(scores: FloatArray) -> FloatArray:
         digits, power = _carry_digits(digits, power)
     keys[near] = np.copysign(_unscale_digits(digits, power), flat[near])
     for index in np.concatenate([live[doubtful], near[doubt]]):
-        keys[index] = _exact_key(float(flat[index]))
+        keys[index] = float(f"{flat[index]:.{DIGITS - 1}e}")  # by its definition
     keys[np.isposinf(flat)], keys[np.isneginf(flat)] = np.inf, -np.inf
     return keys.reshape(np.shape(scores))
 
@@ -136,11 +136,6 @@ def _unscale_digits(digits: FloatArray, power: IntArray) -> FloatArray:
     """The number that 12 digits and a power of ten stand for; it is rounded once, hence right."""
     scale = POWERS[np.abs(power)]
     return np.asarray(np.where(power >= 0, digits / scale, digits * scale))
-
-
-def _exact_key(score: float) -> float:
-    """The key by its definition: what the correctly rounded 12-digit decimal reads back as."""
-    return float(f"{score:.{DIGITS - 1}e}")
 
 
 def positions(

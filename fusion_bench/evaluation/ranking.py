@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.batch import RankedLists, SystemSpec, Unsupported, rank_system
+from fusion_bench.batch.ranked_lists import RankedLists, rank_system
+from fusion_bench.batch.system_plans import SystemSpec, Unsupported
 from fusion_bench.blend import Fused
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import type_of

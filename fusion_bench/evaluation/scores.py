@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import BatchResult, Unsupported, evaluate_batch
+from fusion_bench.batch.system_plans import Unsupported
+from fusion_bench.batch.systems import BatchResult, evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.records import Qrels, ScoreSpace

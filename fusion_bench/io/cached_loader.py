@@ -84,7 +84,7 @@ def load_tables(
     tables: list[Table] = []
     for n, (file, entry) in enumerate(zip(files, stored, strict=True)):
         if entry is not None:
-            tables.append(re_store_table(file, entry))
+            tables.append(restore_table(file, entry))
             continue
         tables.append(file.make_table(next(rows)))
         key = keys[n]
@@ -195,7 +195,7 @@ def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) ->
     cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
 
 
-def re_store_table(file: FileRequest, entry: StoredArrays) -> Table:
+def restore_table(file: FileRequest, entry: StoredArrays) -> Table:
     """The table of a file as it was kept."""
     arrays, facts = cast("dict[str, Any]", dict(entry.arrays)), dict(entry.facts)
     queries, digest = tuple(facts.pop("queries")), facts.pop("digest")

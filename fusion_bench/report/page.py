@@ -19,14 +19,14 @@ escape every text, so builders never do::
 What each renderer leaves out:
 
 - The terminal leaves out facts, figures and folded sections (:attr:`Section.summary` stands for the
-  facts). Where a table is too wide it drops its optional columns, and says so. It puts joinable
-  tables beside each other, and prints the headline last.
+  facts). Where a table is too wide it drops its optional columns, and says so. It prints the
+  headline last.
 - Markdown shows everything. Warnings become an alert, folded sections ``<details>``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -79,15 +79,12 @@ class Table:
         columns: The columns.
         rows: The rows.
         notes: What a reader must know to read it.
-        is_joinable: Neighbors that are joinable share their first column and notes: a terminal may
-            put them beside each other.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    is_joinable: bool = False
 
     def without_optional_columns(self) -> Table:
         """The same table with its required columns only."""
@@ -195,15 +192,3 @@ class Page:
         """All figures, in order."""
         parts = (part for section in self.sections for part in section.parts)
         return tuple(part for part in parts if isinstance(part, Figure))
-
-
-def join_tables(tables: Sequence[Table]) -> Table:
-    """Joinable tables beside each other: the first column once, then all others."""
-    first, *others = tables
-    columns = (*first.columns, *(column for table in others for column in table.columns[1:]))
-    rows = tuple(
-        replace(row, cells=(*row.cells, *(cell for other in same for cell in other.cells[1:])))
-        for row, *same in zip(*(table.rows for table in tables), strict=True)
-    )
-    title = ", ".join(table.title for table in tables)
-    return replace(first, title=title, columns=columns, rows=rows)

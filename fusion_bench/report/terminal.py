@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from rich import box
 from rich.console import Console
@@ -12,7 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fusion_bench.report.page import Page, Section, Table, Tone, join_tables
+from fusion_bench.report.page import Page, Section, Table, Tone
 from fusion_bench.util.formatting import escape_control_chars
 
 STYLES: dict[Tone, str] = {
@@ -64,23 +62,9 @@ def _print_section(section: Section, console: Console) -> None:
         _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
         for line in finding.details:
             _print_text(console, f"    {line}")
-    for table in _arrange_tables(section.tables, console):
+    for table in section.tables:
         console.print()
         print_table(table, console)
-
-
-def _arrange_tables(tables: Sequence[Table], console: Console) -> Iterator[Table]:
-    """Joinable neighbors beside each other, as many as fit; a pipe gets each by itself."""
-    for is_joinable, group in groupby(tables, key=lambda table: table.is_joinable):
-        rest = list(group)
-        while rest:
-            count = len(rest) if is_joinable and console.is_terminal else 1
-            while count > 1 and not _fits(
-                join_tables(rest[:count]).without_optional_columns(), console
-            ):
-                count -= 1
-            yield join_tables(rest[:count])
-            rest = rest[count:]
 
 
 def _print_text(console: Console, text: str, *, style: str = "") -> None:

@@ -13,13 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import (
-    BatchLimits,
-    BatchResult,
-    SystemSpec,
-    Unsupported,
-    evaluate_batch,
-)
+from fusion_bench.batch.limits import BatchLimits
+from fusion_bench.batch.system_plans import SystemSpec, Unsupported
+from fusion_bench.batch.systems import BatchResult, evaluate_batch
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align

@@ -17,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench import measures as measure
-from fusion_bench.batch import BatchLimits, SystemSpec, Unsupported, evaluate_batch
+from fusion_bench.batch.limits import BatchLimits
 from fusion_bench.batch.scoring import RankScorer
+from fusion_bench.batch.system_plans import SystemSpec, Unsupported
+from fusion_bench.batch.systems import evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import to_offsets

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.batch import Unsupported, rank_system
+from fusion_bench.batch.ranked_lists import rank_system
+from fusion_bench.batch.system_plans import Unsupported
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Qrels, Run, ScoreSpace

@@ -15,7 +15,7 @@ from fusion_bench.cli import main
 from fusion_bench.config.models import parse_model, read_yaml
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.gate import baseline_path, read_baseline
+from fusion_bench.gate.baseline import baseline_path, read_baseline
 from tests.gate import cases
 
 ROOT = Path(__file__).parent.parent.parent

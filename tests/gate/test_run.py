@@ -13,8 +13,8 @@ import pytest
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import read_baseline, run_gate
-from fusion_bench.gate.baseline import Baseline, write_baseline
+from fusion_bench.gate.baseline import Baseline, read_baseline, write_baseline
+from fusion_bench.gate.run import run_gate
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline

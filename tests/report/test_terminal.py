@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from fusion_bench.report.evaluation import build_page
-from fusion_bench.report.page import Column, Page, Row, Section, Table
+from fusion_bench.report.page import Page
 from fusion_bench.report.terminal import DROPPED_COLUMNS, print_page
 from tests.report import cases
 from tests.report.cases import HOSTILE, PRIMARY, SECOND, example_page
@@ -101,26 +101,6 @@ def test_optional_columns_are_dropped_where_they_do_not_fit() -> None:
     primary = narrow[: narrow.index("Validity")]
     assert "[0.7000, 0.9000]" not in primary
     assert "[+0.3000, +0.5000]" in primary, "the interval of the difference is required"
-
-
-def test_joinable_tables_are_side_by_side_where_they_fit() -> None:
-    names = [f"P@{k}" for k in range(1, 7)]
-    tables = [
-        Table(
-            name,
-            (Column("system", is_text=True), Column(name), Column("interval", is_optional=True)),
-            (Row(("a system", "0.1234", "[0.1111, 0.2222]")),),
-            ("A note.",),
-            is_joinable=True,
-        )
-        for name in names
-    ]
-    page = Page("x", (Section(parts=tuple(tables)),))
-    lines = printed(page, width=40).splitlines()
-    titles = [line.rstrip() for line in lines if re.match(r"P@\d(, |\s*$)", line)]
-    assert ", ".join(titles) == ", ".join(names)
-    assert 1 < len(titles) < len(names)
-    assert [line for line in printed(page).splitlines() if line in names] == names
 
 
 def test_folded_sections_facts_and_figures_are_left_out() -> None:

@@ -41,13 +41,13 @@ def primary_table(report: Report, collection: Collection) -> Table:
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
-    """A secondary measure, in the order of the primary table; joinable."""
+    """A secondary measure, in the order of the primary table."""
     table = _measure_table(report, collection, measure).without_empty_columns()
     note = (
         f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
         f"by {collection.primary_measure}."
     )
-    return Table(measure, table.columns, table.rows, (note,), is_joinable=True)
+    return Table(measure, table.columns, table.rows, (note,))
 
 
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:

@@ -153,7 +153,6 @@ def test_tie_columns_only_where_there_are_ties() -> None:
 
 def test_secondary_measures_have_no_verdict_and_unadjusted_p() -> None:
     table = secondary(cases.full())
-    assert table.is_joinable
     assert headers(table)[5] == "p†"
     assert table.rows[0].cells[5:] == ("<.001†", "2/1/0")
     assert [row.tone for row in table.rows] == ["plain", "baseline", "plain", *3 * ["reference"]]
