@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from fusion_bench.cli._console import echo_error
 from fusion_bench.errors import FusionBenchError
 
-__all__ = ["main"]
-
 FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 

@@ -107,11 +107,11 @@ def score_keys(scores: FloatArray) -> FloatArray:
     step = (digits < 10.0 ** (DIGITS - 1)).astype(np.int64) - (digits >= 10.0**DIGITS)
     if step.any():
         power = power + step
-        digits, _ = _scale_to_digits(
-            np.abs(flat[near]), power
-        )  # the first doubt stands: it made the carry
-        digits, power = _carry_digits(digits, power)
-    keys[near] = np.copysign(_unscale_digits(digits, power), flat[near])
+        digits, _ = _scale_to_digits(np.abs(flat[near]), power)  # the first doubt made the carry
+        carry = digits >= 10.0**DIGITS
+        digits, power = np.where(carry, digits / 10, digits), power - carry
+    scale = POWERS[np.abs(power)]  # both operands are exact: one rounding, hence right
+    keys[near] = np.copysign(np.where(power >= 0, digits / scale, digits * scale), flat[near])
     for index in np.concatenate([live[doubtful], near[doubt]]):
         keys[index] = float(f"{flat[index]:.{DIGITS - 1}e}")  # by its definition
     keys[np.isposinf(flat)], keys[np.isneginf(flat)] = np.inf, -np.inf
@@ -124,18 +124,6 @@ def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDA
     scaled = np.where(power >= 0, size * scale, size / scale)
     digits = np.rint(scaled)
     return digits, np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < ROUNDING_DOUBT
-
-
-def _carry_digits(digits: FloatArray, power: IntArray) -> tuple[FloatArray, IntArray]:
-    """The same number with exactly 12 digits where rounding made it 10^12."""
-    carry = digits >= 10.0**DIGITS
-    return np.where(carry, digits / 10, digits), power - carry
-
-
-def _unscale_digits(digits: FloatArray, power: IntArray) -> FloatArray:
-    """The number that 12 digits and a power of ten stand for; it is rounded once, hence right."""
-    scale = POWERS[np.abs(power)]
-    return np.asarray(np.where(power >= 0, digits / scale, digits * scale))
 
 
 def positions(

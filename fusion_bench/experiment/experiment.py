@@ -15,9 +15,8 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.experiment.v1_fallback import replace_v2
+from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
 from fusion_bench.measures import Measure, parse_measure
-from fusion_bench.util import env_flags
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -159,7 +158,7 @@ def read_experiment(path: Path, *, v2_enabled: bool | None = None) -> tuple[Expe
     """
     source = read_yaml(path)
     experiment = parse_model(Experiment, source.data, source.where)
-    if not (env_flags.v2_enabled() if v2_enabled is None else v2_enabled):
+    if not (is_v2_enabled() if v2_enabled is None else v2_enabled):
         experiment = experiment.without_v2()
     named = {
         ("baseline",): experiment.baseline,

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from fusion_bench.blend import RerankBlend
 from fusion_bench.blend.position_aware import PositionAware
 from fusion_bench.blend.replace import Replace
+from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
 
 Config = TypeVar("Config", System, PerTypeConfig)
+V2_VARIABLE = "RAG_FUSION_V2_ENABLED"
+
+
+def is_v2_enabled() -> bool:
+    """Value of ``RAG_FUSION_V2_ENABLED``; true if it is not set or empty.
+
+    Raises:
+        ConfigError: It is neither true nor false.
+    """
+    value = os.environ.get(V2_VARIABLE, "").strip()
+    try:
+        return TypeAdapter(bool).validate_python(value or "true")
+    except ValidationError:
+        raise ConfigError(
+            f"{V2_VARIABLE}: {value!r} is neither true (1, true, yes, on) nor false (0, false, "
+            "no, off)"
+        ) from None
 
 
 def replace_v2(config: Config) -> Config:

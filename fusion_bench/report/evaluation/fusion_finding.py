@@ -32,7 +32,8 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     candidates = (*collection.ranked_systems, *collection.reference_rows)
     rows = [row for row in candidates if is_known(row.measures[primary].mean)]
     fusions = [row for row in rows if _is_fusion(row)]
-    singles = [row for row in rows if _is_single(row)]
+    single_kinds = (row for row in rows if row.kind != "ceiling")
+    singles = [row for row in single_kinds if not (_is_fusion(row) or _is_reranked(row))]
     if not fusions or not singles:
         return None
     single, fusion = max(singles, key=mean_of), fusions[0]
@@ -62,10 +63,6 @@ def _is_reranked(row: SystemResult) -> bool:
     """The floor row, a source as it is, is not."""
     config = row.config or {}
     return bool(config.get("blend", {}).get("method", "none") != "none")
-
-
-def _is_single(row: SystemResult) -> bool:
-    return row.kind != "ceiling" and not _is_fusion(row) and not _is_reranked(row)
 
 
 def _compare(
