@@ -5,7 +5,6 @@ ranx would need about 40 GB there. It gets 12,000 queries, and its time is scale
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from benchmarks.cases import SIZES, make_case
 from benchmarks.engine import MEASURES, fusion_bench_task, ranx_task
 from benchmarks.synthetic import make_aligned_runs, map_arrays, save_arrays
-from benchmarks.timing import Row, median_seconds
+from benchmarks.timing import Row, median_seconds, peak_gigabytes
 
 TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
 RANX_QUERIES = 12_000
@@ -65,7 +64,7 @@ def _print_peak_memory(saved: Path, size: str) -> None:
     runs = map_arrays(SIZES[size], saved)
     for count in (1, BATCH):
         fusion_bench_task(runs, list(MEASURES), count)(0)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
+    print(peak_gigabytes())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ threads. Memory is the peak of a process that does nothing else.
 
 from __future__ import annotations
 
-import re
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.cases import SIZES, Size
-from benchmarks.timing import Row
+from benchmarks.timing import Row, peak_gigabytes
 from fusion_bench.io import load_dataset
 from fusion_bench.io.cache import FOLDER, Cache
 
@@ -92,7 +91,7 @@ def median_cpu_seconds(
     return {name: statistics.median(turns[1:]) for name, turns in seconds.items()}
 
 
-def peak_gigabytes(path: Path) -> float:
+def measure_peak(path: Path) -> float:
     """GB at the peak of a process that reads and aligns once."""
     command = [sys.executable, "-m", "benchmarks.loading", str(path)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
@@ -110,7 +109,7 @@ def rows(rounds: int, *, toy: bool = False) -> Iterator[Row]:
                 "pytrec_eval": partial(parse_runs, path),
             }
             seconds = median_cpu_seconds(contestants, rounds)
-            peak = peak_gigabytes(path)
+            peak = measure_peak(path)
             cache = Cache(path.parent / FOLDER, max_bytes=3 * text)
             reopen = partial(load_and_align, path, cache=cache)
             reopen()
@@ -122,15 +121,14 @@ def rows(rounds: int, *, toy: bool = False) -> Iterator[Row]:
             "ids": kind,
             "read and aligned CPU s": seconds["fusion_bench"],
             "pytrec_eval parses CPU s": seconds["pytrec_eval"],
-            "CPU over pytrec_eval ratio": seconds["fusion_bench"] / seconds["pytrec_eval"],
+            "CPU / pytrec_eval": seconds["fusion_bench"] / seconds["pytrec_eval"],
             "peak GB": peak,
             "reopened CPU ms": 1000 * reopened,
-            "reopened over read ratio": reopened / seconds["fusion_bench"],
-            "cache over text ratio": stored / text,
+            "reopened / read": reopened / seconds["fusion_bench"],
+            "cache / text": stored / text,
         }
 
 
 if __name__ == "__main__":
     load_and_align(Path(sys.argv[1]), cache=False)
-    status = Path("/proc/self/status").read_text()  # getrusage would count the parent before exec
-    print(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024 / 1e9)
+    print(peak_gigabytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -34,3 +35,9 @@ def describe_machine() -> str:
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     model = models[0] if models else platform.machine()
     return f"{os.cpu_count()} × {model}, Python {platform.python_version()}"
+
+
+def peak_gigabytes() -> float:
+    """The peak memory of this process; getrusage would count the parent's before exec as well."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024 / 1e9
