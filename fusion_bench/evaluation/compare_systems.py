@@ -43,7 +43,6 @@ def compare_files(
     *,
     measures: Sequence[str],
     binary_relevance: int = 1,
-    seed: int = 7,
 ) -> Report:
     """Compare run files with the first of them.
 
@@ -52,7 +51,6 @@ def compare_files(
         runs: At least two run files; their names without suffix name the systems.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
-        seed: Of the randomisation test.
 
     Raises:
         ConfigError: Two files have the same name.
@@ -83,7 +81,6 @@ def compare_files(
         "measures": list(measures),
         "baseline": names[0],
         "systems": {name: {"runs": [name]} for name in names},
-        "seed": seed,
     }
     source = Source(Path("compare"), data)
     return run_on_datasets(parse_model(Experiment, data, source.where), source, [dataset])

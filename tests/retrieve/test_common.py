@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, MissingExtraError
-from fusion_bench.retrieve import rank_documents, stem_texts
-from fusion_bench.retrieve.common import import_extra
+from fusion_bench.retrieve.common import import_extra, rank_documents, stem_texts
 
 
 def test_a_missing_library_names_the_extra() -> None:

@@ -22,7 +22,9 @@ from texts import Sentence, Technique, grades, read_sentences, read_techniques
 from write import qrels_lines, query_lines, run_lines, write_lines
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.retrieve import BM25Index, DenseIndex, Encoder, Ranking, rank_documents
+from fusion_bench.retrieve.bm25 import BM25Index
+from fusion_bench.retrieve.common import Ranking, rank_documents
+from fusion_bench.retrieve.dense import DenseIndex, Encoder
 
 #: Documents a query in each run: 9 % of the collection. The rerank list holds all of the three
 #: lists' documents, so that no fused candidate ever lacks a score.

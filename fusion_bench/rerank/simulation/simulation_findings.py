@@ -66,7 +66,8 @@ def describe_breaker(
             f"{opened.quality - without.quality:+.4f}. It reranks {opened.reranked:.1%} of the "
             f"queries instead of {without.reranked:.1%}."
         )
-    if any(_is_worse(opened, without) for without, opened in pairs):
+    bounds = [(opened.high, without.low) for without, opened in pairs]
+    if any(high is not None and low is not None and high < low for high, low in bounds):
         rules = settings.breaker
         yield (
             "Without a second provider, the breaker loses scores. A call that misses the deadline "
@@ -86,8 +87,3 @@ def describe_breaker(
 def _is_equal(first: SimulationPoint, other: SimulationPoint) -> bool:
     differences = (first.quality - other.quality, first.mean - other.mean)
     return max(map(abs, differences)) <= ROUNDING
-
-
-def _is_worse(point: SimulationPoint, other: SimulationPoint) -> bool:
-    """Whether a point is worse than another by more than both intervals."""
-    return point.high is not None and other.low is not None and point.high < other.low
