@@ -19,7 +19,8 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.experiment.system import System
-from fusion_bench.io import load_dataset, load_qrels, load_run
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.search_space import build_search_space

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
-    from fusion_bench.io import Dataset as Dataset
-    from fusion_bench.io import load_dataset as load_dataset
-    from fusion_bench.io import load_qrels as load_qrels
-    from fusion_bench.io import load_run as load_run
+    from fusion_bench.io.dataset import Dataset as Dataset
+    from fusion_bench.io.dataset import load_dataset as load_dataset
+    from fusion_bench.io.load_records import load_qrels as load_qrels
+    from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.measures import Measure as Measure
     from fusion_bench.measures import parse_measure as parse_measure
     from fusion_bench.stats import comparison
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
-    "Dataset": "io",
+    "Dataset": "io.dataset",
     "Experiment": "experiment.experiment",
     "FusionBenchError": "errors",
     "Measure": "measures",
@@ -71,9 +71,9 @@ _HOME = {
     "align_runs": "data.alignment:align",
     "compare_systems": "stats.comparison:compare_with_baseline",
     "evaluate_systems": "evaluation.scores",
-    "load_dataset": "io",
-    "load_qrels": "io",
-    "load_run": "io",
+    "load_dataset": "io.dataset",
+    "load_qrels": "io.load_records",
+    "load_run": "io.load_records",
     "parse_measure": "measures",
     "read_experiment": "experiment.experiment",
     "read_report": "evaluation.report_records",

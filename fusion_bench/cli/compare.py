@@ -60,7 +60,7 @@ def compare(
     if qrels is not None:
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
         from fusion_bench.evaluation.compare_systems import compare_files
-        from fusion_bench.report.evaluation import build_page
+        from fusion_bench.report.evaluation.evaluation_page import build_page
 
         if len(files) < 2:
             raise typer.BadParameter("needs at least two run files", param_hint="FILE")

@@ -32,8 +32,7 @@ Name = Annotated[
 @command.command("list", epilog=base.format_examples("fusion-bench dataset list --json"))
 def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = False) -> None:
     """List the datasets that commands find by name."""
-    from fusion_bench.io import list_datasets
-    from fusion_bench.io.dataset_config import read_spec
+    from fusion_bench.io.dataset_config import list_datasets, read_spec
     from fusion_bench.util.formatting import pluralize
 
     specs: dict[str, DatasetSpec] = {}
@@ -57,7 +56,8 @@ def show_command(
 ) -> None:
     """Show a dataset: queries, judgments, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe_dataset
-    from fusion_bench.io import find_dataset, load_dataset
+    from fusion_bench.io.dataset import load_dataset
+    from fusion_bench.io.dataset_config import find_dataset
 
     facts = describe_dataset(load_dataset(find_dataset(name, base.folders_for(datasets))))
     if json:
@@ -76,7 +76,8 @@ def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
         describe_dataset,
         describe_unjudged,
     )
-    from fusion_bench.io import find_dataset, load_dataset
+    from fusion_bench.io.dataset import load_dataset
+    from fusion_bench.io.dataset_config import find_dataset
 
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)

@@ -43,7 +43,7 @@ def eval_command(
     Prints one table per dataset and writes report.json, report.md and plots.
     """
     from fusion_bench.evaluation.run_experiment import run_experiment
-    from fusion_bench.report.evaluation import build_page
+    from fusion_bench.report.evaluation.evaluation_page import build_page
     from fusion_bench.report.write import write_report
 
     with base.experiment_context(experiment, datasets) as (parsed, source, folders, progress):

@@ -83,7 +83,7 @@ def tune(
     An interrupted search continues from its log in the output folder.
     """
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.report.tuning import build_page
+    from fusion_bench.report.tuning.tuning_page import build_page
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
 

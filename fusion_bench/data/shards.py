@@ -95,18 +95,12 @@ def threads_of(given: int | None) -> int:
     """How many threads to use at most."""
     text = str(given) if given is not None else os.environ.get(THREADS, "")
     if not text:
-        return _count_processors()
+        has_affinity = hasattr(os, "sched_getaffinity")  # those that this process may use
+        return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         where = "threads" if given is not None else THREADS
         raise ConfigError(f"{where}: {text!r} is not a whole number above 0")
     return int(text)
-
-
-def _count_processors() -> int:
-    """Those that this process may use, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _shard_bounds(runs: AlignedRuns, limits: ShardLimits) -> list[int]:

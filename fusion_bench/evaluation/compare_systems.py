@@ -16,8 +16,9 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.io import Dataset, load_qrels, load_run
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
 

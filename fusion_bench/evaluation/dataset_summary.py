@@ -14,7 +14,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Run
 from fusion_bench.evaluation.report_records import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
-from fusion_bench.io import Dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize

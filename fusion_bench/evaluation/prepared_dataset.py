@@ -13,7 +13,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.io import Dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure
 
 #: The split that means every judged query.

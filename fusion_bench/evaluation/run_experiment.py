@@ -20,8 +20,8 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_data
 from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.io import Dataset, find_dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import find_dataset, read_spec
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]

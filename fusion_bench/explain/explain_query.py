@@ -11,8 +11,8 @@ from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
-from fusion_bench.io import find_dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.util.formatting import pluralize
 
 

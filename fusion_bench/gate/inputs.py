@@ -17,8 +17,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
-from fusion_bench.io import find_dataset
-from fusion_bench.io.dataset_config import RunSpec, read_spec
+from fusion_bench.io.dataset_config import RunSpec, find_dataset, read_spec
 from fusion_bench.measures import parse_measure
 
 

@@ -91,7 +91,8 @@ def _escape_text(text: str, console: Console) -> str:
 
 def print_table(table: Table, console: Console) -> None:
     """Print title, table and notes; on a terminal without optional columns that do not fit."""
-    if console.is_terminal and not _fits(table, console):
+    widest = _measure(_rich_table(table, console), console).maximum
+    if console.is_terminal and widest > console.width:
         required = table.without_optional_columns()
         if required.columns != table.columns:
             table = replace(required, notes=(*table.notes, DROPPED_COLUMNS))
@@ -107,11 +108,6 @@ def print_table(table: Table, console: Console) -> None:
             console.print(Text(text), soft_wrap=True)
     for note in table.notes:
         _print_text(console, note, style="dim")
-
-
-def _fits(table: Table, console: Console) -> bool:
-    """Whether all columns stand side by side without wrapping."""
-    return _measure(_rich_table(table, console), console).maximum <= console.width
 
 
 def _measure(table: RichTable, console: Console) -> Measurement:

@@ -11,9 +11,10 @@ import yaml
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records import Report
-from fusion_bench.report import evaluation, tuning
+from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
+from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.atomic_files import replace_file
@@ -36,7 +37,7 @@ def write_report(report: Report, folder: Path, *, plots: bool = True) -> list[Pa
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    page = evaluation.build_page(report, _evaluation_figures(report) if plots else ())
+    page = evaluation_page.build_page(report, _evaluation_figures(report) if plots else ())
     record = f"{report.model_dump_json()}\n"
     return write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
 
@@ -63,7 +64,7 @@ def write_tuning(
         from fusion_bench.report.plots import make_figures
 
         figures = tuple(make_figures("tuning", report))
-    page = tuning.build_page(report, figures)
+    page = tuning_page.build_page(report, figures)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(page),

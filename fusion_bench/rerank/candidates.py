@@ -16,7 +16,7 @@ from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
-from fusion_bench.io import Dataset, documents_of, load_dataset
+from fusion_bench.io.dataset import Dataset, documents_of, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.rerank.protocol import Candidate
 

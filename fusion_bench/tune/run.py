@@ -14,7 +14,8 @@ from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, report_provenance
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.io import Dataset, find_dataset
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import find_dataset
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod

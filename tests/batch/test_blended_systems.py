@@ -26,7 +26,8 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking import rank_candidates, rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io import load_dataset, load_run
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.load_records import load_run
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import (
     MEASURES,

@@ -31,7 +31,7 @@ from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, RankSum, fusions
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
 from tests.evaluation.test_scores import Plain

@@ -12,7 +12,7 @@ from fusion_bench.evaluation.dataset_summary import (
     describe_dataset,
     describe_unjudged,
 )
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 from tests.io.test_provenance import beside
 from tests.tiny import DATASET, edit

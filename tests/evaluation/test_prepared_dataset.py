@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 

@@ -14,7 +14,7 @@ from fusion_bench.evaluation.rerank_list_checks import (
     check_rerank_list,
     describe_problems,
 )
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 from tests.parity.data import parity_data
 
 QUERIES = [f"q{i}" for i in range(12)]

@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.report_records import ListInfo
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.stats.intervals import estimate_mean
 from tests import tiny
 from tests.evaluation.test_run_experiment import collection

@@ -13,11 +13,10 @@ from fusion_bench.data.ids import CategoricalIds
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io import load_qrels, load_run
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
 from fusion_bench.io.file_bytes import decode_text
 from fusion_bench.io.formats import trec
-from fusion_bench.io.load_records import make_qrels, make_run
+from fusion_bench.io.load_records import load_qrels, load_run, make_qrels, make_run
 from fusion_bench.io.raw_table import Kind
 
 MUTATIONS: Final = 500

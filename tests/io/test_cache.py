@@ -13,10 +13,11 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io import Dataset, cached_loader, load_dataset
+from fusion_bench.io import cached_loader
 from fusion_bench.io.array_folder import check_arrays, open_arrays, remove_leftovers, write_arrays
 from fusion_bench.io.cache import FOLDER, Cache, open_cache
 from fusion_bench.io.cached_loader import FileRequest
+from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.file_stamps import FileStamps
 from fusion_bench.io.raw_table import RawTable
 from fusion_bench.util.atomic_files import open_atomic

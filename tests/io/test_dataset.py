@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
-from fusion_bench.io import find_dataset, list_datasets, load_dataset
-from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import find_dataset, list_datasets, read_spec
 from tests import tiny
 from tests.tiny import DATASET, edit
 

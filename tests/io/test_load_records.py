@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import DataError
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 
 ROWS = [("q1", "d1", 1, 0.5), ("q1", "d2", 2, 0.25), ("q2", "ü", 1, 0.75)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 SCRIPT = """
 import sys
 from pathlib import Path
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 dataset = load_dataset(Path(sys.argv[1]))
 runs = dataset.aligned(list(dataset.runs))
 print(int(runs.ranks.max()), "pyarrow" in sys.modules)

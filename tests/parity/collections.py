@@ -8,7 +8,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Run
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 from tests.parity.data import parity_data
 
 #: Collection → two runs of it that are worth fusing.

@@ -18,7 +18,7 @@ from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, ScoreSpace
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import parse_measure
 from tests.parity.data import parity_data
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import read_meta
 from tests.rerank.collection import YAML, make
 from tests.rerank.server import Loopback, plain_score, serving

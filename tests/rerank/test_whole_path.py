@@ -15,7 +15,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_records import read_report
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.report.evaluation.cost_table import cost_table
 from tests.parity.data import parity_data
 from tests.rerank.maxsim import maxsim

@@ -12,12 +12,10 @@ Format history:
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.config.json_records import read_stored
 from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
@@ -225,12 +223,3 @@ class TuningReport(ReportRecord):
     def min_gain(self) -> float:
         """A smaller gain is not worth a change."""
         return float(self.settings.get("min_gain", 0.005))
-
-
-def read_tuning(path: Path) -> TuningReport:
-    """Read a ``tuning.json``.
-
-    Raises:
-        DataError: No such file, not such a record, or a format this version does not know.
-    """
-    return read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")

@@ -13,7 +13,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.rerank.simulation.simulation_result import SimulationInput

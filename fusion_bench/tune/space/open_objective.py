@@ -13,7 +13,7 @@ from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_datase
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
-from fusion_bench.io import Dataset, load_dataset
+from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import parse_measure
 from fusion_bench.tune.space.objective import TuningObjective, source_roles

@@ -13,7 +13,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
-from fusion_bench.io import Dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import trials as trial_model
 from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront

@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 
 BEIR = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1\n"
 GRADES = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}

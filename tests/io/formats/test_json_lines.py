@@ -10,7 +10,8 @@ import pytest
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
-from fusion_bench.io import load_qrels, load_queries, load_run
+from fusion_bench.io.json_objects import load_queries
+from fusion_bench.io.load_records import load_qrels, load_run
 
 
 def written(path: Path, content: str | bytes) -> Path:

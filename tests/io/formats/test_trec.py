@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io import load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 
 RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
 FOUND = {"q1": {"d2": 0.9, "d1": 0.5}, "q2": {"d3": 7.0}}

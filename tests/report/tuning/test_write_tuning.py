@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.report.tuning_records.tuning_report import read_tuning
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from tests.report.tuning.cases import front, record
 
@@ -16,7 +17,10 @@ from tests.report.tuning.cases import front, record
 def test_the_folder_is_whole(tmp_path: Path) -> None:
     written = write_tuning(record(), tmp_path / "new", tuned="dataset: x\n", plots=False)
     assert [path.name for path in written] == ["tuning.json", "tuning.md", "tuned.yaml"]
-    assert read_tuning(written[0]) == record()
+    assert (
+        read_stored(written[0], TuningReport, what="tuning run", remedy="run the tuning again")
+        == record()
+    )
     assert written[2].read_text(encoding="utf-8") == "dataset: x\n"
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == sorted(p.name for p in written)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
-from fusion_bench.report.tuning_records.tuning_report import read_tuning
+from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from tests.report.tuning.cases import front, gain, record, typed
 
 
@@ -16,7 +17,9 @@ def test_a_record_is_the_same_after_json(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     whole = record(by_type=typed(), front=front(), interrupted=True)
     path.write_text(whole.model_dump_json(), encoding="utf-8")
-    assert read_tuning(path) == whole
+    assert (
+        read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again") == whole
+    )
 
 
 def test_optimism_is_the_share_that_did_not_carry_over() -> None:
@@ -45,7 +48,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str | None, message:
     if text is not None:
         path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_tuning(path)
+        read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")
 
 
 def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
@@ -53,4 +56,4 @@ def test_an_unknown_key_is_refused(tmp_path: Path) -> None:
     data = json.loads(record().model_dump_json()) | {"luck": 1}
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(DataError, match="luck"):
-        read_tuning(path)
+        read_stored(path, TuningReport, what="tuning run", remedy="run the tuning again")

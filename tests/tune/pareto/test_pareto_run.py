@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.io import load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.tune.pareto import pareto_search as front
 from tests.rerank.server import Loopback, serving
 

@@ -14,7 +14,7 @@ from fusion_bench.data.records import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
-from fusion_bench.io import Dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.tune.search.search import SearchResult, run_search
