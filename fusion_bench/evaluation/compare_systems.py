@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
@@ -62,29 +58,19 @@ def compare_files(
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two run files are named {name!r}: rename one of them")
-    spec = DatasetSpec.model_validate(
-        {
-            "name": re.sub(r"[^A-Za-z0-9]+", "-", qrels.stem).strip("-") or "qrels",
-            "qrels": str(qrels),
-            "runs": {name: {"path": str(path)} for name, path in zip(names, runs, strict=True)},
-            "binary_relevance": binary_relevance,
-        }
+    dataset = make_dataset(
+        qrels.stem,
+        load_qrels(qrels),
+        dict(zip(names, loaded, strict=True)),
+        qrels_path=qrels,
+        paths=dict(zip(names, runs, strict=True)),
+        binary_relevance=binary_relevance,
     )
-    dataset = Dataset(
-        spec=spec,
-        qrels=load_qrels(qrels),
-        runs=dict(zip(names, loaded, strict=True)),
-        rerankers={},
-        queries={},
+    systems = {name: {"runs": [name]} for name in names}
+    experiment, source = make_experiment(
+        "compare", systems, dataset=dataset.name, measures=list(measures)
     )
-    data = {
-        "dataset": spec.name,
-        "measures": list(measures),
-        "baseline": names[0],
-        "systems": {name: {"runs": [name]} for name in names},
-    }
-    source = Source(Path("compare"), data)
-    return run_on_datasets(parse_model(Experiment, data, source.where), source, [dataset])
+    return run_on_datasets(experiment, source, [dataset])
 
 
 def compare_reports(

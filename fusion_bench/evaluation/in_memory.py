@@ -1,0 +1,104 @@
+"""Datasets and experiments that no YAML file describes: made of what is at hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fusion_bench.config.models import Source, parse_model
+from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import DatasetSpec
+
+#: Stands where a file is named, for what was read from none.
+NO_FILE = "(in memory)"
+
+
+def make_dataset(
+    name: str,
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    *,
+    rerankers: Mapping[str, Run] | None = None,
+    score_spaces: Mapping[str, ScoreSpace] | None = None,
+    queries: Mapping[str, Query] | None = None,
+    qrels_path: Path | None = None,
+    paths: Mapping[str, Path] | None = None,
+    **options: Any,  # noqa: ANN401 - the model checks them
+) -> Dataset:
+    """A dataset of judgments and lists that are at hand.
+
+    Args:
+        name: Names it; characters that a dataset's name cannot have become dashes.
+        qrels: The judgments.
+        runs: The sources, by name.
+        rerankers: The rerank lists, by name.
+        score_spaces: What the numbers of each rerank list mean; ``unbounded`` by default.
+        queries: What is known of the queries, by id.
+        qrels_path: The file of the judgments, if they came from one.
+        paths: The file of each list that came from one, by its name.
+        options: More of a ``dataset.yaml``: ``judgments``, ``binary_relevance``, …
+
+    Raises:
+        ConfigError: One of these breaks a rule of ``dataset.yaml``.
+    """
+    lists, spaces, files = rerankers or {}, score_spaces or {}, paths or {}
+
+    def spec_of(run: Run, key: str) -> dict[str, Any]:
+        return {"path": str(files.get(key, NO_FILE)), "roles": sorted(run.roles)}
+
+    data = {
+        "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "qrels",
+        "qrels": str(qrels_path or NO_FILE),
+        "runs": {key: spec_of(run, key) for key, run in runs.items()},
+        "rerank": {
+            key: {**spec_of(run, key), "score_space": spaces.get(key, "unbounded")}
+            for key, run in lists.items()
+        },
+        **options,
+    }
+    return Dataset(
+        spec=parse_model(DatasetSpec, data),
+        qrels=qrels,
+        runs=dict(runs),
+        rerankers=dict(lists),
+        queries=dict(queries or {}),
+    )
+
+
+def make_experiment(
+    name: str,
+    systems: Mapping[str, Any],
+    *,
+    dataset: str,
+    baseline: str | None = None,
+    **settings: Any,  # noqa: ANN401 - the model checks them
+) -> tuple[Experiment, Source]:
+    """An experiment on one dataset that is at hand, as ``read_experiment`` gives one of a file.
+
+    Args:
+        name: Names the experiment, and the report that it makes.
+        systems: What is compared, by name: a ``System``, or its keys as in YAML.
+        dataset: The dataset's name.
+        baseline: The system that the others are compared with; the first by default.
+        settings: More of an experiment: ``measures``, ``split``, ``alpha``, ``gate``, …
+
+    Returns:
+        The experiment, and the source that messages and provenance name.
+
+    Raises:
+        ConfigError: A key or value breaks a rule.
+        UnknownNameError: No system is named as the baseline is.
+    """
+    if not systems:
+        raise ConfigError(f"{name}: at least one system is needed")
+    chosen = next(iter(systems)) if baseline is None else baseline
+    data = {"dataset": dataset, **settings, "baseline": chosen, "systems": dict(systems)}
+    source = Source(Path(name), data)
+    if chosen not in systems:
+        raise UnknownNameError("baseline", chosen, systems, where=name)
+    return parse_model(Experiment, data, source.where), source
