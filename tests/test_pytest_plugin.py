@@ -47,7 +47,7 @@ def test_in_a_run_of_its_own(root: Path) -> None:
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     last = run()
     assert last.returncode == 1
-    assert "mine / local / RR@10: regressed: " in last.stdout
+    assert "mine / local / RR@10: regressed: baseline 1.0000, candidate 0.3750" in last.stdout
     assert "mine, query q11" in last.stdout
     assert "Traceback" not in last.stdout
 

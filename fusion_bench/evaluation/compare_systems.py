@@ -98,12 +98,7 @@ def compare_reports(
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
     two = second is not None
-    try:
-        return [_contrast(first, *pair, baseline, candidates, two=two) for pair in pairs]
-    except KeyError as key:
-        raise ConfigError(
-            f"report {first.name!r} or {other.name!r} lacks {key}: run the experiment again"
-        ) from None
+    return [_contrast(first, *pair, baseline, candidates, two=two) for pair in pairs]
 
 
 def _contrast(
@@ -131,9 +126,7 @@ def _contrast(
     if not wanted:
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     groups = number_by_appearance(left.groups)[0]
-    settings: dict[str, Any] = {
-        key: report.settings[key] for key in ("seed", "alpha", "interval", "resamples")
-    }
+    settings = _inference_settings(report)
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):
         values = {chosen: base[chosen][m]}
@@ -149,6 +142,16 @@ def _contrast(
     return CollectionComparison(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
 
 
+def _inference_settings(report: Report) -> dict[str, Any]:
+    names = ("seed", "alpha", "interval", "resamples")
+    for name in names:
+        if name not in report.settings:
+            raise ConfigError(
+                f"report {report.name!r}: no setting {name!r}: run the experiment again"
+            )
+    return {name: report.settings[name] for name in names}
+
+
 def _require_comparable(left: Collection, right: Collection) -> None:
     for what in ("measures", "queries", "groups", "binary_relevance"):
         if getattr(left, what) != getattr(right, what):
@@ -162,8 +165,16 @@ def _require_comparable(left: Collection, right: Collection) -> None:
 
 def _systems(collection: Collection) -> dict[str, FloatArray]:
     """Shape (M, Q) by system: values; a missing value stays NaN and is refused later."""
-    return {
-        row.name: np.array([row.measures[name].values for name in collection.measures], np.float64)
-        for row in collection.systems
-        if row.kind == "system"
-    }
+    values = {}
+    for row in collection.systems:
+        if row.kind != "system":
+            continue
+        for name in collection.measures:
+            if name not in row.measures:
+                raise ConfigError(
+                    f"{collection.name}: system {row.name!r} has no measure {name!r}: run the "
+                    "experiment again"
+                )
+        rows = [row.measures[name].values for name in collection.measures]
+        values[row.name] = np.array(rows, np.float64)
+    return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -55,10 +55,7 @@ def run_experiment(
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
-    paths = []
-    for i, name in enumerate(experiment.dataset_names):
-        where = source.where(("datasets", i) if experiment.datasets else ("dataset",))
-        paths.append(find_dataset(name, folders, where=where))
+    paths = [path for _, path in find_datasets(experiment, source, folders)]
     _check(experiment, source, paths)
     overrides = {"split": split, "query_type": query_type}
     asked = {key: value for key, value in overrides.items() if value is not None}
@@ -66,6 +63,19 @@ def run_experiment(
     systems = experiment.systems.values()
     datasets = (load_lists(path, systems, progress, cache=cache) for path in paths)
     return run_on_datasets(experiment, source, datasets, progress)
+
+
+def find_datasets(
+    experiment: Experiment, source: Source, folders: Collection[Path]
+) -> Iterator[tuple[str, Path]]:
+    """The name and the ``dataset.yaml`` of each of an experiment's datasets.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    for i, name in enumerate(experiment.dataset_names):
+        location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
+        yield name, find_dataset(name, folders, where=source.where(location))
 
 
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:

@@ -11,13 +11,18 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, load_lists
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    find_datasets,
+    ignore_progress,
+    load_lists,
+)
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
-from fusion_bench.io.dataset_config import RunSpec, find_dataset, read_spec
+from fusion_bench.io.dataset_config import RunSpec, read_spec
 from fusion_bench.measures import parse_measure
 
 
@@ -76,12 +81,9 @@ class GateInputs:
         Raises:
             FusionBenchError: The experiment or its data breaks a rule.
         """
-        collections = []
-        for i, name in enumerate(self.experiment.dataset_names):
-            location = ("dataset",) if self.experiment.dataset is not None else ("datasets", i)
-            path = find_dataset(name, self.folders, where=self.source.where(location))
-            collections.append(self._load_collection(path, (self.candidate, *others)))
-        return collections
+        systems = (self.candidate, *others)
+        paths = find_datasets(self.experiment, self.source, self.folders)
+        return [self._load_collection(path, systems) for _, path in paths]
 
     def _load_collection(self, path: Path, systems: tuple[System, ...]) -> EvaluationSet:
         spec, _ = read_spec(path)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.resampling import check_values, group_codes, random_words
 
 #: The alternative hypothesis: any difference, or a mean below 0.
@@ -93,7 +93,13 @@ def adjust_holm(p_values: FloatArray) -> FloatArray:
 
     The i-th smallest of C is multiplied by C − i + 1, never falls below a smaller one's, and stops
     at 1. Rejecting what is below α keeps the chance of any false rejection at or below α.
+
+    Raises:
+        DataError: A p-value is outside [0, 1].
     """
+    wrong = np.flatnonzero(~((p_values >= 0) & (p_values <= 1)))  # NaN is in no range
+    if len(wrong):
+        raise DataError(f"p-value {wrong[0]}: must be in [0, 1], not {p_values[wrong[0]]}")
     order = np.argsort(p_values, kind="stable")
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))

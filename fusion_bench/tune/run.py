@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +11,15 @@ from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records import Provenance
-from fusion_bench.evaluation.run_experiment import Progress, report_provenance
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    find_datasets,
+    ignore_progress,
+    report_provenance,
+)
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import find_dataset
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
@@ -55,12 +59,11 @@ def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport,
     """
     experiment, source = read_experiment(path)
     tuning = _merge_settings(experiment, source, options.overrides)
-    for name in experiment.dataset_names:
+    for name, file in find_datasets(experiment, source, options.folders):
         single = experiment.dataset is not None
         folder = options.out if single else options.out / Path(name).name
         with options.progress() as progress:
             progress(f"reading {name}", 0, 1)
-            file = find_dataset(name, list(options.folders), where=source.where(("dataset",)))
             dataset = load_tuning_dataset(experiment, source, tuning, file)
             objective = create_objective(experiment, source, tuning, dataset)
             opened = source.path.resolve(), file.resolve()
@@ -130,7 +133,7 @@ class TuningRun:
     interval: IntervalMethod = "t"
     storage: str | None = None
     export: str | None = None
-    progress: Progress = field(default=lambda _stage, _done, _total: None)
+    progress: Progress = ignore_progress
 
     def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.

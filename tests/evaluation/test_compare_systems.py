@@ -127,11 +127,11 @@ def test_one_system_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> Non
 def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
     found = report(tiny.make(tmp_path))
     without = found.model_copy(update={"settings": {"alpha": 0.05}})
-    with pytest.raises(ConfigError, match="lacks 'seed': run the experiment again"):
+    with pytest.raises(ConfigError, match="no setting 'seed': run the experiment again"):
         compare_reports(without, None, baseline=None, candidates=[])
     rows = found.collections[0].systems
     cut = rows[1].model_copy(update={"measures": {}})
-    with pytest.raises(ConfigError, match=r"lacks 'RR@10': run the experiment again"):
+    with pytest.raises(ConfigError, match=r"system 'two' has no measure 'RR@10': run the exp"):
         compare_reports(changed(found, systems=(rows[0], cut)), None, baseline=None, candidates=[])
     assert (tmp_path / DATASET).exists()
 

@@ -201,3 +201,27 @@ def test_the_file_is_strict_json(tmp_path: Path) -> None:
     data = json.loads(path.read_bytes(), parse_constant=refuse)
     assert (data["settings"]["x"], data["settings"]["y"]) == (None, [None])
     assert isinstance(Report.model_validate(data), Report)
+
+
+def test_without_pictures(tmp_path: Path) -> None:
+    files = write_report(cases.report(cases.full()), tmp_path, plots=False)
+    assert [path.name for path in files] == ["report.json", "report.md"]
+    assert listed(tmp_path) == ["report.json", "report.md"]
+    assert "![" not in files[1].read_text(encoding="utf-8")
+
+
+def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(cases.report(cases.full()), tmp_path, plots=False)
+    assert listed(tmp_path) == []
+
+
+def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "report.json").mkdir()
+    with pytest.raises(FusionBenchError, match="the report cannot be written"):
+        write_report(cases.report(cases.full()), tmp_path, plots=False)
+    assert listed(tmp_path) == ["report.json"]

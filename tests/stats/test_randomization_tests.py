@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import DataError
 from fusion_bench.stats.randomization_tests import (
     FIXED_POINT_BITS,
     TIE_TOLERANCE,
@@ -176,3 +177,9 @@ def test_holm_is_the_obvious_loop(p_values: list[float]) -> None:
 def test_holm_worked() -> None:
     found = adjust_holm(np.array([0.01, 0.04, 0.03, 0.005]))
     assert found.tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1, math.inf])
+def test_holm_refuses_what_is_no_probability(wrong: float) -> None:
+    with pytest.raises(DataError, match="p-value 1"):
+        adjust_holm(np.array([0.5, wrong]))

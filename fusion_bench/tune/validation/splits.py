@@ -48,6 +48,8 @@ class QuerySplit:
                     "give the dataset more judged queries"
                 )
             make_readonly(array)
+        if (self.tune & self.held_out).any():
+            raise ConfigError("split: a query stands in both parts: give each query one part")
 
 
 def hash_position(name: str, split_seed: str) -> float:
@@ -96,8 +98,10 @@ def hashed_split(
         held_out: Share of each type's queries that decides, above 0 and below 1.
 
     Raises:
-        ConfigError: A part would be empty.
+        ConfigError: The share is out of range, or a part would be empty.
     """
+    if not 0 < held_out < 1:
+        raise ConfigError(f"held_out: must be above 0 and below 1, not {held_out}")
     sizes = Counter(groups)
     names: set[str] = set()
     for members in groups_by_type(groups, types).values():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 from fusion_bench.tune.validation.splits import (
+    QuerySplit,
     dataset_split,
     groups_by_type,
     hash_position,
@@ -121,3 +122,15 @@ def test_a_group_in_both_of_the_datasets_own_splits_is_refused() -> None:
     }
     with pytest.raises(ConfigError, match="group 'g' has queries in dev and in test"):
         split_queries(runs, known, split_seed="s")
+
+
+def test_a_query_in_both_parts_is_refused() -> None:
+    both = np.array([True, False])
+    with pytest.raises(ConfigError, match="a query stands in both parts"):
+        QuerySplit(both, both, "by hand")
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+def test_a_share_out_of_range_is_refused(share: float) -> None:
+    with pytest.raises(ConfigError, match="held_out: must be above 0 and below 1"):
+        hashed_split(GROUPS, TYPES, split_seed="s", held_out=share)
