@@ -39,14 +39,12 @@ class Measure(Method):
         method: The name before brackets and cutoff, such as ``nDCG``.
         cutoff: Only the first ``cutoff`` ranks count; None = the whole list.
         judged_only: Unjudged documents are taken out of the list first.
-        aliases: Other names of the method.
         needs_cutoff: Whether a cutoff is required.
         required_ranks: ``relevant`` lets the batch engine evaluate it from the ranks of relevant
             documents alone; ``all`` is always right.
         external_options: Options with which ir_measures computes it instead.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ()
     needs_cutoff: ClassVar[bool] = False
     required_ranks: ClassVar[RequiredRanks] = "all"
     external_options: ClassVar[frozenset[str]] = frozenset()

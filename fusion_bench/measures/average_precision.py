@@ -19,7 +19,6 @@ class AveragePrecision(BinaryMeasure):
     Source: trec_eval's m_map and m_map_cut.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("MAP",)
     required_ranks: ClassVar[RequiredRanks] = "relevant"
 
     method: str = "AP"

@@ -14,6 +14,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.plugins import is_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
+from fusion_bench.measures.aliases import resolve_alias
 from fusion_bench.measures.ir_measures_backend import parse_external_measure
 
 Options: TypeAlias = dict[str, object]
@@ -28,7 +29,8 @@ def parse_measure(text: str, *, binary_relevance: int = 1, where: str = "") -> M
     """Read a measure's name.
 
     Args:
-        text: Such as ``nDCG(dcg='exp-log2')@10`` or ``package.module:Class@10``.
+        text: Such as ``nDCG(dcg='exp-log2')@10``, ``package.module:Class@10``, or an alias that
+            :func:`~fusion_bench.measures.aliases.resolve_alias` knows, such as ``mrr@10``.
         binary_relevance: Grade from which a document is relevant to binary measures without
             ``rel``. Where it is not 1, the name of every binary measure states its ``rel``.
         where: Prefix of messages that says where the name stands.
@@ -41,13 +43,14 @@ def parse_measure(text: str, *, binary_relevance: int = 1, where: str = "") -> M
     if isinstance(binary_relevance, bool) or binary_relevance < 1:
         raise ConfigError(f"{prefix}binary_relevance must be at least 1, not {binary_relevance}")
     try:
-        match = FORM.fullmatch(text)
+        name = resolve_alias(text)
+        match = FORM.fullmatch(name)
         model = None if match is None else _find_class(match["head"])
         if match is None or model is None:
-            return parse_external_measure(text, binary_relevance, where)
+            return parse_external_measure(name, binary_relevance, where)
         options = _parse_options(match["options"], match["cutoff"])
         if not model.external_options.isdisjoint(options):
-            return parse_external_measure(text, binary_relevance, where)
+            return parse_external_measure(name, binary_relevance, where)
         return _build_measure(model, match["head"], options, binary_relevance)
     except (ValueError, ConfigError) as error:
         if isinstance(error, UnknownNameError):
@@ -56,21 +59,12 @@ def parse_measure(text: str, *, binary_relevance: int = 1, where: str = "") -> M
 
 
 def _find_class(head: str) -> type[Measure] | None:
-    """The class of a name or alias; None = it is for ir_measures to read.
-
-    Raises:
-        ValueError: The name of a class with other capitals.
-    """
+    """The class of a name; None = it is for ir_measures to read."""
     if is_reference(head):
         return measure_classes.find_plugin(head)
     built_in = measure_classes.load_built_in()
-    names = dict(built_in)
-    names |= {alias: model for model in built_in.values() for alias in model.aliases}
-    if head in names:
-        return names[head]
-    capitals = {name.lower(): name for name in built_in}
-    if head.lower() in capitals:
-        raise ValueError(f"names are case-sensitive: write {capitals[head.lower()]!r}")
+    if head in built_in:
+        return built_in[head]
     if head in read_entry_points(measure_classes.group):
         return measure_classes.find_plugin(head)
     return None

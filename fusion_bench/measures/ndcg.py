@@ -34,7 +34,6 @@ class NDCG(Measure):
         dcg: The gain: the grade (``log2``), or 2^grade − 1 (``exp-log2``).
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("NDCG",)
     required_ranks: ClassVar[RequiredRanks] = "relevant"
     external_options: ClassVar[frozenset[str]] = frozenset({"gains"})
 

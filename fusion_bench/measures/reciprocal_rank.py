@@ -16,7 +16,6 @@ from fusion_bench.measures.tied_lists import TiedLists
 class ReciprocalRank(BinaryMeasure):
     """``RR``: one over the rank of the first relevant document (trec_eval's m_recip_rank)."""
 
-    aliases: ClassVar[tuple[str, ...]] = ("MRR",)
     required_ranks: ClassVar[RequiredRanks] = "relevant"
 
     method: str = "RR"

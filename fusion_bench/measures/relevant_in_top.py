@@ -30,8 +30,6 @@ class _RelevantInTop(BinaryMeasure):
 class Recall(_RelevantInTop):
     """``R``: the share of all relevant documents within the cutoff (trec_eval's m_recall)."""
 
-    aliases: ClassVar[tuple[str, ...]] = ("Recall",)
-
     method: str = "R"
 
     def compute_values(self, ranking: Ranking) -> FloatArray:
@@ -50,8 +48,6 @@ class Recall(_RelevantInTop):
 @measure_classes.register
 class Precision(_RelevantInTop):
     """``P``: relevant documents over the cutoff, however short the list is (trec_eval's m_P)."""
-
-    aliases: ClassVar[tuple[str, ...]] = ("Precision",)
 
     method: str = "P"
 

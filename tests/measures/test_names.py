@@ -169,7 +169,6 @@ def test_other_names_go_to_ir_measures(text: str) -> None:
         ("RR(rel)(2)@10", "options are named, as in (rel=2); given: (rel)(2)"),
         ("RR(rel=)@10", "'rel=' is not a list of options such as rel=2"),
         ("RR(rel=two)@10", "'two' is neither a number nor a quoted text"),
-        ("ndcg@10", "names are case-sensitive: write 'nDCG'"),
     ],
 )
 def test_says_what_is_wrong_with_a_measure_of_ours(text: str, message: str) -> None:
