@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling pictures test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench scaling pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,6 +37,9 @@ scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a qu
 pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures
 	cp reports/default/attack-nDCG@10.png reports/pictures/default.png
+
+schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
+	$(BIN)/fusion-bench schema --out fusion_bench/schemas
 
 test: check ## Set up and run everything that CI runs
 

@@ -17,6 +17,7 @@ from fusion_bench.cli import main
 from fusion_bench.tune import run as walk
 from fusion_bench.tune.search.search import SearchResult, run_search
 from tests import tiny
+from tests.shipped_schemas import check_record
 
 SMALL = ["--trials", "6", "--folds", "0", "--no-plots", "--datasets"]
 
@@ -40,7 +41,9 @@ def test_tune_writes_a_report_a_record_and_an_experiment_that_eval_takes(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert tune(root, "--json") == 0
-    report = json.loads(capsys.readouterr().out)
+    out = capsys.readouterr().out
+    check_record("tuning", out)
+    report = json.loads(out)
     assert report["system"] == "two"
     assert report["measure"] == "RR@10"  # the experiment's first
     assert len(report["trials"]) == 6

@@ -1,0 +1,74 @@
+"""Print the JSON Schema of a stored record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import echo_written
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+#: Record → its model.
+RECORDS: Final = {
+    "report": "fusion_bench.evaluation.report_records:Report",
+    "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
+    "gate": "fusion_bench.gate.result:GateVerdict",
+    "baseline": "fusion_bench.gate.baseline:Baseline",
+}
+
+command = base.command_app()
+
+
+@command.command(
+    epilog=base.format_examples(
+        "fusion-bench schema report",
+        "fusion-bench schema --out schemas",
+    ),
+)
+def schema_command(
+    name: Annotated[
+        str | None, typer.Argument(help=f"{', '.join(RECORDS)}.", metavar="NAME")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write NAME.json of every record into this folder.", metavar="DIR"),
+    ] = None,
+    json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
+) -> None:
+    """Print the JSON Schema of a stored record: report, tuning, gate or baseline.
+
+    The installed package has the same files in fusion_bench/schemas.
+    """
+    from fusion_bench.errors import UnknownNameError
+    from fusion_bench.util.atomic_files import require_folder, write_atomic
+
+    if out is not None:
+        base.refuse_options("--out", {"NAME": name})
+        folder = require_folder(out)
+        files = {folder / f"{record}.json": render_schema(record) for record in RECORDS}
+        for path, text in files.items():
+            write_atomic(path, text.encode())
+        echo_written(files)
+    elif name is None:
+        raise typer.BadParameter(f"name one of {', '.join(RECORDS)}", param_hint="NAME")
+    elif name not in RECORDS:
+        raise UnknownNameError("record", name, RECORDS)
+    else:
+        typer.echo(render_schema(name), nl=False)
+
+
+def render_schema(record: str) -> str:
+    """The JSON Schema of a record, as the text of its file."""
+    from importlib import import_module
+    from json import dumps
+
+    from fusion_bench.config.json_schema import build_schema
+
+    module, _, name = RECORDS[record].partition(":")
+    model: type[BaseModel] = getattr(import_module(module), name)
+    return f"{dumps(build_schema(model), indent=1, ensure_ascii=False)}\n"

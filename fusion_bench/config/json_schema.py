@@ -1,0 +1,52 @@
+"""JSON Schemas of stored records, with the fields described as in their docstrings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+#: One entry below ``Attributes:`` in a docstring, with the lines that continue it.
+ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+class WrittenRecord(GenerateJsonSchema):
+    """A record is written with every field, whether it has a default or not."""
+
+    def field_is_required(self, *_: Any, **__: Any) -> bool:  # noqa: ANN401 - pydantic's arguments
+        """Always."""
+        return True
+
+    def field_title_should_be_set(self, *_: Any) -> bool:  # noqa: ANN401 - as above
+        """Never: a title would repeat the key."""
+        return False
+
+
+def build_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a record as it is written.
+
+    Args:
+        model: The record; the defaults of ``format`` and ``format_version`` are its only values.
+    """
+    schema = model.model_json_schema(schema_generator=WrittenRecord, mode="serialization")
+    for record in (schema, *schema.get("$defs", {}).values()):
+        _describe_properties(record)
+    for key in ("format", "format_version"):
+        schema["properties"][key]["const"] = model.model_fields[key].default
+    return {"$schema": WrittenRecord.schema_dialect, **schema}
+
+
+def _describe_properties(record: dict[str, Any]) -> None:
+    """Move what the docstring says of each attribute to its property."""
+    text, _, attributes = record.get("description", "").partition("\n\nAttributes:\n")
+    record["description"] = _format_description(text)
+    for name, meaning in ATTRIBUTE.findall(attributes):
+        record["properties"][name]["description"] = _format_description(meaning)
+
+
+def _format_description(text: str) -> str:
+    """A docstring's text on one line, in terms of JSON and without markup of Sphinx."""
+    plain = re.sub(r":\w+:`", "`", text.replace("``", "`"))
+    return re.sub(r"\bNone\b", "null", " ".join(plain.split()))
