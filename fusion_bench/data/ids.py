@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import IntArray, make_readonly
+from fusion_bench.errors import DataError
 
 #: Ids from which on importing pyarrow costs less than sorting them in Python.
 MANY_IDS: Final = 100_000
@@ -75,13 +76,36 @@ def encode_ids(ids: Sequence[str] | CategoricalIds) -> CategoricalIds:
     """A column of ids as codes, with a vocabulary of its own ids only."""
     if isinstance(ids, CategoricalIds):
         return ids.drop_unused()
-    names = sorted(set(ids))  # code points sort as UTF-8 bytes do
-    code_of = {name: code for code, name in enumerate(names)}
+    texts = _id_texts(set(ids))
+    names = sorted(texts.values())  # code points sort as UTF-8 bytes do
+    order = {name: code for code, name in enumerate(names)}
+    code_of = {given: order[name] for given, name in texts.items()}
     codes = np.fromiter(map(code_of.__getitem__, ids), dtype=np.int64, count=len(ids))
     encoded = [name.encode() for name in names]
     data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     limits = np.cumsum([0, *map(len, encoded)])
     return CategoricalIds(codes, IdVocabulary(data, limits))
+
+
+def _id_texts(given: set[Any]) -> dict[Any, str]:
+    """Distinct ids as text: data frames and other libraries have whole numbers too.
+
+    Raises:
+        DataError: One is neither, or is given both as a number and as text.
+    """
+    if set(map(type, given)) <= {str}:
+        return {name: name for name in given}
+    for name in given:
+        if not isinstance(name, str | int | np.integer) or isinstance(name, bool):
+            raise DataError(
+                f"id {name!r} is neither text nor a whole number: make the ids text (data frames "
+                "read whole numbers with a gap among them as fractions)"
+            )
+        if not isinstance(name, str) and str(name) in given:
+            raise DataError(
+                f"id {str(name)!r} is given both as a number and as text: make all ids text"
+            )
+    return {name: str(name) for name in given}
 
 
 def encode_arrow(columns: list[Any]) -> CategoricalIds:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.data import ids
 from fusion_bench.data.ids import IdVocabulary, encode_arrow, encode_ids, unite_vocabularies
+from fusion_bench.errors import DataError
 
 LETTERS = st.sampled_from(["ab", "aé文🙂", "0123456789", "ab\0"])
 NAMES = st.builds(
@@ -62,3 +63,23 @@ def test_a_vocabulary_is_a_sequence_of_texts() -> None:
     assert (vocabulary[-1], len(vocabulary)) == ("é", 3)
     with pytest.raises(ValueError, match="read-only"):
         vocabulary.limits[0] = 1
+
+
+def test_whole_numbers_are_ids_too() -> None:
+    column = encode_ids([10, np.int64(9), 10])  # type: ignore[list-item] # as data frames have them
+    assert list(column.vocabulary) == ["10", "9"]
+    assert column.codes.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, "1"], "'1' is given both as a number and as text: make all ids text"),
+        ([1.0, 2.0], "neither text nor a whole number"),
+        (["a", None], "id None is neither"),
+        ([True], "id True is neither"),
+    ],
+)
+def test_other_ids_are_refused(ids: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        encode_ids(ids)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusion_bench.data.column_names import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.raw_table import Kind
-
-NAMES = {
-    "query": ("query", "query_id", "query-id", "qid", "q_id", "topic"),
-    "document": ("document", "doc_id", "doc-id", "docid", "docno", "corpus-id", "corpus_id", "doc"),
-    "score": ("score", "value", "sim"),
-    "grade": ("grade", "relevance", "rel", "score", "label"),
-    "rank": ("rank",),
-}
 
 
 def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]:
@@ -29,12 +22,12 @@ def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]
     by_lower = {name.strip().lower(): name for name in names}
     columns = {}
     for role in ("query", "document", value, "rank"):
-        match = next((by_lower[name] for name in NAMES[role] if name in by_lower), None)
+        match = next((by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower), None)
         if match is not None:
             columns["value" if role == value else role] = match
         elif role != "rank":
             raise DataError(
                 f"{where}: no column for the {role} (found: {', '.join(names)}; allowed names: "
-                f"{', '.join(NAMES[role])})"
+                f"{', '.join(COLUMN_NAMES[role])})"
             )
     return columns

@@ -7,10 +7,11 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+from fusion_bench.data.column_names import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import format_suffix, read_text
 from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import NAMES, find_columns
+from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.formats.trec import COLUMNS, read_lines
 from fusion_bench.io.raw_table import Kind, RawTable
 
@@ -68,4 +69,4 @@ def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, l
 
 
 def _is_header(header: list[str]) -> bool:
-    return any(name.lower() in NAMES["query"] for name in header)
+    return any(name.lower() in COLUMN_NAMES["query"] for name in header)
