@@ -26,6 +26,8 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
 LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
 #: At the edges of a text spaces would be dropped, undo emphasis or make it code.
 EDGES = re.compile(r"^ +| +$")
+#: Of longer tables the middle is folded.
+MAX_ROWS = 15
 #: Before the first cell of a row, and before a finding.
 MARKS: dict[Tone, str] = {"passed": "✅ ", "failed": "❌ ", "inconclusive": "❔ "}
 FACT_COLUMNS = (Column("", is_text=True), Column("", is_text=True))
@@ -49,8 +51,12 @@ def render_page(page: Page) -> str:
     lines = [f"# {mark}{_escape_paragraph(page.title)}", ""]
     if page.headline is not None:
         lines += [f"**{escape_markdown(page.headline.text)}**", ""]
+        details = [f"- {_escape_paragraph(line)}" for line in page.headline.details]
+        lines += [*details, ""] if details else []
     for section in page.sections:
         lines += _section_lines(section)
+    if page.provenance is not None:
+        lines += _section_lines(page.provenance)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -88,8 +94,11 @@ def _part_lines(part: Part) -> Iterator[str]:
     match part:
         case Table():
             yield from (f"### {_escape_paragraph(part.title)}", "")
-            yield from format_table(part)
+            yield from format_table(part.shorten(MAX_ROWS))
             yield ""
+            if len(part.shorten(MAX_ROWS).rows) < len(part.rows):
+                yield from ("<details>", f"<summary>All {len(part.rows):,} rows</summary>", "")
+                yield from (*format_table(part), "", "</details>", "")
             for note in part.notes:
                 yield from (_escape_paragraph(note), "")
         case Figure():

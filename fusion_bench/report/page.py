@@ -16,12 +16,14 @@ escape every text, so builders never do::
     terminal.print_page(page, console)
     text = markdown.render_page(page)
 
-What each renderer leaves out:
+What each renderer shows:
 
 - The terminal leaves out facts, figures and folded sections (:attr:`Section.summary` stands for the
-  facts). Where a table is too wide it drops its optional columns, and says so. It prints the
-  headline last.
-- Markdown shows everything. Warnings become an alert, folded sections ``<details>``.
+  facts). Where a table is too wide it drops optional columns, and names them. It ends with the
+  headline and the next steps.
+- Markdown begins with the headline and ends with the provenance; it has no next steps. Warnings
+  become an alert; folded sections and the middle of long tables become ``<details>``.
+- :mod:`fusion_bench.report.summary` makes at most 40 lines of Markdown from a page.
 """
 
 from __future__ import annotations
@@ -53,13 +55,15 @@ class Column:
 
     Attributes:
         header: Its heading.
-        is_text: Text is aligned left and wraps; numbers are aligned right.
+        is_text: Text is aligned left and wraps; numbers are aligned right and never break.
         is_optional: A narrow terminal drops it.
+        is_name: Text that does not break up to 30 characters; the first column is one anyway.
     """
 
     header: str
     is_text: bool = False
     is_optional: bool = False
+    is_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,25 +83,60 @@ class Table:
         columns: The columns.
         rows: The rows.
         notes: What a reader must know to read it.
+        is_transposable: Where it is too wide, its rows become columns.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    is_transposable: bool = False
 
     def without_optional_columns(self) -> Table:
         """The same table with its required columns only."""
-        return self._select_columns(lambda i: not self.columns[i].is_optional)
+        return self.select_columns(lambda i: not self.columns[i].is_optional)
 
     def without_empty_columns(self) -> Table:
         """The same table without the columns that have no text in any row."""
-        return self._select_columns(lambda i: any(row.cells[i] for row in self.rows))
+        return self.select_columns(lambda i: any(row.cells[i] for row in self.rows))
 
-    def _select_columns(self, is_selected: Callable[[int], bool]) -> Table:
+    def select_columns(self, is_selected: Callable[[int], bool]) -> Table:
+        """The same table with the columns whose index is selected."""
         kept = [i for i in range(len(self.columns)) if is_selected(i)]
         rows = (replace(row, cells=tuple(row.cells[i] for i in kept)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=tuple(rows))
+
+    def shorten(self, limit: int) -> Table:
+        """The same table with about ``limit`` rows: the first ones and the last one.
+
+        The baseline and the reference rows stay. ``… 19 more`` stands for the others.
+        """
+        count = len(self.rows)
+        if count <= limit + 1:
+            return self
+        marked = [i for i, row in enumerate(self.rows) if row.tone in {"baseline", "reference"}]
+        if len(marked) > limit - 2:
+            marked = []
+        others = [i for i in range(count) if i not in marked]
+        kept = sorted({*marked, *others[: limit - len(marked) - 1], others[-1]})
+        rows: list[Row] = []
+        for before, i in zip((-1, *kept), kept, strict=False):
+            if i - before > 1:
+                blank = ("",) * (len(self.columns) - 1)
+                rows.append(Row((f"… {i - before - 1:,} more", *blank)))
+            rows.append(self.rows[i])
+        return replace(self, rows=tuple(rows))
+
+    def transpose(self) -> Table:
+        """The same table with its rows as columns, headed by the first cell of each row."""
+        first, *others = self.columns
+        heads = (Column(row.cells[0]) for row in self.rows)
+        rows = (
+            Row((column.header, *(row.cells[i] for row in self.rows)))
+            for i, column in enumerate(others, 1)
+        )
+        columns = (Column(first.header, is_text=True), *heads)
+        return replace(self, columns=columns, rows=tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -174,18 +213,35 @@ class Section:
 
 
 @dataclass(frozen=True)
+class NextStep:
+    """A command that follows from a page.
+
+    Attributes:
+        command: As one types it.
+        purpose: What it is good for.
+    """
+
+    command: str
+    purpose: str
+
+
+@dataclass(frozen=True)
 class Page:
     """A page.
 
     Attributes:
         title: Its heading.
         sections: Its sections.
-        headline: The outcome in one line; None where no single line tells it.
+        headline: The outcome, as one would tell it in a chat; None where there is none.
+        provenance: Where the numbers come from.
+        next_steps: The commands that follow.
     """
 
     title: str
     sections: tuple[Section, ...]
     headline: Finding | None = None
+    provenance: Section | None = None
+    next_steps: tuple[NextStep, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure, ...]:

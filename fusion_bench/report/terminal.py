@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table as RichTable
 from rich.text import Text
 
-from fusion_bench.report.page import Page, Section, Table, Tone
+from fusion_bench.report.page import NextStep, Page, Row, Section, Table, Tone
+from fusion_bench.report.table_layout import GAP, TableBlock, TableLayout, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 
 STYLES: dict[Tone, str] = {
@@ -26,32 +26,58 @@ STYLES: dict[Tone, str] = {
 }
 #: Tones of findings that are marked with an exclamation mark.
 ALERTS = {"warning", "failed", "inconclusive"}
-#: Added to the notes of a table that lost columns.
-DROPPED_COLUMNS = "Some columns need a wider terminal; the Markdown report has them all."
+#: Begins the line that names the columns that a table lost.
+DROPPED_COLUMNS = "Left out here"
 #: Wider than any table: a pipe has no edge.
 UNLIMITED_WIDTH = 100_000
 #: For output that is not Unicode.
 ASCII_SUBSTITUTES = str.maketrans({"…": "..", "†": "*", "−": "-", "–": "-", "×": "x", "·": "-"})
 
 
-def print_page(page: Page, console: Console) -> None:
+def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) -> None:
     """Print a page.
 
     Args:
         page: What to print.
-        console: Where to. A terminal drops optional columns that do not fit, and says so; long
-            names wrap. Nothing is ever cut off.
+        console: Where to. A terminal drops optional columns that do not fit, and names them; long
+            texts wrap. Nothing is ever cut off.
+        written: The files that were written. A Markdown file among them has every column.
     """
+    files = [str(path) for path in written]
+    full_page = next((name for name in files if name.endswith(".md")), "")
     _print_text(console, page.title, style="bold")
     for section in page.sections:
         if not section.is_folded:
-            _print_section(section, console)
+            _print_section(section, console, full_page)
+    if files or (page.provenance is not None and page.provenance.summary):
+        console.print()
+    if page.provenance is not None:
+        _print_text(console, page.provenance.summary, style="dim")
+    if files:
+        _print_text(console, f"Written: {', '.join(files)}")
     if page.headline is not None:
         console.print()
         _print_text(console, page.headline.text, style=f"bold {STYLES[page.headline.tone]}")
+        for line in page.headline.details:
+            _print_text(console, f"- {line}")
+    if page.next_steps:
+        console.print()
+        _print_next_steps(page.next_steps, console)
 
 
-def _print_section(section: Section, console: Console) -> None:
+def _print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
+    """Commands to copy, each with its purpose as a comment of the shell."""
+    _print_text(console, "Next:", style="bold")
+    for step in steps:
+        command, purpose = (_escape_text(text, console) for text in (step.command, step.purpose))
+        line = Text(f"  {command}  # {purpose}")
+        if console.is_terminal and line.cell_len > console.width:
+            _print_text(console, f"  # {purpose}", style="dim")
+            line = Text(f"  {command}")
+        console.print(line, soft_wrap=True)
+
+
+def _print_section(section: Section, console: Console, full_page: str) -> None:
     if section.title:
         console.print()
         _print_text(console, section.title, style="bold")
@@ -64,7 +90,7 @@ def _print_section(section: Section, console: Console) -> None:
             _print_text(console, f"    {line}")
     for table in section.tables:
         console.print()
-        print_table(table, console)
+        print_table(table, console, full_page)
 
 
 def _print_text(console: Console, text: str, *, style: str = "") -> None:
@@ -89,46 +115,73 @@ def _escape_text(text: str, console: Console) -> str:
     return text.encode(console.encoding, "replace").decode(console.encoding)
 
 
-def print_table(table: Table, console: Console) -> None:
-    """Print title, table and notes; on a terminal without optional columns that do not fit."""
-    widest = _measure(_rich_table(table, console), console).maximum
-    if console.is_terminal and widest > console.width:
-        required = table.without_optional_columns()
-        if required.columns != table.columns:
-            table = replace(required, notes=(*table.notes, DROPPED_COLUMNS))
+def print_table(table: Table, console: Console, full_page: str = "") -> None:
+    """Print title, table and notes.
+
+    Args:
+        table: What to print.
+        console: Where to; a terminal drops optional columns that do not fit, and names them.
+        full_page: The file that has every column; empty = there is none.
+    """
     _print_text(console, table.title, style="bold")
-    rich_table = _rich_table(table, console)
-    if console.is_terminal:
-        is_wide = _measure(rich_table, console).minimum > console.width
-        console.print(_rich_table(table, console, wrap_numbers=True) if is_wide else rich_table)
-    else:
-        options = console.options.update(width=_measure(rich_table, console).maximum)
-        for line in console.render_lines(rich_table, options, pad=False):
-            text = "".join(segment.text for segment in line).rstrip()
-            console.print(Text(text), soft_wrap=True)
+    width = console.width if console.is_terminal else UNLIMITED_WIDTH
+    layout = fit_table(_escape_table(table, console), width)
+    for i, block in enumerate(layout.blocks):
+        if i:
+            console.print()
+        _print_block(block, console)
     for note in table.notes:
         _print_text(console, note, style="dim")
+    if layout.dropped:
+        _print_text(console, _describe_dropped(layout, full_page), style="dim")
 
 
-def _measure(table: RichTable, console: Console) -> Measurement:
-    return Measurement.get(console, console.options.update(max_width=UNLIMITED_WIDTH), table)
+def _describe_dropped(layout: TableLayout, full_page: str) -> str:
+    """The columns that were dropped, and where to see them."""
+    place = f"see {full_page}, or " if full_page else ""
+    names = ", ".join(dict.fromkeys(layout.dropped))
+    return f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
 
 
-def _rich_table(table: Table, console: Console, *, wrap_numbers: bool = False) -> RichTable:
-    """As a rich table; numbers only wrap where ``wrap_numbers`` lets them."""
-    rich_table = RichTable(
-        box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
+def _escape_table(table: Table, console: Console) -> Table:
+    columns = tuple(
+        replace(column, header=_escape_text(column.header, console)) for column in table.columns
     )
-    for column in table.columns:
-        rich_table.add_column(
-            Text(_escape_text(column.header, console)),
-            justify="left" if column.is_text else "right",
-            overflow="fold",
-            no_wrap=not (column.is_text or wrap_numbers),
-        )
+    rows = tuple(
+        replace(row, cells=tuple(_escape_text(cell, console) for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, columns=columns, rows=rows)
+
+
+def _print_block(block: TableBlock, console: Console) -> None:
+    """Header, rule and rows; reference rows stand apart."""
+    table = block.table
+    rule = _escape_rule(console) * (sum(block.widths) + GAP * (len(block.widths) - 1))
+    _print_row(Row(tuple(column.header for column in table.columns)), block, console, "bold")
+    console.print(Text(rule), soft_wrap=True)
     for before, row in zip((None, *table.rows), table.rows, strict=False):
         if before is not None and row.tone == "reference" != before.tone:
-            rich_table.add_section()
-        style = STYLES[row.tone]
-        rich_table.add_row(*(Text(_escape_text(cell, console), style=style) for cell in row.cells))
-    return rich_table
+            console.print()
+        _print_row(row, block, console, STYLES[row.tone])
+
+
+def _escape_rule(console: Console) -> str:
+    return "─" if console.encoding.lower().startswith("utf") else "-"
+
+
+def _print_row(row: Row, block: TableBlock, console: Console, style: str) -> None:
+    """The lines of a row: each cell wraps within its column."""
+    columns = []
+    for cell, width in zip(row.cells, block.widths, strict=True):
+        columns.append([*Text(cell).wrap(console, max(1, width), overflow="fold")])
+    for parts in zip_longest(*columns):
+        line = Text(style=style)
+        for part, width, column in zip(parts, block.widths, block.table.columns, strict=True):
+            text = Text() if part is None else part
+            text.rstrip()
+            blank = " " * (width - text.cell_len)
+            line.append(f"{text.plain}{blank}" if column.is_text else f"{blank}{text.plain}")
+            line.append(" " * GAP)
+        line.rstrip()
+        console.print(line, soft_wrap=True)

@@ -61,6 +61,19 @@ def format_difference(mean: float | None, low: float | None, high: float | None)
     return f"{format_number(mean, signed=True)} {format_interval(low, high, signed=True)}"
 
 
+def format_change(
+    difference: float | None, baseline: float | None, *, wins: int, losses: int, queries: int
+) -> str:
+    """A difference for people: ``+17.8 %: 25 queries better, 8 worse of 60``.
+
+    Without the percentage where the baseline's mean is not above 0.
+    """
+    counts = f"{pluralize(wins, 'query')} better, {losses:,} worse of {queries:,}"
+    if difference is None or baseline is None or not (is_known(difference) and baseline > 0):
+        return counts
+    return f"{100 * difference / baseline:+.1f} %: {counts}"
+
+
 def format_coverage(alpha: float) -> str:
     """The coverage of an interval at level ``alpha``: ``95 %``."""
     return f"{100 - 100 * alpha:.6g} %"

@@ -29,6 +29,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     names = [
         "report.json",
         "report.md",
+        f"tiny-{PRIMARY}-forest.png",
         f"tiny-{PRIMARY}.png",
         f"tiny-{SECOND}.png",
         f"tiny-{PRIMARY}-differences.png",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.report.evaluation.cost_table import cost_table
-from fusion_bench.report.evaluation.findings import collection_findings
+from fusion_bench.report.evaluation.findings import collection_findings, decision_finding
 from fusion_bench.report.evaluation.query_type_table import query_type_table
 from fusion_bench.report.evaluation.tables import (
     input_table,
@@ -14,7 +14,7 @@ from fusion_bench.report.evaluation.tables import (
     secondary_table,
     validity_table,
 )
-from fusion_bench.report.page import Figure, Page, Section, YamlBlock
+from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
 
 
@@ -25,14 +25,27 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
         report: What to show.
         figures: For each collection the figures beside its page; empty = none.
     """
-    sections = [_overview(report)]
+    description = " ".join(str(report.settings.get("description") or "").split())
+    sections = [Section(text=description)] if description else []
     for i, collection in enumerate(report.collections):
         sections.append(_collection_section(report, collection, figures[i] if figures else ()))
-        sections.append(_details(report, collection))
-    return Page(report.name, tuple(sections))
+    sections += [_details(report, collection) for collection in report.collections]
+    return Page(report.name, tuple(sections), _headline(report), _provenance(report))
 
 
-def _overview(report: Report) -> Section:
+def _headline(report: Report) -> Finding | None:
+    """The decision on the collection, or on each of several."""
+    decisions = [decision_finding(report, collection) for collection in report.collections]
+    if len(decisions) == 1:
+        return decisions[0]
+    tones = {finding.tone for finding in decisions}
+    text = f"Results on {len(decisions)} collections:"
+    details = tuple(finding.text for finding in decisions)
+    return Finding(text, tones.pop() if len(tones) == 1 else "plain", "decision", details)
+
+
+def _provenance(report: Report) -> Section:
+    """Where the numbers come from, and how they were computed."""
     settings, provenance = report.settings, report.provenance
     v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
@@ -47,11 +60,8 @@ def _overview(report: Report) -> Section:
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     origin = f"{provenance.source}, {provenance.created}"
-    return Section(
-        summary="; ".join(filter(None, (origin, ", ".join(summary)))),
-        text=" ".join(str(settings.get("description") or "").split()),
-        facts=facts,
-    )
+    text = "; ".join(filter(None, (origin, ", ".join(summary))))
+    return Section("Provenance", summary=text, facts=facts)
 
 
 def _collection_section(
@@ -62,23 +72,17 @@ def _collection_section(
     if collection.query_type is not None:
         scope += f", type {collection.query_type}"
     queries = pluralize(len(collection.queries), "query")
-    groups = pluralize(len(set(collection.groups)), "group")
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
-        facts={
-            "queries": f"{len(collection.queries):,} in {groups}, "
-            f"{collection.queries_without_relevant:,} without a relevant document",
-            "split": collection.split or "none: all judged queries",
-            "query type": collection.query_type or "all",
-            "best single source chosen on": collection.tuning_split or "the evaluated queries",
-            "judgments": f"{collection.judgments}, relevant from grade "
-            f"{collection.binary_relevance}",
-            "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
-        },
-        findings=collection_findings(report, collection),
+        findings=tuple(
+            finding
+            for finding in collection_findings(report, collection)
+            if finding.key != "decision"  # the headline
+        ),
         parts=(
+            *figures[:1],
             primary_table(report, collection),
-            *figures,
+            *figures[1:],
             *(table for table in optional if table is not None),
             validity_table(report, collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),
@@ -89,8 +93,19 @@ def _collection_section(
 def _details(report: Report, collection: Collection) -> Section:
     """What it takes to repeat the run: every option resolved, every input named."""
     systems = {row.name: row.config for row in collection.systems if row.config is not None}
+    groups = pluralize(len(set(collection.groups)), "group")
     return Section(
-        title="Configuration and inputs",
+        title=f"Configuration and inputs of {collection.name}",
+        facts={
+            "queries": f"{len(collection.queries):,} in {groups}, "
+            f"{collection.queries_without_relevant:,} without a relevant document",
+            "split": collection.split or "none: all judged queries",
+            "query type": collection.query_type or "all",
+            "best single source chosen on": collection.tuning_split or "the evaluated queries",
+            "judgments": f"{collection.judgments}, relevant from grade "
+            f"{collection.binary_relevance}",
+            "fingerprint": f"{collection.fingerprint} ({', '.join(collection.digests)})",
+        },
         parts=(
             input_table(collection),
             YamlBlock("Resolved systems", {"systems": systems}),

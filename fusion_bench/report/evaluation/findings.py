@@ -13,6 +13,7 @@ from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import (
+    format_change,
     format_difference,
     format_number,
     format_p_value,
@@ -23,14 +24,12 @@ from fusion_bench.util.formatting import (
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""
-    primary = collection.primary_measure
-    pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
-    comparisons = [comparison for comparison in pairs if comparison is not None]
+    comparisons = _ranked_comparisons(collection)
     counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
     findings = (
-        _decision(report, collection, comparisons),
+        decision_finding(report, collection),
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         fusion_finding(report, collection),
         _power_finding(collection, comparisons),
@@ -40,36 +39,66 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     return (*(finding for finding in findings if finding is not None), *warnings)
 
 
-def _decision(
-    report: Report, collection: Collection, comparisons: list[ComparisonResult]
-) -> Finding:
+def decision_finding(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, which one, and which has the highest mean."""
+    comparisons = _ranked_comparisons(collection)
     baseline, top = collection.baseline, collection.ranked_systems[0].name
-    best = next((c.candidate for c in comparisons if c.answer == "better"), None)
+    better = next((item for item in comparisons if item.answer == "better"), None)
     if not comparisons:
-        text = f"{_describe_system(report, collection, top)} is the only system."
-    elif best is None:
-        text = f"No system is shown to be better than the baseline {baseline}. Keep the baseline."
+        system = _describe_system(report, collection, top)
+        return Finding(f"{system} is the only system on {collection.name}.", key="decision")
+    if better is None:
+        text = (
+            f"No system is shown to be better than the baseline {baseline} on {collection.name} "
+            f"({pluralize(len(collection.queries), 'query')}). Keep the baseline."
+        )
     else:
-        system = _describe_system(report, collection, best)
-        text = f"{system} is better than the baseline {baseline}."
-    if comparisons and top != best:
+        text = _describe_gain(report, collection, better)
+    if better is None or top != better.candidate:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
-    return Finding(text, "plain" if best is None else "better", "decision")
+    return Finding(text, "plain" if better is None else "better", "decision")
+
+
+def _ranked_comparisons(collection: Collection) -> list[ComparisonResult]:
+    """The comparisons on the primary measure, of the best system first."""
+    primary = collection.primary_measure
+    pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
+    return [comparison for comparison in pairs if comparison is not None]
+
+
+def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
+    """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
+    before, after = (
+        collection.system(name).measures[item.measure].mean
+        for name in (item.baseline, item.candidate)
+    )
+    queries = item.wins + item.ties + item.losses
+    change = format_change(
+        item.difference, before, wins=item.wins, losses=item.losses, queries=queries
+    )
+    return (
+        f"{item.candidate} is better than the baseline {item.baseline} on {collection.name}: "
+        f"{item.measure} {format_number(before)} → {format_number(after)}, {change} "
+        f"({_describe_difference(report, item)})."
+    )
+
+
+def _describe_difference(report: Report, item: ComparisonResult) -> str:
+    """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
+    difference = format_difference(item.difference, item.low, item.high)
+    return f"{difference}, adjusted p {format_p_value(item.p_holm, alpha=report.alpha)}"
 
 
 def _describe_system(report: Report, collection: Collection, name: str) -> str:
     """``name (nDCG@10 0.6000; +0.0100 [+0.0020, +0.0180], adjusted p .012; identical)``."""
     primary = collection.primary_measure
     mean = format_number(collection.system(name).measures[primary].mean)
-    comparison = collection.comparison(name, primary)
-    if comparison is None:
+    item = collection.comparison(name, primary)
+    if item is None:
         return f"{name} ({primary} {mean})"
-    difference = format_difference(comparison.difference, comparison.low, comparison.high)
-    p = format_p_value(comparison.p_holm, alpha=report.alpha)
-    verdict = "" if comparison.answer == "better" else f"; {comparison.answer}"
-    return f"{name} ({primary} {mean}; {difference}, adjusted p {p}{verdict})"
+    verdict = "" if item.answer == "better" else f"; {item.answer}"
+    return f"{name} ({primary} {mean}; {_describe_difference(report, item)}{verdict})"
 
 
 def _power_finding(collection: Collection, comparisons: list[ComparisonResult]) -> Finding | None:

@@ -59,8 +59,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         Column(interval, is_optional=True),
         Column("difference"),
         Column(interval, is_optional=not is_primary),
-        Column("adjusted p" if is_primary else f"p{UNADJUSTED}"),
-        Column("w/t/l", is_optional=not is_primary),
+        Column("adjusted p" if is_primary else f"p{UNADJUSTED}", is_optional=is_primary),
+        Column("w/t/l", is_optional=True),
         *([Column("verdict", is_text=True)] if is_primary else TIE_COLUMNS),
     )
     rows = []

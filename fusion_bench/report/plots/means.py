@@ -53,7 +53,7 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
         alpha: 1 - coverage of the intervals.
     """
     rows = list(collection.ranked_systems)[::-1]  # as y grows upwards
-    marks = np.array([_mark(collection, measure, row) for row in rows])
+    marks = np.array([find_mark(collection, measure, row) for row in rows])
     height = 2.1 + ROW_HEIGHT * len(rows) + 0.1 * len(set(marks))
     name = base.plot_text(measure)
     if measure == collection.primary_measure:
@@ -92,7 +92,8 @@ def format_title(collection: Collection, measure: str) -> str:
     return f"{base.plot_text(measure)} on {name}{scope}: {len(collection.queries):,} queries"
 
 
-def _mark(collection: Collection, measure: str, row: SystemResult) -> str:
+def find_mark(collection: Collection, measure: str, row: SystemResult) -> str:
+    """The key of a row in :data:`MARKS`: its verdict, or that it is the baseline."""
     if row.name == collection.baseline:
         return "baseline"
     comparison = collection.comparison(row.name, measure)

@@ -37,8 +37,9 @@ def test_the_best_better_system_is_named_with_its_difference() -> None:
     found = [compared("high", 0.4, "better", p=0.01, low=0.3, high=0.5)]
     result = decision(BASE, HIGH, found=found)
     assert result.tone == "better"
-    assert "is better than the baseline base." in result.text
-    assert "(nDCG@10 0.8500; +0.4000 [+0.3000, +0.5000], adjusted p .010)" in result.text
+    assert result.text.startswith("high is better than the baseline base on tiny: ")
+    assert "nDCG@10 0.4500 → 0.8500, +88.9 %: 2 queries better, 0 worse of 3" in result.text
+    assert "(+0.4000 [+0.3000, +0.5000], adjusted p .010)" in result.text
 
 
 def test_a_higher_mean_that_is_not_significant_is_named_too() -> None:
@@ -46,7 +47,7 @@ def test_a_higher_mean_that_is_not_significant_is_named_too() -> None:
     higher = compared("high", 0.4, p=0.06, low=-0.1, high=0.9)
     result = decision(BASE, system("good", 0.6, 0.7), HIGH, found=[better, higher])
     assert result.tone == "better"
-    assert result.text.startswith("good (")
+    assert result.text.startswith("good is better than ")
     assert "highest nDCG@10 is that of high (nDCG@10 0.8500; " in result.text
 
 

@@ -39,7 +39,7 @@ def headers(table: Table) -> list[str]:
 def test_primary_table() -> None:
     table = primary(cases.full())
     assert table.title == "Primary measure: nDCG@10"
-    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2]
+    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
     better, base, worse, *references = table.rows
     difference = ("+0.4000", "[+0.3000, +0.5000]", "<.001", "2/1/0", "better")
     assert better.cells == ("better one", "0.8000", "[0.7000, 0.9000]", *difference)
