@@ -43,6 +43,7 @@ class Registry(Generic[P]):
         self.kind = kind
         self.package = package
         self.group = group
+        self.aliases: Mapping[str, Mapping[str, object]] = {}
         self._plugins: dict[str, P] = {}
         self._is_complete = False
 
@@ -81,7 +82,7 @@ class Registry(Generic[P]):
             return built_in[name]
         references = read_entry_points(self.group)
         if name not in references:
-            raise UnknownNameError(self.kind, name, {*built_in, *references})
+            raise UnknownNameError(self.kind, name, {*built_in, *references, *self.aliases})
         return self._load_external(references[name], name)
 
     def _load_external(self, reference: str, name: str) -> P:
@@ -103,10 +104,12 @@ class Method(StrictModel):
         method: Its name, or ``package.module:Class``.
         formula: What it computes, in one line; by default the first sentence of the docstring.
         source: Where the formula comes from.
+        hidden_if_none: Parameters that a report leaves out while they are None.
     """
 
     formula: ClassVar[str] = ""
     source: ClassVar[str] = ""
+    hidden_if_none: ClassVar[frozenset[str]] = frozenset()
     method: str
 
     @field_validator("method")
@@ -124,6 +127,9 @@ class Method(StrictModel):
     @model_serializer(mode="wrap")
     def _add_distribution(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data: dict[str, Any] = serialize(self)
+        for key in self.hidden_if_none:
+            if data.get(key) is None:
+                data.pop(key, None)
         distribution = distribution_of(type(self))
         return data if distribution is None else {**data, "distribution": distribution}
 
@@ -136,16 +142,40 @@ class MethodRegistry(Registry[type[M]]):
         package: As for :class:`Registry`.
         group: As for :class:`Registry`.
         base: What every method derives from.
+        aliases: Other name, in lower case → the configuration that it stands for.
     """
 
-    def __init__(self, kind: str, package: str, group: str, base: type) -> None:
+    def __init__(
+        self,
+        kind: str,
+        package: str,
+        group: str,
+        base: type,
+        aliases: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> None:
         super().__init__(kind, package, group)
         self.base = base
+        self.aliases = aliases or {}
 
     def register(self, model: type[C]) -> type[C]:
         """Class decorator: make ``model`` known by its default ``method``."""
         self.add_plugin(model.model_fields["method"].default, model)  # type: ignore[arg-type]
         return model
+
+    def find_alias(self, name: str) -> Mapping[str, object] | None:
+        """What another name of a method stands for; None = it is no such name.
+
+        Names with other capitals or hyphens are found too; a plugin's name wins over an alias.
+        """
+        if is_reference(name):
+            return None
+        plain = name.lower().replace("-", "_")
+        built_in = self.load_built_in()
+        if name in built_in or not (plain in self.aliases or plain in built_in):
+            return None
+        if name in read_entry_points(self.group):
+            return None
+        return self.aliases.get(plain) or {"method": plain}
 
     def build(self, data: object) -> M:
         """The method that ``data`` describes: a name, or a mapping with ``method``.
@@ -174,7 +204,11 @@ class MethodRegistry(Registry[type[M]]):
         method = data.get("method")
         if method is None:
             raise ConfigError(f"'method' is required (known: {', '.join(self.load_all())})")
-        model = self.find_plugin(method if isinstance(method, str) else str(method))
+        alias = self.find_alias(str(method))
+        if alias is not None:
+            data = {**alias, **{key: data[key] for key in data if key != "method"}}
+            method = data["method"]
+        model = self.find_plugin(str(method))
         given = data.get("distribution")
         if given is None or "distribution" in model.model_fields:
             return model, data

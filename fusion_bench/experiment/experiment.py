@@ -17,6 +17,9 @@ from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures.aliases import MeasureName
+
+DEFAULT_MEASURES = ("nDCG@10", "RR@10", "R@100")
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -66,7 +69,7 @@ class Experiment(StrictModel):
     caveat: str = ""
     dataset: str | None = None
     datasets: UniqueNames = ()
-    measures: Annotated[tuple[str, ...], Field(min_length=1)] = ("nDCG@10", "RR@10", "R@100")
+    measures: Annotated[tuple[MeasureName, ...], Field(min_length=1)] = DEFAULT_MEASURES
     baseline: str
     systems: Annotated[dict[str, System], Field(min_length=1), BeforeValidator(_add_names)]
     split: str | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fusion_bench.config.models import StrictModel, UniqueNames
+from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
 
@@ -24,6 +25,21 @@ class Tolerance(StrictModel):
     slices: UniqueNames | None = None
 
 
+def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The same data.
+
+    Raises:
+        ValueError: Two keys name one measure.
+    """
+    first: dict[str, str] = {}
+    for key in data if isinstance(data, Mapping) else ():
+        name = resolve_alias(str(key))
+        if name in first:
+            raise ValueError(f"{first[name]} and {key} are one measure, {name}: keep one")
+        first[name] = str(key)
+    return data
+
+
 class Guard(StrictModel):
     """A bound on single queries, since a mean can hide a few large losses.
 
@@ -38,7 +54,7 @@ class Guard(StrictModel):
         "at_most": "this key is called 'max_share' now",
     }
 
-    measure: str
+    measure: MeasureName
     max_loss: Annotated[float, Field(ge=0)]
     max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
@@ -76,7 +92,11 @@ class GatePolicy(StrictModel):
     """
 
     system: str | None = None
-    checks: Annotated[dict[str, Tolerance], Field(min_length=1)]
+    checks: Annotated[
+        dict[MeasureName, Tolerance],
+        Field(min_length=1),
+        BeforeValidator(_refuse_repeats),
+    ]
     slices: UniqueNames = ()
     inconclusive: OnInconclusive = "fail"
     guards: tuple[Guard, ...] = ()

@@ -72,6 +72,8 @@ class System(StrictModel):
     def _check_types(self) -> System:
         if self.weights_by_type is not None and self.by_query_type is not None:
             raise ValueError("weights_by_type and by_query_type exclude each other: keep one")
+        if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
+            raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
 
     @property

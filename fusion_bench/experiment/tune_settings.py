@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.errors import ConfigError
+from fusion_bench.measures.aliases import MeasureName
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
@@ -178,7 +179,7 @@ class TuneSettings(SearchSettings):
     }
 
     system: str
-    measure: str | None = None
+    measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
     held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
     split_seed: str = "fusion-bench"

@@ -16,6 +16,7 @@ from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import ConfigError
+from fusion_bench.fuse._aliases import ALIASES
 from fusion_bench.fuse._engine_form import EngineForm
 
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
@@ -188,5 +189,5 @@ class WeightedFusion(Fusion):
 
 
 fusions: MethodRegistry[Fusion] = MethodRegistry(
-    "fusion method", "fusion_bench.fuse", "fusion_bench.fusions", Fusion
+    "fusion method", "fusion_bench.fuse", "fusion_bench.fusions", Fusion, ALIASES
 )

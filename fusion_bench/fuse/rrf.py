@@ -11,12 +11,13 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.fuse._alpha import AlphaWeightedFusion
 from fusion_bench.fuse._base import fusions
 from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion
 
 
 @fusions.register
-class RRF(RankTermFusion):
+class RRF(AlphaWeightedFusion, RankTermFusion):
     """``rrf``: Σ_s w_s / (k + r_s), over the sources that returned the document.
 
     Source: Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and

@@ -12,7 +12,8 @@ from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.fuse._base import Homogeneity, ScoreTerms, WeightedFusion, fusions
+from fusion_bench.fuse._alpha import AlphaWeightedFusion
+from fusion_bench.fuse._base import Homogeneity, ScoreTerms, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
 from fusion_bench.normalize import AnyNormalizer, normalizers
 from fusion_bench.normalize.linear import RawScores
@@ -22,7 +23,7 @@ TOPS_KEPT = 4
 
 
 @fusions.register
-class WeightedScore(WeightedFusion):
+class WeightedScore(AlphaWeightedFusion):
     """``weighted_score``: Σ w_s·x_s / Σ w_s over the sources that returned the document.
 
     Source: with ``missing: zero`` and min-max it is the convex combination of Bruch, Gai and

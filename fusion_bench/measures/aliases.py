@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import AfterValidator
 
 from fusion_bench.config.plugins import read_entry_points
 from fusion_bench.measures._base import measure_classes
@@ -72,6 +74,10 @@ def resolve_alias(text: str) -> str:
         return text
     cutoff = match["suffix"] or match["cutoff"]
     return _join_options(name, match["options"] or "") + (f"@{cutoff}" if cutoff else "")
+
+
+#: A measure's name in configuration, canonical once it is read.
+MeasureName: TypeAlias = Annotated[str, AfterValidator(resolve_alias)]
 
 
 def list_renamed(texts: Iterable[str]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
         return systems[name]
     if name in spec.runs:
         return System(name=name, runs=(name,))
-    if name in fusions.load_all():
+    if name in fusions.load_all() or fusions.find_alias(name) is not None:
         return System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name))
     remedy = "" if experiment else "an experiment's systems need --experiment FILE"
     known = {*systems, *spec.runs, *fusions.load_all()}

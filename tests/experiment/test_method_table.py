@@ -30,7 +30,12 @@ def test_every_method_is_listed_with_its_formula() -> None:
 
 def test_parameters_have_their_defaults_as_json() -> None:
     found = {entry["method"]: entry for entry in list_methods()["fusion"]}
-    assert found["rrf"]["parameters"] == {"weights": "{}", "k": "60", "normalize": '"none"'}
+    assert found["rrf"]["parameters"] == {
+        "weights": "{}",
+        "k": "60",
+        "normalize": '"none"',
+        "alpha": "null",
+    }
     assert json.loads(found["rrf_v2"]["parameters"]["bonus"]) == {"1": 0.05, "3": 0.02}
     assert found["weighted_score"]["parameters"]["normalize"] == "none"
 

@@ -76,7 +76,15 @@ def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noq
 
 
 def with_fusion(system: System, method: str) -> Fusion:
-    """The system's fusion where it is of this method, otherwise the method's default."""
+    """The system's fusion where it is of this method, otherwise the method's default.
+
+    Raises:
+        ConfigError: An unknown method, or an alias, which is a method with parameters.
+    """
+    alias = fusions.find_alias(method)
+    if alias is not None:
+        meant = ", ".join(f"{key}: {value}" for key, value in alias.items())
+        raise ConfigError(f"{method!r} stands for {{{meant}}}: name {alias['method']!r} here")
     return system.fusion if system.fusion.method == method else fusions.build(method)
 
 
@@ -159,6 +167,7 @@ def _open_places(
                 system.runs, [roles[name] for name in system.runs]
             ).tolist()
         data["fusion"]["weights"] = dict(zip(system.runs, weights, strict=True))
+        data["fusion"].pop("alpha", None)  # the weights stand for it
     opened: dict[str, Any] = _split_tables(data)
     return opened
 
