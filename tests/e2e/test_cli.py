@@ -33,6 +33,7 @@ COMMANDS = [
     ["dataset", "show"],
     ["dataset", "check"],
     ["rerank"],
+    ["try"],
 ]
 A, B, QRELS = (f"datasets/tiny/{name}" for name in ("a.trec", "b.trec", "qrels.txt"))
 Capture = pytest.CaptureFixture[str]
@@ -66,7 +67,17 @@ def test_help_shows_an_example(command: list[str], capsys: Capture) -> None:
 
 def test_the_overview_lists_every_command(capsys: Capture) -> None:
     out = printed(capsys, "--help")
-    for command in ("compare", "dataset", "eval", "explain", "gate", "methods", "rerank", "tune"):
+    for command in (
+        "compare",
+        "dataset",
+        "eval",
+        "explain",
+        "gate",
+        "methods",
+        "rerank",
+        "try",
+        "tune",
+    ):
         assert f"\n  {command} " in out
     assert "130" in out.split("Exit codes:")[1]
 

@@ -1,0 +1,59 @@
+"""Files and their names on the command line: ``bm25=a.jsonl``, ``cohere:logit=c.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import typer
+
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.io.file_bytes import strip_suffixes
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.starter_comparison import RerankFile
+
+
+def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
+    """File by name; a file without a name has its own, without the suffix.
+
+    Args:
+        values: ``NAME=FILE`` or ``FILE``.
+        option: What a message calls them.
+
+    Raises:
+        typer.BadParameter: A name or a file is missing, or a name stands twice.
+    """
+    files: dict[str, Path] = {}
+    for value in values:
+        name, given, file = value.partition("=")
+        if not given or Path(value).exists():
+            name, file = strip_suffixes(Path(value)), value
+        if not name or not file:
+            raise typer.BadParameter(f"{value!r} is not NAME=FILE", param_hint=option)
+        if name in files:
+            raise typer.BadParameter(f"{name!r} stands twice: rename one", param_hint=option)
+        files[name] = Path(file)
+    return files
+
+
+def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFile]:
+    """Rerank list by name: ``NAME=FILE``, or ``NAME:SPACE=FILE`` with what its numbers mean.
+
+    Raises:
+        typer.BadParameter: As for :func:`parse_named_files`.
+        UnknownNameError: No such score space.
+    """
+    from fusion_bench.data.records import ScoreSpace
+    from fusion_bench.evaluation.starter_comparison import RerankFile
+
+    lists: dict[str, RerankFile] = {}
+    for label, path in parse_named_files(values, option).items():
+        name, has_space, space = label.partition(":")
+        if has_space and space not in get_args(ScoreSpace):
+            raise UnknownNameError("score space", space, get_args(ScoreSpace), where=option)
+        if not name or name in lists:
+            raise typer.BadParameter(f"{label!r}: no name, or one used twice", param_hint=option)
+        lists[name] = RerankFile(path, space if has_space else None)  # type: ignore[arg-type]
+    return lists

@@ -1,0 +1,94 @@
+"""Compare the usual fusions of your own lists in one command, without YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import print_result
+from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.cli.compare import MEASURES
+
+command = base.command_app()
+
+
+@command.command(
+    "try",
+    epilog=base.format_examples(
+        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl",
+        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl",
+        "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine",
+    ),
+)
+def try_command(
+    lists: Annotated[
+        list[str],
+        typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
+    ],
+    qrels: Annotated[Path, typer.Option(help="Judgments file.", metavar="FILE")],
+    rerank: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A reranker's scores; repeatable. Without SPACE (unit, logit, log_prob, "
+            "unbounded, order) the values decide what they mean.",
+            metavar="NAME[:SPACE]=FILE",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune "
+            "and gate.",
+            metavar="DIR",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of report and picture.", metavar="DIR")] = Path(
+        "reports/try"
+    ),
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Measure, the deciding one first. Default: {', '.join(MEASURES)}.",
+            metavar="NAME",
+        ),
+    ] = None,
+    binary_relevance: Annotated[
+        int, typer.Option(help="Grade from which binary measures count.", min=1)
+    ] = 1,
+    plots: base.PlotsFlag = True,
+    json: base.JsonFlag = False,
+) -> None:
+    """Compare the usual fusions of your own lists in one command, without YAML.
+
+    Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
+    and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
+    """
+    from fusion_bench.cli._progress import progress_bar
+    from fusion_bench.evaluation.save_starter import check_free, save_starter
+    from fusion_bench.evaluation.starter_comparison import StarterInput, compare_starter_systems
+    from fusion_bench.report.evaluation.starter_page import build_starter_page
+    from fusion_bench.report.write import write_report
+    from fusion_bench.util.atomic_files import require_folder
+
+    given = StarterInput(
+        qrels=qrels,
+        runs=parse_named_files(lists, "NAME=FILE"),
+        rerankers=parse_rerank_files(rerank or [], "--rerank"),
+        measures=measure or MEASURES,
+        binary_relevance=binary_relevance,
+    )
+    require_folder(out)
+    if save is not None:
+        check_free(save)
+    with progress_bar() as progress:
+        done = compare_starter_systems(given, progress)
+        progress("writing the report", 1, 1)
+        written = write_report(done.report, out, plots=plots)
+        if save is not None:
+            written += save_starter(given, done, save)
+    page = build_starter_page(done.report, done.notes)
+    record = {"verdict": page.headline, "notes": done.notes, "report": done.report}
+    print_result(record, page, as_json=json, written=written)

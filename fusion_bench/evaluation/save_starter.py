@@ -1,0 +1,155 @@
+"""A starter comparison as files: a dataset.yaml, an experiment.yaml and copies of the lists."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.starter_comparison import StarterComparison, StarterInput
+from fusion_bench.io.provenance import meta_path
+from fusion_bench.util.atomic_files import write_atomic
+
+#: What the gate of a saved experiment allows the primary measure to fall by.
+MAX_DROP = 0.01
+DATASET_FILE, EXPERIMENT_FILE = "dataset.yaml", "experiment.yaml"
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder in which something would be overwritten.
+
+    Raises:
+        ConfigError: It holds a dataset or an experiment.
+    """
+    for name in (DATASET_FILE, EXPERIMENT_FILE):
+        if (folder / name).exists():
+            raise ConfigError(f"--save {folder}: {folder / name} exists: name another folder")
+
+
+def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> list[Path]:
+    """Write a folder that ``eval``, ``tune`` and ``gate`` take as it is.
+
+    A ``dataset.yaml`` names only files in its own folder: files from elsewhere are copied into it.
+
+    Args:
+        given: The files that were compared.
+        done: The comparison.
+        folder: Where to; created if missing.
+
+    Returns:
+        The two YAML files, then the copies.
+
+    Raises:
+        ConfigError: Something would be overwritten.
+        FusionBenchError: The folder cannot be written to.
+    """
+    check_free(folder)
+    copies = _Copies(folder)
+    dataset = {
+        "name": done.dataset.name,
+        "qrels": copies.add(given.qrels, "qrels"),
+        **({} if given.binary_relevance == 1 else {"binary_relevance": given.binary_relevance}),
+        "runs": {
+            name: {"path": copies.add(path, f"runs/{name}")} for name, path in given.runs.items()
+        },
+    }
+    if given.rerankers:
+        spaces = done.dataset.spaces
+        dataset["rerank"] = {
+            name: {"path": copies.add(file.path, f"rerank/{name}"), "score_space": spaces[name]}
+            for name, file in given.rerankers.items()
+        }
+    copied = copies.write()
+    texts = {
+        DATASET_FILE: f"# Written by: fusion-bench try\n{_to_yaml(dataset)}",
+        EXPERIMENT_FILE: _experiment_text(done),
+    }
+    return [*(write_atomic(folder / name, text.encode()) for name, text in texts.items()), *copied]
+
+
+class _Copies:
+    """Files to copy into a folder, unless they are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.targets: dict[Path, Path] = {}
+
+    def add(self, path: Path, name: str) -> str:
+        """Plan the copy of a file, and of the record beside a rerank list.
+
+        Returns:
+            Its path below the folder.
+
+        Raises:
+            ConfigError: Another file is in the way.
+        """
+        root = self.folder.resolve()
+        if path.resolve().is_relative_to(root):
+            return path.resolve().relative_to(root).as_posix()
+        target = self.folder / f"{name}{_format_suffixes(path)}"
+        for source, place in ((path, target), (meta_path(path), meta_path(target))):
+            if source.exists():
+                if place.exists():
+                    raise ConfigError(f"--save {self.folder}: {place} exists: name another folder")
+                self.targets[place] = source
+        return target.relative_to(self.folder).as_posix()
+
+    def write(self) -> list[Path]:
+        """Copy what was planned."""
+        for target, source in self.targets.items():
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+            except OSError as error:
+                raise FusionBenchError(f"{target}: cannot be written: {error}") from error
+        return list(self.targets)
+
+
+def _format_suffixes(path: Path) -> str:
+    """What tells the format: ``.trec.gz``, ``.jsonl``."""
+    kept = path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
+    return "".join(kept)
+
+
+def _experiment_text(done: StarterComparison) -> str:
+    """The experiment, with what it takes to tune and to gate its best system."""
+    collection = done.report.collections[0]
+    best = best_system(collection)
+    data = {
+        "description": "The starter systems of fusion-bench try.",
+        **done.source.data,
+        "dataset": DATASET_FILE,
+        "tune": {"system": _tuned_system(done.source.data["systems"], best, collection.baseline)},
+        "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": MAX_DROP}}},
+    }
+    notes = "".join(f"# {note}\n" for note in done.notes)
+    return f"# Written by: fusion-bench try\n{notes}{_to_yaml(data)}"
+
+
+def best_system(collection: Collection) -> str:
+    """The best system that is shown to be better than the baseline; otherwise the baseline."""
+    primary = collection.primary_measure
+    for row in collection.ranked_systems:
+        comparison = collection.comparison(row.name, primary)
+        if comparison is not None and comparison.answer == "better":
+            return row.name
+    return collection.baseline
+
+
+def _tuned_system(systems: dict[str, Any], best: str, baseline: str) -> str:
+    """The best system, or the next one that has parameters: a list as it is has none."""
+    return next(
+        name
+        for name in (best, baseline, *systems)
+        if "fusion" in systems[name] or "blend" in systems[name]
+    )
+
+
+def _to_yaml(data: object) -> str:
+    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
+    return yaml.safe_dump(separate, sort_keys=False, allow_unicode=True, width=100)

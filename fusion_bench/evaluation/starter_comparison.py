@@ -1,0 +1,148 @@
+"""From files of ranked lists to a report on the starter systems, without any YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from fusion_bench.config.models import Source
+from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.guess_score_space import guess_score_space
+from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
+from fusion_bench.evaluation.report_records import Report
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
+from fusion_bench.evaluation.starter_systems import build_starter_systems
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.provenance import read_meta
+
+#: Names stand in YAML, in tables and in file names.
+NAME = re.compile(r"\w[\w .+-]*")
+
+
+class RerankFile(NamedTuple):
+    """A rerank list's file; without a score space, its values decide.
+
+    Attributes:
+        path: The file.
+        score_space: What its numbers mean.
+    """
+
+    path: Path
+    score_space: ScoreSpace | None = None
+
+
+@dataclass(frozen=True)
+class StarterInput:
+    """The files that are compared, and how.
+
+    Attributes:
+        qrels: File of judgments.
+        runs: Run files by name.
+        rerankers: Rerank lists by name.
+        measures: Measure names, the primary one first.
+        binary_relevance: Grade from which binary measures count.
+    """
+
+    qrels: Path
+    runs: Mapping[str, Path]
+    rerankers: Mapping[str, RerankFile]
+    measures: Sequence[str]
+    binary_relevance: int = 1
+
+
+class StarterComparison(NamedTuple):
+    """What was compared, and what was found.
+
+    Attributes:
+        report: As of an experiment.
+        dataset: The lists.
+        source: The experiment, as its YAML would say it.
+        notes: What the systems' names stand for, what was guessed, and what was left out.
+    """
+
+    report: Report
+    dataset: Dataset
+    source: Source
+    notes: tuple[str, ...]
+
+
+def compare_starter_systems(
+    given: StarterInput, progress: Progress = ignore_progress
+) -> StarterComparison:
+    """Compare the starter systems on lists that no dataset describes.
+
+    Args:
+        given: The files.
+        progress: Called as the work goes on.
+
+    Raises:
+        ConfigError: A name cannot be used, or there is nothing to compare.
+        DataError: A file breaks a rule.
+    """
+    _check_names(given)
+    progress("reading the lists", 0, 1)
+    runs = {name: load_run(path, name=name) for name, path in given.runs.items()}
+    rerankers = {
+        name: load_run(file.path, name=name, score_space=file.score_space)
+        for name, file in given.rerankers.items()
+    }
+    spaces, guesses = _score_spaces(given, rerankers)
+    starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
+    dataset = make_dataset(
+        given.qrels.stem,
+        load_qrels(given.qrels),
+        runs,
+        rerankers=rerankers,
+        score_spaces=spaces,
+        qrels_path=given.qrels,
+        paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
+        binary_relevance=given.binary_relevance,
+    )
+    known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
+    dataset = replace(
+        dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
+    )
+    experiment, source = make_experiment(
+        "try",
+        starter.systems,
+        dataset=dataset.name,
+        baseline=starter.baseline,
+        measures=list(given.measures),
+    )
+    report = run_on_datasets(experiment, source, [dataset], progress)
+    return StarterComparison(report, dataset, source, (*starter.notes, *guesses))
+
+
+def _check_names(given: StarterInput) -> None:
+    names = [*given.runs, *given.rerankers]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} cannot name a list: begin with a letter or digit, and use letters, "
+                "digits, blanks and . + - _ only"
+            )
+        if names.count(name) > 1:
+            raise ConfigError(f"{name!r} names both a list and a reranker: rename one of them")
+
+
+def _score_spaces(
+    given: StarterInput, rerankers: Mapping[str, Run]
+) -> tuple[dict[str, ScoreSpace], list[str]]:
+    """The score space of each rerank list, and a sentence for each that was guessed."""
+    spaces: dict[str, ScoreSpace] = {}
+    guesses = []
+    for name, run in rerankers.items():
+        space = given.rerankers[name].score_space
+        if space is None:
+            space, reason = guess_score_space(run)
+            guesses.append(
+                f"{name}: score_space {space}, guessed because {reason}; --rerank "
+                f"{name}:SPACE=FILE sets it."
+            )
+        spaces[name] = space
+    return spaces, guesses

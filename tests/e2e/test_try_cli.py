@@ -1,0 +1,128 @@
+"""``fusion-bench try``, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fusion_bench.cli import main
+from tests import tiny
+
+Capture = pytest.CaptureFixture[str]
+LISTS = ["--qrels", "qrels.txt", "a=a.trec", "b=b.trec"]
+RERANK = ["--rerank", "r=r.trec"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tiny.make(tmp_path) / "datasets/tiny"
+    monkeypatch.chdir(place)
+    return place
+
+
+def run_json(capsys: Capture, *arguments: str) -> dict[str, object]:
+    assert main(["try", *arguments, "--no-plots", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return dict(json.loads(out))
+
+
+def systems_of(report: object) -> dict[str, dict[str, object]]:
+    assert isinstance(report, dict)
+    (collection,) = report["collections"]
+    return {row["name"]: row["config"] for row in collection["systems"] if row["config"]}
+
+
+def test_power_first_one_table_verdict_last(folder: Path, capsys: Capture) -> None:
+    assert main(["try", *LISTS, *RERANK]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = [line for line in out.splitlines() if line]
+    assert lines[2].startswith("- With 4 queries you can see differences of ≥ ")
+    assert out.count("─────") >= 1
+    for name in ("a", "b + r", "rrf k=60", "rrf k=10 + r", "convex theoretical", "z-score + r"):
+        assert any(line.startswith(f"{name}  ") for line in lines), name
+    assert "rrf k=60" in lines[-2]
+    assert lines[-1].startswith("Written: reports/try/report.json, ")
+    assert list((folder / "reports/try").glob("*.png"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_has_the_report_and_what_was_guessed(capsys: Capture) -> None:
+    found = run_json(capsys, *LISTS, *RERANK, "--measure", "RR@10")
+    assert isinstance(found["notes"], list)
+    assert any("r: score_space unit, guessed" in note for note in found["notes"])
+    assert len(systems_of(found["report"])) == 18
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_score_space_can_be_given(capsys: Capture) -> None:
+    found = run_json(capsys, *LISTS, "--rerank", "r:order=r.trec")
+    assert not any("guessed" in note for note in found["notes"])  # type: ignore[attr-defined]
+    assert main(["try", *LISTS, "--rerank", "r:log_prob=r.trec"]) == 2
+    assert "r.trec:1: rerank score 0.9 is outside" in capsys.readouterr().err
+
+
+def test_saved_files_run_as_they_are(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = run_json(capsys, *LISTS, *RERANK, "--save", "mine")
+    saved = folder / "mine"
+    assert yaml.safe_load((saved / "dataset.yaml").read_text()) == {
+        "name": "qrels",
+        "qrels": "qrels.txt",
+        "runs": {"a": {"path": "runs/a.trec"}, "b": {"path": "runs/b.trec"}},
+        "rerank": {"r": {"path": "rerank/r.trec", "score_space": "unit"}},
+    }
+    monkeypatch.chdir(saved)
+    assert main(["eval", "experiment.yaml", "--no-plots", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    first = tried["report"]["collections"][0]  # type: ignore[index]
+    assert [row["measures"] for row in report["collections"][0]["systems"]] == [
+        row["measures"] for row in first["systems"]
+    ]
+    assert main(["gate", "experiment.yaml", "--update", "--reason", "first"]) == 0
+    assert main(["gate", "experiment.yaml"]) == 0
+
+
+def test_nothing_is_overwritten(folder: Path, capsys: Capture) -> None:
+    assert main(["try", *LISTS, "--no-plots", "--save", "."]) == 2
+    assert "dataset.yaml exists: name another folder" in capsys.readouterr().err
+    assert not (folder / "reports").exists()
+
+
+def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -> None:
+    (folder / "dataset.yaml").unlink()
+    run_json(capsys, *LISTS, "--save", ".")
+    assert yaml.safe_load((folder / "dataset.yaml").read_text())["runs"]["a"] == {"path": "a.trec"}
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--qrels", "qrels.txt", "a=a.trec"], "at least two lists, or one list and a reranker"),
+        (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' stands twice"),
+        (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "'=b.trec' is not NAME=FILE"),
+        (["--qrels", "qrels.txt", "a=a.trec", "b="], "'b=' is not NAME=FILE"),
+        (["--qrels", "qrels.txt", "a=a.trec", "../b=b.trec"], "'../b' cannot name a list"),
+        (["--qrels", "none.txt", "a=a.trec", "b=b.trec"], "none.txt"),
+        (["--qrels", "qrels.txt", "a=a.trec", "b=none.trec"], "none.trec"),
+        ([*LISTS, "--rerank", "r:unitt=r.trec"], "did you mean 'unit'"),
+        ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
+        ([*LISTS, "--measure", "nope"], "nope"),
+        ([*LISTS, "--out", "a.trec"], "a.trec is a file"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str], message: str, capsys: Capture
+) -> None:
+    assert main(["try", *arguments, "--no-plots"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
