@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,21 @@ def _tuned_system(systems: dict[str, Any], best: str, baseline: str) -> str:
     )
 
 
-def _to_yaml(data: object) -> str:
+def _to_yaml(data: dict[str, Any]) -> str:
+    """The mapping as YAML, with one line for each system or list."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
+            lines += [f"{key}:", *(f"  {_to_line({name: item})}" for name, item in value.items())]
+        else:
+            lines.append(_to_line({key: value}))
+    return "\n".join(lines) + "\n"
+
+
+def _to_line(data: dict[str, Any]) -> str:
+    """A mapping of one key, without the braces around it."""
     separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
-    return yaml.safe_dump(separate, sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.safe_dump(
+        separate, default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
+    )
+    return text.strip()[1:-1]
