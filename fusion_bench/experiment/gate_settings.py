@@ -87,6 +87,8 @@ class GatePolicy(StrictModel):
             warns, ``pass`` does nothing.
         guards: Bounds on single queries.
         golden: Queries that must keep a document.
+        lists: What a changed run or rerank list does: ``compare`` compares the candidate with the
+            stored values of the baseline, ``refuse`` refuses.
         worst: Number of regressed queries shown for each collection.
         degraded: Whether to accept a rerank list that a fallback scored in part.
     """
@@ -101,6 +103,7 @@ class GatePolicy(StrictModel):
     inconclusive: OnInconclusive = "fail"
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
+    lists: Literal["compare", "refuse"] = "compare"
     worst: Annotated[int, Field(ge=0)] = 5
     degraded: Literal["refuse", "accept"] = "refuse"
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusion_bench._version import ENGINE
 from fusion_bench.gate.baseline import Baseline, CollectionBaseline
+from fusion_bench.gate.result import ListChange
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
 
@@ -22,8 +23,7 @@ def find_incompatibilities(
 ) -> Iterator[str]:
     """Why the candidate and the baseline cannot be compared; nothing where they can.
 
-    Lists that only the candidate reads may be new: that is a change of configuration. Lists that
-    the baseline reads must exist unchanged.
+    Lists may change: see :func:`find_list_changes`. Queries and judgments must be the same.
 
     Args:
         baseline: The committed one.
@@ -47,29 +47,59 @@ def find_incompatibilities(
 
 
 def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
-    for part, digest in old.digests.items():
-        now = new.digests.get(part)
-        if now is None:
-            yield f"{part} of the baseline is missing from the dataset"
-        elif now != digest:
-            yield f"contents of {part} changed: baseline {digest[:12]}, candidate {now[:12]}"
+    for part in ("qrels", "queries"):
+        before, now = old.digests[part], new.digests[part]
+        if now != before:
+            yield f"contents of {part} changed: baseline {before[:12]}, candidate {now[:12]}"
     for name in new.definitions:
         if name not in old.definitions:
             yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
-    for path, sides in find_changes(_list_settings(old, new), _list_settings(new, old)).items():
+    for path, sides in find_changes(_shared_settings(old, new), _shared_settings(new, old)).items():
         yield f"{path} changed: baseline {sides[0]!r}, candidate {sides[1]!r}"
     missing, added = set(old.queries) - set(new.queries), set(new.queries) - set(old.queries)
     if missing or added:
         yield f"queries changed: {len(missing):,} are missing, {len(added):,} are new"
 
 
-def _list_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
-    """What must be the same in two records, with the options of the lists and measures of both."""
+def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:
+    """What must be the same in two records, with the definitions of the measures of both."""
     settings = record.model_dump(include={"judgments", "binary_relevance", "split", "query_type"})
-    for key in ("lists", "definitions"):
-        options = record.model_dump(include={key})[key]
-        settings[key] = {name: options[name] for name in options if name in getattr(other, key)}
-    return settings
+    definitions = record.definitions
+    shared = {name: definitions[name] for name in definitions if name in other.definitions}
+    return {**settings, "definitions": shared}
+
+
+def find_list_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline]
+) -> Iterator[ListChange]:
+    """What changed in the lists that the baseline read, in collections that both have.
+
+    Lists that only the candidate reads are new: that is a change of configuration.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        for part in old.lists:
+            for change, (before, after) in _compare_lists(old, new, part):
+                yield ListChange(
+                    collection=new.collection,
+                    part=part,
+                    change=change,
+                    before=before,
+                    after=after,
+                )
+
+
+def _compare_lists(
+    old: CollectionBaseline, new: CollectionBaseline, part: str
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """What changed in one list: the change → (before, after)."""
+    if part not in new.digests:
+        yield "missing", (old.digests[part], None)
+        return
+    if old.digests[part] != new.digests[part]:
+        yield "contents", (old.digests[part], new.digests[part])
+    before, after = (side.lists[part].model_dump(mode="json") for side in (old, new))
+    yield from find_changes(before, after).items()
 
 
 def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:

@@ -13,6 +13,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
 from fusion_bench.gate.result import DocumentChange, QueryRegression
+from fusion_bench.io.excerpts import query_excerpt, read_titles
 from fusion_bench.stats.comparison import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.
@@ -27,7 +28,7 @@ def find_worst_queries(
     task: EvaluationSet,
     before: Mapping[str, FloatArray],
     after: Mapping[str, FloatArray],
-    systems: tuple[System, System],
+    systems: tuple[System | None, System],
     *,
     count: int,
 ) -> Iterator[QueryRegression]:
@@ -37,32 +38,59 @@ def find_worst_queries(
         task: The collection.
         before: Values of the baseline by measure, each (Q,).
         after: Values of the candidate.
-        systems: The baseline's system and the candidate.
+        systems: The baseline's system, None where its lists are gone, and the candidate.
         count: Maximum number of queries.
     """
     measure = task.measures[0].name
     difference = after[measure] - before[measure]
-    grades = task.dataset.qrels.to_dict()
-    for q in np.argsort(difference, kind="stable")[:count].tolist():
-        if not difference[q] < -NOISE:
-            return
+    order = np.argsort(difference, kind="stable")[:count].tolist()
+    worst = [q for q in order if difference[q] < -NOISE]
+    rankings = {q: _explain_both(task, task.runs.queries[q], systems) for q in worst}
+    grades = task.dataset.qrels.to_dict() if worst else {}
+    relevance = task.dataset.spec.binary_relevance
+    changes = {}
+    for q in worst:
+        judged = grades[task.runs.queries[q]]
+        relevant = {name: grade for name, grade in judged.items() if grade >= relevance}
+        changes[q] = _compare_documents(relevant, *rankings[q])
+    titles = read_titles(
+        task.dataset.documents, {change.document for q in worst for change in changes[q]}
+    )
+    for q in worst:
         query = task.runs.queries[q]
-        old, new = (explain_ranking(s, task.runs, query, task.dataset.spaces) for s in systems)
-        documents = [
-            _compare_ranks(document, grade, old, new)
-            for document, grade in grades[query].items()
-            if grade >= task.dataset.spec.binary_relevance
-        ]
-        documents.sort(key=_sort_key)
+        old, new = rankings[q]
         yield QueryRegression(
             collection=task.dataset.name,
             query=query,
+            text=query_excerpt(task.dataset.queries.get(query)),
             measure=measure,
             value_before=float(before[measure][q]),
             value_after=float(after[measure][q]),
-            top_k=(old.top_k, new.top_k),
-            documents=tuple(documents[:MAX_DOCUMENTS]),
+            top_k=(old and old.top_k, new.top_k),
+            has_old_ranks=old is not None,
+            documents=tuple(
+                change.model_copy(update={"title": titles.get(change.document, "")})
+                for change in changes[q]
+            ),
         )
+
+
+def _explain_both(
+    task: EvaluationSet, query: str, systems: tuple[System | None, System]
+) -> tuple[Explanation | None, Explanation]:
+    """A query under the baseline's system, if that can run, and under the candidate."""
+    reference, candidate = systems
+    spaces = task.dataset.spaces
+    old = None if reference is None else explain_ranking(reference, task.runs, query, spaces)
+    return old, explain_ranking(candidate, task.runs, query, spaces)
+
+
+def _compare_documents(
+    relevant: Mapping[str, int], old: Explanation | None, new: Explanation
+) -> list[DocumentChange]:
+    """The relevant documents of a query, with their grades: first those that moved."""
+    changes = [_compare_ranks(name, grade, old, new) for name, grade in relevant.items()]
+    return sorted(changes, key=_sort_key)[:MAX_DOCUMENTS]
 
 
 def _sort_key(change: DocumentChange) -> tuple[bool, float, str]:
@@ -71,8 +99,11 @@ def _sort_key(change: DocumentChange) -> tuple[bool, float, str]:
     return not change.is_moved, min(ranks, default=np.inf), change.document
 
 
-def _compare_ranks(document: str, grade: int, old: Explanation, new: Explanation) -> DocumentChange:
-    before, after = old.find_trace(document), new.find_trace(document)
+def _compare_ranks(
+    document: str, grade: int, old: Explanation | None, new: Explanation
+) -> DocumentChange:
+    """The ranks of a document; without old ones only where it is now."""
+    before, after = old and old.find_trace(document), new.find_trace(document)
     return DocumentChange(
         document=document,
         grade=grade,
@@ -80,7 +111,7 @@ def _compare_ranks(document: str, grade: int, old: Explanation, new: Explanation
         rank_after=after and after.rank,
         cut_rank_before=before.rank_before_cut if before and before.is_cut else None,
         cut_rank_after=after.rank_before_cut if after and after.is_cut else None,
-        cause=explain_move(document, old, new),
+        cause="" if old is None else explain_move(document, old, new),
     )
 
 

@@ -7,9 +7,11 @@ from math import ceil
 
 from fusion_bench.gate.result import (
     CheckResult,
+    DocumentChange,
     GateVerdict,
     GoldenResult,
     GuardResult,
+    ListChange,
     QueryRegression,
 )
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
@@ -32,6 +34,10 @@ COLUMNS = (
     Column("min. detectable drop"),
     Column("false pass rate", is_optional=True),
 )
+REFERENCE_NOTE = (
+    "The queries and judgments are the same. The reference is the baseline's stored value of each "
+    "query: the new lists cannot reproduce it, so its old ranks are unknown."
+)
 NOTES = (
     "Lower bound: one-sided, 95 %. Adjusted p: one-sided paired randomization test, Holm's "
     "correction over all checks. Minimum detectable drop: 80 % power. False pass rate: at a true "
@@ -52,6 +58,12 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     baseline, parts = verdict.baseline, []
     if verdict.baseline_system:
         baseline += f" ({verdict.baseline_system}: “{verdict.baseline_reason}”)"
+    if verdict.list_changes:
+        columns = [
+            Column(name, is_text=True) for name in ("list", "change", "baseline", "candidate")
+        ]
+        rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
+        parts.append(Table("Changed lists", tuple(columns), rows, (REFERENCE_NOTE,)))
     if verdict.config_changes:
         columns = [
             Column(side, is_text=True) for side in ("configuration", "baseline", "candidate")
@@ -64,7 +76,10 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
         rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
         parts.append(Table("Checks", COLUMNS, rows, NOTES))
-    yield Section(text=f"Candidate {verdict.system}, baseline {baseline}.", parts=tuple(parts))
+    text = f"Candidate {verdict.system}, baseline {baseline}"
+    if verdict.checks:
+        text += f": {verdict.changed_parts}"
+    yield Section(text=f"{text}.", parts=tuple(parts))
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -72,6 +87,14 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         yield Section(
             "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
         )
+
+
+def _list_cells(change: ListChange) -> tuple[str, ...]:
+    name = f"{change.collection}: {change.part}"
+    if change.change in {"contents", "missing"}:
+        sides = [change.before, change.after]
+        return (name, change.change, *("–" if side is None else side[:12] for side in sides))
+    return (name, change.change, str(change.before), str(change.after))
 
 
 def _check_cells(check: CheckResult) -> tuple[str, ...]:
@@ -145,19 +168,30 @@ def describe_query_check(check: GuardResult | GoldenResult) -> str:
 def _describe_loss(query: QueryRegression) -> Finding:
     """A query that lost, with a line for each relevant document that moved, and for the others."""
     before, after = format_number(query.value_before), format_number(query.value_after)
+    is_shown = [change.is_moved or not query.has_old_ranks for change in query.documents]
     details = [
-        f"{change.document} (grade {change.grade}) "
-        f"{_format_rank(change.rank_before, change.cut_rank_before, query.top_k[0])} → "
-        f"{_format_rank(change.rank_after, change.cut_rank_after, query.top_k[1])}: {change.cause}"
-        for change in query.documents
-        if change.is_moved
+        _describe_document(change, query)
+        for change, shown in zip(query.documents, is_shown, strict=True)
+        if shown
     ]
-    unmoved = len(query.documents) - len(details)
+    unmoved = is_shown.count(False)
     if unmoved:
         more = pluralize(unmoved, "more relevant document")
         details.append(f"{more}: same rank, or in neither list")
-    text = f"{query.collection}, query {query.query}: {query.measure} {before} → {after}"
+    name = f"query {query.query}" + (f" “{query.text}”" if query.text else "")
+    text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
     return Finding(text, details=tuple(details))
+
+
+def _describe_document(change: DocumentChange, query: QueryRegression) -> str:
+    """The ranks of a relevant document before and after, and why it moved."""
+    name = change.document + (f" “{change.title}”" if change.title else "")
+    after = _format_rank(change.rank_after, change.cut_rank_after, query.top_k[1])
+    if not query.has_old_ranks:
+        place = "not in the list" if after == "–" else f"at rank {after}"
+        return f"{name} (grade {change.grade}) now {place}"
+    before = _format_rank(change.rank_before, change.cut_rank_before, query.top_k[0])
+    return f"{name} (grade {change.grade}) {before} → {after}: {change.cause}"
 
 
 def _format_rank(rank: int | None, cut_rank: int | None, top_k: int | None) -> str:

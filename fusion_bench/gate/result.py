@@ -3,6 +3,7 @@
 Format history:
     1   first version
     2   a check has a ``status``; keys are whole words
+    3   ``list_changes``; the text of a query; old ranks may be unknown
 """
 
 from __future__ import annotations
@@ -130,6 +131,37 @@ class GoldenResult(QueryCheck):
     rank: int | None
 
 
+class ListChange(GateRecord):
+    """A run or rerank list of the baseline that is no longer the same.
+
+    Attributes:
+        collection: The dataset.
+        part: ``runs/NAME`` or ``rerank/NAME``.
+        change: ``contents``, ``missing``, or the option that changed, such as ``roles``.
+        before: Digest or option of the baseline.
+        after: The same of the candidate; None where it is missing.
+    """
+
+    collection: str
+    part: str
+    change: str
+    before: Any
+    after: Any
+
+    @property
+    def description(self) -> str:
+        """What changed, with both values."""
+        if self.change == "missing":
+            return f"{self.collection}: {self.part} of the baseline is missing from the dataset"
+        if self.change == "contents":
+            sides = (str(self.before)[:12], str(self.after)[:12])
+            text = f"contents of {self.part} changed"
+        else:
+            sides = (repr(self.before), repr(self.after))
+            text = f"{self.change} of {self.part} changed"
+        return f"{self.collection}: {text}: baseline {sides[0]}, candidate {sides[1]}"
+
+
 class DocumentChange(GateRecord):
     """The ranks of a relevant document before and after.
 
@@ -141,6 +173,7 @@ class DocumentChange(GateRecord):
         cut_rank_before: Old rank below ``top_k``; None = ``top_k`` does not remove it.
         cut_rank_after: New rank below ``top_k``; None likewise.
         cause: The term that moved it.
+        title: Its title, or the beginning of its text; empty where the dataset has neither.
     """
 
     document: str
@@ -150,6 +183,7 @@ class DocumentChange(GateRecord):
     cut_rank_before: int | None = None
     cut_rank_after: int | None = None
     cause: str
+    title: str = ""
 
     @property
     def is_moved(self) -> bool:
@@ -168,6 +202,8 @@ class QueryRegression(GateRecord):
         value_after: Its new value.
         top_k: Length limit of the old and of the new list; None = no limit.
         documents: Its relevant documents: those that moved first.
+        text: The beginning of the query's text; empty where the dataset has none.
+        has_old_ranks: Whether the old ranks are known; after a change of the lists they are not.
     """
 
     collection: str
@@ -177,6 +213,8 @@ class QueryRegression(GateRecord):
     value_after: float
     top_k: tuple[int | None, int | None] = (None, None)
     documents: tuple[DocumentChange, ...]
+    text: str = ""
+    has_old_ranks: bool = True
 
 
 class GateVerdict(GateRecord):
@@ -192,6 +230,7 @@ class GateVerdict(GateRecord):
         baseline_reason: Why the baseline was last written.
         refusals: Why the two cannot be compared; then nothing below was computed.
         config_changes: What differs in the resolved configuration: path → (before, after).
+        list_changes: What differs in the lists that the baseline read.
         checks: Every check.
         guards: Every guard.
         golden: Every golden query.
@@ -201,7 +240,7 @@ class GateVerdict(GateRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 2
+    format_version: int = 3
     experiment: str
     baseline: str
     system: str
@@ -209,6 +248,7 @@ class GateVerdict(GateRecord):
     baseline_reason: str = ""
     refusals: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
+    list_changes: tuple[ListChange, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()
@@ -220,6 +260,13 @@ class GateVerdict(GateRecord):
     def query_checks(self) -> tuple[GuardResult | GoldenResult, ...]:
         """Guards and golden queries."""
         return (*self.guards, *self.golden)
+
+    @property
+    def changed_parts(self) -> str:
+        """What the candidate changed: ``lists and configuration changed``, or one, or neither."""
+        parts = {"lists": self.list_changes, "configuration": self.config_changes}
+        changed = " and ".join(name for name, changes in parts.items() if changes)
+        return f"{changed or 'nothing'} changed"
 
     @property
     def headline(self) -> str:
@@ -235,9 +282,9 @@ class GateVerdict(GateRecord):
         if errors:
             counts.append(pluralize(errors, "error"))
         outcome = {0: "passed", 1: "regressed", 2: "not checked", 3: "inconclusive"}
-        return (
-            f"{outcome[self.exit_code]}: {pluralize(len(statuses), 'check')} ({', '.join(counts)})"
-        )
+        checks = f"{pluralize(len(statuses), 'check')} ({', '.join(counts)})"
+        suffix = f"; {self.changed_parts}" if self.list_changes else ""
+        return f"{outcome[self.exit_code]}: {checks}{suffix}"
 
 
 def decide_exit_code(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +21,14 @@ from fusion_bench.gate.baseline import (
     update_command,
     write_baseline,
 )
-from fusion_bench.gate.checks import build_checks, check_golden_queries, check_guard, run_checks
 from fusion_bench.gate.comparability import (
     find_changed_values,
-    find_changes,
     find_incompatibilities,
+    find_list_changes,
 )
+from fusion_bench.gate.comparison import check_policy, pair_values
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
-from fusion_bench.gate.regressions import find_worst_queries
-from fusion_bench.gate.result import GateVerdict, decide_exit_code
+from fusion_bench.gate.result import GateVerdict, ListChange
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
 
@@ -62,48 +60,31 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)
-    refusals = tuple(_find_refusals(inputs, committed, reference, collections))
-    if refusals:
-        return verdict.model_copy(update={"refusals": refusals})
-    inputs.progress("evaluating", 0, 1)
-    compared = []
+    descriptions = [describe_collection(task) for task in collections]
+    refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
     for task in collections:
-        new, old = describe_collection(task, candidate), committed.by_collection[task.dataset.name]
-        compared.append((task, old.value_arrays(new.queries), new.value_arrays()))
-    inputs.progress("testing", 0, 1)
-    family = [check for values in compared for check in build_checks(policy, *values)]
-    checks = run_checks(family, seed=inputs.experiment.seed)
-    guards = tuple(check_guard(g, policy, *values) for g in policy.guards for values in compared)
-    golden = tuple(check_golden_queries(inputs, collections))
-    inputs.progress("finding the largest losses", 0, 1)
-    losses = (find_worst_queries(*v, (reference, candidate), count=policy.worst) for v in compared)
-    results = {
-        "baseline_system": committed.system,
-        "baseline_reason": committed.history[-1].reason,
-        "config_changes": find_changes(committed.config, candidate.resolved_config),
-        "checks": checks,
-        "guards": guards,
-        "golden": golden,
-        "regressions": tuple(chain.from_iterable(losses)),
-        "exit_code": decide_exit_code(checks, (*guards, *golden), policy.inconclusive),
-    }
-    return verdict.model_copy(update=results)
+        refusals += find_unusable_lists(task, inputs)
+    changes = [] if refusals else [*find_list_changes(committed, descriptions)]
+    if changes and policy.lists == "refuse":
+        refusals = [change.description for change in changes]
+    if not refusals:
+        refusals = [*_find_irreproducible_values(committed, reference, collections, changes)]
+    if refusals:
+        return verdict.model_copy(update={"refusals": tuple(refusals)})
+    pairs = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
+    return check_policy(inputs, committed, pairs, changes, verdict)
 
 
-def _find_refusals(
-    inputs: GateInputs,
+def _find_irreproducible_values(
     committed: Baseline,
     reference: System,
     collections: Sequence[EvaluationSet],
+    changes: Sequence[ListChange],
 ) -> Iterator[str]:
-    """Why the two cannot be compared; values are reproduced only where all else agrees."""
-    descriptions = [describe_collection(task) for task in collections]
-    reasons = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
+    """Committed values that differ now; new lists cannot reproduce old values, so they may."""
+    changed = {change.collection for change in changes}
     for task in collections:
-        reasons += find_unusable_lists(task, inputs)
-    yield from reasons
-    if not reasons:
-        for task in collections:
+        if task.dataset.name not in changed:
             new = describe_collection(task, reference)
             yield from find_changed_values(committed.by_collection[task.dataset.name], new)
 

@@ -34,6 +34,7 @@ class Dataset:
         cache: Where it and its alignments are kept; None = nowhere.
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
+        documents: JSON Lines with the texts of the documents; None = not named.
     """
 
     spec: DatasetSpec
@@ -44,6 +45,7 @@ class Dataset:
     cache: Cache | None = None
     keys: Sequence[tuple[Qrels | Run, str | None]] = field(default=(), repr=False)
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
+    documents: Path | None = None
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -158,8 +160,7 @@ def load_dataset(
     """
     spec, source = read_spec(path)
     paths = DatasetPaths(source)
-    if spec.documents is not None:
-        paths(spec.documents, "documents")
+    documents = None if spec.documents is None else paths(spec.documents, "documents")
     qrels_file = FileRequest(paths.existing(spec.qrels, "qrels"))
     run_files, rerank_files = _request_lists(spec, paths, runs, rerankers)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
@@ -178,6 +179,7 @@ def load_dataset(
         provenance={
             file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
         },
+        documents=documents,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
     )

@@ -19,6 +19,7 @@ from fusion_bench.gate.result import (
     GateVerdict,
     GoldenResult,
     GuardResult,
+    ListChange,
     QueryRegression,
 )
 from fusion_bench.report.markdown import render_page
@@ -76,10 +77,19 @@ def result(**changed: object) -> GateVerdict:
     return GateVerdict.model_validate(given | changed)
 
 
+def list_change(change: str, before: object, after: object) -> ListChange:
+    return ListChange(collection=NASTY, part="runs/a", change=change, before=before, after=after)
+
+
 FULL = result(
     baseline_system="old",
     baseline_reason=NASTY,
     config_changes={NASTY: (None, ["a"])},
+    list_changes=(
+        list_change("contents", "1" * 64, "2" * 64),
+        list_change("missing", "1" * 64, None),
+        list_change("roles", [], ["keyword"]),
+    ),
     checks=(
         check(),
         check(status="regressed", difference=-0.1, slice=NASTY),
@@ -105,11 +115,14 @@ FULL = result(
         QueryRegression(
             collection="mine",
             query=NASTY,
+            text=NASTY,
             measure="nDCG@10",
             value_before=1.0,
             value_after=0.0,
             documents=(
-                DocumentChange(document=NASTY, grade=2, rank_before=1, rank_after=None, cause="x"),
+                DocumentChange(
+                    document=NASTY, title=NASTY, grade=2, rank_before=1, rank_after=None, cause="x"
+                ),
             ),
         ),
     ),
@@ -171,6 +184,7 @@ def test_no_name_becomes_markup() -> None:
 def test_the_headline_counts_everything() -> None:
     assert FULL.headline == (
         "regressed: 5 checks (2 pass, 1 regressed, 2 inconclusive, 2 guards violated, 3 errors)"
+        "; lists and configuration changed"
     )
 
 
@@ -190,7 +204,12 @@ def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
         ("golden", "inconclusive"),
     ]
     assert len(losses.findings) == 1
-    changes, checks = page.sections[0].tables
+    lists, changes, checks = page.sections[0].tables
+    assert [row.cells[1:] for row in lists.rows] == [
+        ("contents", "1" * 12, "2" * 12),
+        ("missing", "1" * 12, "–"),
+        ("roles", "[]", "['keyword']"),
+    ]
     assert len(changes.rows) == 1
     assert [row.tone for row in checks.rows] == [
         "passed",
@@ -256,6 +275,36 @@ def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
         "d (grade 3) 1 → 27 (below top_k 10): why",
         "e (grade 3) 2 → –: why",
         "2 more relevant documents: same rank, or in neither list",
+    )
+
+
+def test_a_loss_without_old_ranks_says_where_its_documents_are() -> None:
+    changes = {"d": (2, None), "e": (None, 27), "f": (None, None)}
+    lost = QueryRegression(
+        collection="mine",
+        query="q",
+        measure="nDCG@10",
+        value_before=1.0,
+        value_after=0.0,
+        top_k=(None, 10),
+        has_old_ranks=False,
+        documents=tuple(
+            DocumentChange(
+                document=name,
+                grade=1,
+                rank_before=None,
+                rank_after=rank,
+                cut_rank_after=cut,
+                cause="",
+            )
+            for name, (rank, cut) in changes.items()
+        ),
+    )
+    [finding] = build_gate_page(result(regressions=(lost,))).sections[-1].findings
+    assert finding.details == (
+        "d (grade 1) now at rank 2",
+        "e (grade 1) now at rank 27 (below top_k 10)",
+        "f (grade 1) now not in the list",
     )
 
 

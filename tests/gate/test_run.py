@@ -212,10 +212,78 @@ def test_other_judgements(root: Path) -> None:
     assert refusal(root).startswith("mine: contents of qrels changed: baseline ")
 
 
+# ── changed lists: compared with the stored values, or refused
+
+
+def refuse_lists(root: Path) -> None:
+    edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  lists: refuse\n")
+
+
+def list_changes(root: Path) -> list[tuple[str, str]]:
+    """What changed in the lists, where the policy compares them."""
+    result = gate_verdict(root)
+    assert result.refusals == ()
+    return [(change.part, change.change) for change in result.list_changes]
+
+
 def test_other_contents_of_a_list(root: Path) -> None:
     renew_baseline(root)
     edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.8 a", "q7 Q0 n0 2 0.81 a")
+    assert list_changes(root) == [("runs/a", "contents")]
+    refuse_lists(root)
     assert "contents of runs/a changed" in refusal(root)
+
+
+def test_a_rebuilt_index_is_compared_with_the_stored_values(root: Path) -> None:
+    renew_baseline(root)
+    before = gate_verdict(root)
+    assert before.changed_parts == "nothing changed"
+    run = root / "datasets/mine/a.trec"
+    run.write_text((root / "datasets/mine/b.trec").read_text())
+    result = gate_verdict(root)
+    assert result.exit_code == 1
+    assert {check.status for check in result.checks} == {"regressed"}
+    assert result.changed_parts == "lists changed"
+    assert result.headline.endswith("; lists changed")
+    whole = result.checks[0]
+    assert (whole.baseline_mean, whole.changed) == (1, 45)
+    swap(root, "{runs: [a, b]}")
+    both = gate_verdict(root)
+    assert both.changed_parts == "lists and configuration changed"
+    assert both.checks[0].baseline_mean == 1
+    lost = result.regressions[0]
+    assert not lost.has_old_ranks
+    assert (lost.documents[0].rank_before, lost.documents[0].rank_after) == (None, 4)
+    assert lost.documents[0].cause == ""
+
+
+def test_a_rebuilt_index_that_is_no_worse_passes(root: Path) -> None:
+    swap(root, "{runs: [b]}")
+    renew_baseline(root)
+    run = root / "datasets/mine/b.trec"
+    run.write_text((root / "datasets/mine/a.trec").read_text())
+    result = gate_verdict(root)
+    assert (result.exit_code, result.changed_parts) == (0, "lists changed")
+
+
+def test_new_lists_with_new_judgments_are_refused(root: Path) -> None:
+    renew_baseline(root)
+    edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.8 a", "q7 Q0 n0 2 0.81 a")
+    edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 d7 1\nq7 0 d8 1\n")
+    assert refusal(root).startswith("mine: contents of qrels changed")
+
+
+def test_only_the_collection_with_new_lists_is_not_reproduced(root: Path) -> None:
+    second_dataset(root)
+    path = renew_baseline(root)
+    edit(root, "datasets/yours/a.trec", "q7 Q0 n0 1 0.9 b", "q7 Q0 n0 1 0.91 b")
+    assert list_changes(root) == [("runs/a", "contents")]
+    old = read_baseline(path)
+    assert old is not None
+    mine, yours = old.collections
+    values = {**mine.values, "RR@10": (0.5, *mine.values["RR@10"][1:])}
+    rewrite(path, collections=(mine.model_copy(update={"values": values}), yours))
+    assert refusal(root).startswith("mine: the baseline's configuration does not reproduce RR@10")
 
 
 def test_other_contents_of_a_list_that_the_baseline_does_not_read_are_fine(root: Path) -> None:
@@ -230,15 +298,18 @@ def test_a_list_that_is_gone(root: Path) -> None:
     swap(root, "{runs: [b]}")
     edit(root, EXPERIMENT, "plain: {runs: [a, b]}", "plain: {runs: [b]}")
     edit(root, "datasets/mine/dataset.yaml", "  a: {path: a.trec, roles: [keyword]}\n", "")
+    assert list_changes(root) == [("runs/a", "missing")]
+    assert gate_verdict(root).exit_code == 1
+    refuse_lists(root)
     assert "runs/a of the baseline is missing from the dataset" in refusal(root)
 
 
 def test_a_list_that_takes_part_otherwise(root: Path) -> None:
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "a.trec, roles: [keyword]", "a.trec, roles: [graph]")
-    assert "lists.runs/a.roles changed: baseline ('keyword',), candidate ('graph',)" in refusal(
-        root
-    )
+    assert list_changes(root) == [("runs/a", "roles")]
+    refuse_lists(root)
+    assert "roles of runs/a changed: baseline ['keyword'], candidate ['graph']" in refusal(root)
 
 
 def test_another_split(root: Path) -> None:
@@ -507,4 +578,6 @@ def test_every_reranker_of_a_system_by_query_type_is_held_on_to(root: Path) -> N
     assert {"rerank/r", "rerank/r2"} <= set(found.collections[0].digests)
     assert gate_verdict(root).exit_code == 0
     edit(root, "datasets/mine/dataset.yaml", "r2: {path: r.trec", "r2: {path: b.trec")
+    assert list_changes(root) == [("rerank/r2", "contents")]
+    refuse_lists(root)
     assert "contents of rerank/r2 changed" in refusal(root)

@@ -1,0 +1,99 @@
+"""Compare a candidate with the stored values of a baseline, and check the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.baseline import Baseline
+from fusion_bench.gate.checks import build_checks, check_golden_queries, check_guard, run_checks
+from fusion_bench.gate.comparability import find_changes
+from fusion_bench.gate.inputs import GateInputs, describe_collection
+from fusion_bench.gate.regressions import find_worst_queries
+from fusion_bench.gate.result import GateVerdict, ListChange, decide_exit_code
+
+
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """The values of a baseline and of a candidate for the same queries of one collection.
+
+    Attributes:
+        task: The collection.
+        before: By measure, shape (Q,): the stored values of the baseline.
+        after: By measure, shape (Q,): the values of the candidate.
+        reference: The baseline's system; None where its lists are no longer the same, so that its
+            ranks are unknown.
+    """
+
+    task: EvaluationSet
+    before: dict[str, FloatArray]
+    after: dict[str, FloatArray]
+    reference: System | None
+
+
+def pair_values(
+    inputs: GateInputs,
+    committed: Baseline,
+    collections: Sequence[EvaluationSet],
+    *,
+    reference: System | None = None,
+    list_changes: Sequence[ListChange] = (),
+) -> list[PairedValues]:
+    """Evaluate the candidate, and pair its values with the committed ones.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        committed: The baseline; it has the collections, the queries and the measures.
+        collections: The loaded datasets.
+        reference: The baseline's system; None = old ranks are not asked for.
+        list_changes: What changed in the lists of the baseline.
+    """
+    inputs.progress("evaluating", 0, 1)
+    changed = {change.collection for change in list_changes}
+    pairs = []
+    for task in collections:
+        name = task.dataset.name
+        new, old = describe_collection(task, inputs.candidate), committed.by_collection[name]
+        system = None if name in changed else reference
+        pairs.append(PairedValues(task, old.value_arrays(new.queries), new.value_arrays(), system))
+    return pairs
+
+
+def check_policy(
+    inputs: GateInputs,
+    committed: Baseline,
+    pairs: Sequence[PairedValues],
+    list_changes: Sequence[ListChange],
+    verdict: GateVerdict,
+) -> GateVerdict:
+    """The verdict, completed with every check of the policy and the largest losses."""
+    policy, candidate = inputs.policy, inputs.candidate
+    inputs.progress("testing", 0, 1)
+    values = [(pair.task, pair.before, pair.after) for pair in pairs]
+    family = [check for arrays in values for check in build_checks(policy, *arrays)]
+    checks = run_checks(family, seed=inputs.experiment.seed)
+    guards = tuple(check_guard(guard, policy, *v) for guard in policy.guards for v in values)
+    golden = tuple(check_golden_queries(inputs, [pair.task for pair in pairs]))
+    inputs.progress("finding the largest losses", 0, 1)
+    losses = (
+        find_worst_queries(
+            pair.task, pair.before, pair.after, (pair.reference, candidate), count=policy.worst
+        )
+        for pair in pairs
+    )
+    results = {
+        "baseline_system": committed.system,
+        "baseline_reason": committed.history[-1].reason,
+        "config_changes": find_changes(committed.config, candidate.resolved_config),
+        "list_changes": tuple(list_changes),
+        "checks": checks,
+        "guards": guards,
+        "golden": golden,
+        "regressions": tuple(chain.from_iterable(losses)),
+        "exit_code": decide_exit_code(checks, (*guards, *golden), policy.inconclusive),
+    }
+    return verdict.model_copy(update=results)

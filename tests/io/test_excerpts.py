@@ -1,0 +1,57 @@
+"""Texts beside ids: short, in one line, and never the cause of an error."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.data.records import Query
+from fusion_bench.io.excerpts import MAX_LENGTH, query_excerpt, read_titles, shorten
+
+LINES = """\
+{"id": "d1", "title": "A title", "text": "and a text"}
+{"_id": "d2", "title": "", "text": "only\\na  text"}
+{"id": 3, "text": "a number as its id"}
+{"id": "d4", "text": 4}
+not JSON
+["d5"]
+{"id": "d6"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("short", "short"), ("a\n b\tc", "a b c"), ("x" * 60, "x" * 60), ("x" * 61, "x" * 60 + "…")],
+)
+def test_a_text_is_cut_to_sixty_characters(text: str, expected: str) -> None:
+    assert shorten(text) == expected
+    assert len(shorten(text)) <= MAX_LENGTH + 1
+
+
+def test_a_query_without_a_text_has_no_excerpt() -> None:
+    assert query_excerpt(None) == query_excerpt(Query("q")) == ""
+    assert query_excerpt(Query("q", text="why?")) == "why?"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_titles_are_those_of_the_wanted_documents(tmp_path: Path, *, packed: bool) -> None:
+    path = tmp_path / "documents.jsonl"
+    data = LINES.encode()
+    path.write_bytes(gzip.compress(data) if packed else data)
+    wanted = ["d1", "d2", "3", "d4", "d5", "d6", "d7"]
+    assert read_titles(path, wanted) == {
+        "d1": "A title",
+        "d2": "only a text",
+        "3": "a number as its id",
+    }
+    assert read_titles(path, []) == {}
+
+
+def test_a_file_that_cannot_be_read_has_no_titles(tmp_path: Path) -> None:
+    assert read_titles(None, ["d1"]) == {}
+    assert read_titles(tmp_path / "no.jsonl", ["d1"]) == {}
+    assert read_titles(tmp_path, ["d1"]) == {}
+    (tmp_path / "damaged.gz").write_bytes(gzip.compress(LINES.encode() * 9)[:40])
+    assert read_titles(tmp_path / "damaged.gz", ["d7"]) == {}
