@@ -76,7 +76,11 @@ def encode_ids(ids: Sequence[str] | CategoricalIds) -> CategoricalIds:
     """A column of ids as codes, with a vocabulary of its own ids only."""
     if isinstance(ids, CategoricalIds):
         return ids.drop_unused()
-    texts = _id_texts(set(ids))
+    try:
+        distinct = set(ids)
+    except TypeError as error:  # a list or a mapping stands where an id is needed
+        raise DataError(f"ids are text or whole numbers: {error}") from None
+    texts = _id_texts(distinct)
     names = sorted(texts.values())  # code points sort as UTF-8 bytes do
     order = {name: code for code, name in enumerate(names)}
     code_of = {given: order[name] for given, name in texts.items()}

@@ -7,21 +7,20 @@ that a greater code is a greater document id.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeAlias, cast
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fusion_bench.data.document_table import DocumentTable, trec_scores, write_trec
+from fusion_bench.data.frames import read_rows
 from fusion_bench.data.grouped_rows import (
-    GroupedRows,
     count_within_queries,
-    find_repeats,
     group_rows,
     hash_table,
     query_of_rows,
-    query_slices,
     refuse_duplicates,
     refuse_ragged,
     to_offsets,
@@ -29,7 +28,9 @@ from fusion_bench.data.grouped_rows import (
 from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank, order_by_value
-from fusion_bench.errors import DataError
+from fusion_bench.data.row_values import drop_rows, parse_grades, parse_scores
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns
 
 #: What the numbers of a rerank list mean; ``order`` = only which is greater.
 ScoreSpace: TypeAlias = Literal["unit", "logit", "log_prob", "unbounded", "order"]
@@ -56,8 +57,8 @@ class Document:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
-class Qrels:
+@dataclass(frozen=True, eq=False, repr=False)
+class Qrels(DocumentTable):
     """Judgements: query → document → grade. Grade 0 = judged not relevant, absent = unjudged.
 
     Attributes:
@@ -95,7 +96,7 @@ class Qrels:
         refuse_ragged(queries=queries, documents=documents, grades=grades)
         grouped = group_rows(queries, documents, "judgement")
         refuse_duplicates(grouped)
-        values = grouped.take_column(np.asarray(grades, dtype=np.int64))
+        values = grouped.take_column(parse_grades(grades))
         by_document = order_by_value(grouped.documents, grouped.offsets)
         return cls(
             grouped.queries,
@@ -106,15 +107,39 @@ class Qrels:
         )
 
     @classmethod
-    def from_dict(cls, judgements: Mapping[str, Mapping[str, int]]) -> Self:
-        """Build from query → document → grade."""
-        rows = [(q, d, g) for q, docs in judgements.items() for d, g in docs.items()]
-        queries, documents, grades = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls.from_rows(queries, documents, grades)
+    def from_dict(cls, judgments: object) -> Self:
+        """Build from query → document → grade, or whatever else holds judgments.
+
+        Args:
+            judgments: A mapping, a data frame, ``Qrels`` of ranx, rows of ir_measures or
+                ir_datasets; see :mod:`fusion_bench.data.frames`. A document without a grade is
+                relevant: its grade is 1.
+
+        Raises:
+            DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.
+
+        >>> Qrels.from_dict({"q1": {"d1": 2, "d2": 0}, "q2": ["d3"]})
+        Qrels(2 queries, 3 judgments, grades 0 to 2)
+        """
+        return cls.from_rows(*read_rows(judgments, "grade"))
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""
-        return _nest_values(self, self.grades)
+        return self._nest_values(self.grades)
+
+    def to_trec(self, path: Path | str | None = None) -> str:
+        """The judgments in TREC's format; written to a file if one is named."""
+        ids = self._id_columns(None)
+        rows = zip(ids["query"], ids["document"], self.grades.tolist(), strict=True)
+        return write_trec(((query, 0, document, grade) for query, document, grade in rows), path)
+
+    def _summary(self) -> str:
+        queries, grades = pluralize(len(self), "query"), self.grades
+        judgments = pluralize(len(grades), "judgment")
+        return f"Qrels({queries}, {judgments}, grades {grades.min()} to {grades.max()})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        return {**self._id_columns(limit), "grade": self.grades[:limit].tolist()}
 
     def digest(self) -> str:
         """SHA-256 over the contents, the same for any file format and row order of queries."""
@@ -124,13 +149,9 @@ class Qrels:
             )
         return cast("str", self._digest)
 
-    def remember_digest(self, known: str) -> None:
-        """Take a digest that was computed before for these contents."""
-        object.__setattr__(self, "_digest", known)
 
-
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(DocumentTable):
     """One ranked list a query: what a retriever returned, best first.
 
     Attributes:
@@ -184,12 +205,12 @@ class Run:
         """
         read_options = read_options or ReadOptions()
         refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
-        values = _check_finite(scores)
+        values = parse_scores(scores)
         grouped = group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
         place = assign_ranks(grouped, values, ranks, read_options)
         order = order_by_rank(place, grouped.offsets, read_options)
-        order, duplicates = _drop_rows(grouped, values, order, read_options)
+        order, duplicates = drop_rows(grouped, values, order, read_options)
         offsets = grouped.offsets
         if not isinstance(order, slice) and len(order) < len(values):
             owner = query_of_rows(offsets)[order]
@@ -211,25 +232,73 @@ class Run:
             int(np.count_nonzero(values == 0)),
         )
 
+    @overload
     @classmethod
     def from_dict(
         cls,
         name: str,
-        ranked: Mapping[str, Mapping[str, float]],
+        ranked: object,
+        /,
         *,
-        roles: frozenset[str] = frozenset(),
-        read_options: ReadOptions | None = None,
-    ) -> Self:
-        """Build from query → document → score; the mapping's order is the file order."""
-        rows = [(q, d, s) for q, docs in ranked.items() for d, s in docs.items()]
-        queries, documents, scores = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls.from_rows(
-            name, queries, documents, scores, roles=roles, read_options=read_options
-        )
+        roles: frozenset[str] = ...,
+        read_options: ReadOptions | None = ...,
+    ) -> Self: ...
+    @overload
+    @classmethod
+    def from_dict(
+        cls,
+        ranked: object,
+        /,
+        *,
+        name: str = ...,
+        roles: frozenset[str] = ...,
+        read_options: ReadOptions | None = ...,
+    ) -> Self: ...
+    @classmethod
+    def from_dict(cls, *given: Any, **options: Any) -> Self:
+        """Build from query → document → score, or whatever else holds ranked documents.
+
+        Args:
+            given: The name, which may be left out, and a mapping, a data frame, a ``Run`` of
+                ranx, rows of ir_measures or ir_datasets; see :mod:`fusion_bench.data.frames`. Its
+                order is the file order. A list of ids alone is ranked as it stands.
+            options: ``name`` (by default the object's own, or ``run``), ``roles`` and
+                ``read_options``, as for :meth:`from_rows`.
+
+        Raises:
+            DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.
+
+        >>> Run.from_dict("bm25", {"q1": {"d2": 9.1, "d1": 7.4}})
+        Run('bm25', 1 query, 2 documents)
+        >>> Run.from_dict({"q1": ["d2", "d1"]}).to_dict()
+        {'q1': {'d2': 2.0, 'd1': 1.0}}
+        """
+        *names, ranked = given
+        own = getattr(ranked, "name", None)
+        named = names[0] if names else own if isinstance(own, str) and own else "run"
+        return cls.from_rows(options.pop("name", named), *read_rows(ranked, "score"), **options)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query → document → score, best first."""
-        return _nest_values(self, self.scores)
+        return self._nest_values(self.scores)
+
+    def to_trec(self, path: Path | str | None = None) -> str:
+        """The lists in TREC's format; written to a file if one is named.
+
+        Where the scores alone would give another order, they count down instead.
+        """
+        ids, tag = self._id_columns(None), "_".join(self.name.split()) or "run"
+        scores = trec_scores(self.scores, self.documents, self.offsets).tolist()
+        rows = zip(ids["query"], ids["document"], self.ranks.tolist(), scores, strict=True)
+        return write_trec(((q, "Q0", d, rank, score, tag) for q, d, rank, score in rows), path)
+
+    def _summary(self) -> str:
+        documents = pluralize(len(self.documents), "document")
+        return f"Run({self.name!r}, {pluralize(len(self), 'query')}, {documents})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        columns = {"rank": self.ranks[:limit].tolist(), "score": self.scores[:limit].tolist()}
+        return {**self._id_columns(limit), **columns}
 
     def digest(self) -> str:
         """SHA-256 over ranks and scores, the same for any file format and order of queries."""
@@ -237,43 +306,3 @@ class Run:
             columns = (self.documents, self.ranks, self.scores, self.vocabulary)
             self.remember_digest(hash_table(self.queries, self.offsets, *columns))
         return cast("str", self._digest)
-
-    def remember_digest(self, known: str) -> None:
-        """Take a digest that was computed before for these contents."""
-        object.__setattr__(self, "_digest", known)
-
-
-def _nest_values(table: Qrels | Run, values: NDArray[Any]) -> dict[str, dict[str, Any]]:
-    """Query → document → value, in the order of the table."""
-    return {
-        query: {
-            table.vocabulary[document]: value
-            for document, value in zip(table.documents[rows], values[rows].tolist(), strict=True)
-        }
-        for query, rows in query_slices(table.queries, table.offsets)
-    }
-
-
-def _check_finite(scores: Sequence[float] | FloatArray) -> FloatArray:
-    values = np.asarray(scores, dtype=np.float64)
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(f"score {values[row]} is not a finite number", row=row)
-    return values
-
-
-def _drop_rows(
-    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
-) -> tuple[IntArray | slice, int]:
-    """The rows that the options keep, in order, and how many duplicates they drop."""
-    if read_options.drop_zero_scores and not values.all():
-        order = np.arange(len(values))[order]
-        order = order[values[order] != 0]
-    if read_options.on_duplicate == "error":
-        refuse_duplicates(grouped)
-        return order, 0
-    is_repeat = find_repeats(grouped, order)
-    duplicates = int(is_repeat.sum())
-    if duplicates:
-        order = np.arange(len(values))[order][~is_repeat]
-    return order, duplicates

@@ -1,0 +1,177 @@
+"""Rows of whatever holds judgments or ranked documents: dictionaries, data frames, named tuples.
+
+Objects of other packages are recognized by what they offer, so that none has to be imported:
+
+- ``{query: {document: value}}``, ``{query: [(document, value), …]}``, ``{query: [document, …]}``;
+- data frames of pandas and polars, tables of pyarrow: by the names of their columns;
+- ``Qrels`` and ``Run`` of ranx: by ``to_dict``;
+- rows of ir_measures and ir_datasets, and other named tuples or mappings: by their field names;
+- datasets of ir_datasets: by ``qrels_iter`` and ``scoreddocs_iter``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.column_names import COLUMN_NAMES
+from fusion_bench.errors import DataError
+
+#: What a row says of a document.
+ValueRole: TypeAlias = Literal["score", "grade"]
+
+#: What is read, in the words of a message.
+KINDS: Final = {"score": "a run", "grade": "judgments"}
+#: The method of a dataset of ir_datasets that yields its rows.
+DATASET_METHODS: Final = {"score": "scoreddocs_iter", "grade": "qrels_iter"}
+
+
+class Rows(NamedTuple):
+    """Parallel columns, one document of one query a row."""
+
+    queries: Sequence[Any]
+    documents: Sequence[Any]
+    values: Sequence[Any] | NDArray[Any]
+
+
+def read_rows(given: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - that is its purpose
+    """The rows of judgments or of a run; see this module for what is known.
+
+    Args:
+        given: What holds them.
+        role: Whether the values are scores or grades.
+
+    Raises:
+        DataError: It is of no known kind, or lacks a column.
+    """
+    if isinstance(given, Mapping):
+        return _read_nested(given, role)
+    if hasattr(given, "collect_schema") and hasattr(given, "collect"):
+        raise DataError("a lazy frame has no rows yet: call its collect() first")
+    if hasattr(given, "columns"):
+        return _read_frame(given, role)
+    if hasattr(given, "to_dict"):
+        return _read_nested(given.to_dict(), role)
+    if hasattr(given, DATASET_METHODS[role]):
+        return _read_records(getattr(given, DATASET_METHODS[role])(), role)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return _read_records(given, role)
+    raise DataError(_describe_unknown(given, role))
+
+
+def _describe_unknown(given: object, role: ValueRole) -> str:
+    return (
+        f"cannot read {KINDS[role]} from {type(given).__name__}: give a path, "
+        f"{{query: {{document: {role}}}}}, a data frame, or rows with query_id, doc_id and "
+        f"{'relevance' if role == 'grade' else role}"
+    )
+
+
+def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> Rows:
+    rows = [
+        (query, document, value)
+        for query, documents in given.items()
+        for document, value in _list_pairs(documents, query, role)
+    ]
+    return Rows(*map(list, zip(*rows, strict=True))) if rows else Rows((), (), ())
+
+
+def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401
+    """Document and value, for all documents of one query."""
+    if isinstance(documents, Mapping):
+        return documents.items()
+    is_unordered = isinstance(documents, AbstractSet)
+    if (
+        isinstance(documents, str | bytes)
+        or not isinstance(documents, Iterable)
+        or (is_unordered and role == "score")
+    ):
+        example = f"{{document: {role}}}, [(document, {role}), …] or [document, …]"
+        what = "a set, which has no order" if is_unordered else repr(documents)[:60]
+        raise DataError(f"query {query!r}: given {what}: give {example}")
+    listed = list(documents)
+    return _pair_items(listed, query, role)
+
+
+def _pair_items(listed: list[Any], query: object, role: ValueRole) -> Iterator[tuple[Any, Any]]:
+    """Pairs as they are, records by their fields, and bare ids by their place in the list."""
+    for place, item in enumerate(listed):
+        if isinstance(item, Mapping):
+            names = _match_fields(list(item), ("document", role), f"query {query!r}")
+            yield item[names["document"]], item[names[role]]
+        elif isinstance(item, Sequence) and not isinstance(item, str | bytes):
+            if len(item) != 2:
+                raise DataError(f"query {query!r}: {item!r:.60} is no (document, {role}) pair")
+            yield item[0], item[1]
+        else:
+            yield item, 1 if role == "grade" else float(len(listed) - place)
+
+
+def _read_frame(frame: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - of one of several packages
+    names = list(getattr(frame, "column_names", frame.columns))
+    index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name]
+    where = type(frame).__name__
+    remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
+    found = _match_fields(names, ("query", "document", role), where, remedy)
+    values = frame[found[role]]
+    return Rows(
+        _list_column(frame[found["query"]]),
+        _list_column(frame[found["document"]]),
+        values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
+    )
+
+
+def _list_column(column: Any) -> list[Any]:  # noqa: ANN401 - of one of several packages
+    for method in ("to_list", "to_pylist", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _read_records(given: Iterable[Any], role: ValueRole) -> Rows:
+    records = list(given)
+    if not records:
+        return Rows((), (), ())
+    first = records[0]
+    needed = ("query", "document", role)
+    if isinstance(first, Mapping):
+        found = _match_fields(list(first), needed, f"rows of {type(first).__name__}")
+        columns = [[record[found[key]] for record in records] for key in needed]
+    elif names := _field_names(first):
+        found = _match_fields(names, needed, f"rows of {type(first).__name__}")
+        columns = [[getattr(record, found[key]) for record in records] for key in needed]
+    elif isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
+        columns = list(map(list, zip(*records, strict=True)))
+    else:
+        raise DataError(_describe_unknown(given, role))
+    return Rows(*columns)
+
+
+def _field_names(record: object) -> list[str]:
+    """The fields of a named tuple or a dataclass."""
+    return list(getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ()))
+
+
+def _match_fields(
+    names: Sequence[Any], roles: Sequence[str], where: str, remedy: str = ""
+) -> dict[str, Any]:
+    """Role → the name of its column.
+
+    Raises:
+        DataError: A role has no column.
+    """
+    by_lower = {str(name).strip().lower(): name for name in names}
+    found = {}
+    for role in roles:
+        known = [by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower]
+        if not known:
+            raise DataError(
+                f"{where}: no column for the {role} (found: {', '.join(map(str, names))}; known "
+                f"names: {', '.join(COLUMN_NAMES[role])}): rename one{remedy}"
+            )
+        found[role] = known[0]
+    return found
