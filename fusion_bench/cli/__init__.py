@@ -1,7 +1,8 @@
 """The command line: one file per command, found by its name in this folder.
 
 A command decodes its options, makes one call, renders the result and exits. An error in its input
-ends in one line on standard error and exit code 2.
+ends in one line on standard error and exit code 2; with ``--json`` the line is JSON on standard
+output.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 
 from fusion_bench.cli._console import echo_error
+from fusion_bench.cli._errors import CommandInterruptedError, error_format
 from fusion_bench.errors import FusionBenchError
 
 FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
@@ -28,36 +30,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     _tolerate_narrow_encodings()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    with error_format(given) as as_json:
+        try:
+            return _run_command(given, as_json=as_json)
+        except (FusionBenchError, OSError) as error:
+            _fail(str(error))
+            _drop_unwritten()
+        except MemoryError:
+            _fail("not enough memory: use fewer queries or a machine with more memory")
+        except (KeyboardInterrupt, CommandInterruptedError):
+            _fail("interrupted")
+            return INTERRUPTED
+        except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
+            _fail(_describe_exception(error))
+    return FAILED
+
+
+def _run_command(arguments: list[str], *, as_json: bool) -> int:
+    """The exit code of a command that ended by itself, with a result or a usage error.
+
+    With ``--json`` Typer raises its usage errors instead of printing them.
+    """
+    from fusion_bench.cli._base import app
+
     try:
-        from fusion_bench.cli._base import app
-
-        app(args=None if arguments is None else list(arguments), prog_name="fusion-bench")
+        code = app(args=arguments, prog_name="fusion-bench", standalone_mode=not as_json)
     except SystemExit as stop:
-        return _exit_code(stop)
-    except (FusionBenchError, OSError) as error:
-        echo_error(str(error))
-        _drop_unwritten()
-        return FAILED
-    except MemoryError:
-        echo_error("not enough memory: use fewer queries or a machine with more memory")
-        return FAILED
-    except KeyboardInterrupt:
+        if isinstance(stop.__context__, BrokenPipeError):
+            return PIPE_CLOSED  # the reader has gone; Typer's code is 1, a regression here
+        code = FAILED if stop.code is not None and not isinstance(stop.code, int) else stop.code
+    if code == INTERRUPTED:
         echo_error("interrupted")
-        return INTERRUPTED
-    except Exception:  # noqa: BLE001 - exit code 1 means a regression
-        traceback.print_exc()
-        echo_error("this is a bug in fusion-bench: please report the lines above")
-        return FAILED
-    return 0
+    return code if isinstance(code, int) else 0
 
 
-def _exit_code(stop: SystemExit) -> int:
-    """The exit code of a command that raised SystemExit."""
-    if isinstance(stop.__context__, BrokenPipeError):
-        return PIPE_CLOSED  # the reader has gone; Typer exits with 1, which means a regression here
-    if stop.code == INTERRUPTED:
-        echo_error("interrupted")
-    return stop.code if isinstance(stop.code, int) else FAILED
+def _fail(message: str) -> None:
+    """Print an error where the result would stand."""
+    echo_error(message, replaces_result=True)
+
+
+def _describe_exception(error: Exception) -> str:
+    """A usage error of Typer, or the traceback of a bug and what to do about it."""
+    if hasattr(error, "format_message"):
+        return str(error.format_message())
+    traceback.print_exc()
+    return "this is a bug in fusion-bench: please report the lines above"
 
 
 def _tolerate_narrow_encodings() -> None:

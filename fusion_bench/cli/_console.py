@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fusion_bench.cli._errors import is_json_asked, locate_error
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
@@ -21,12 +22,30 @@ def echo(line: str, *, err: bool = False) -> None:
     typer.echo(escape_control_chars(line), err=err)
 
 
-def echo_error(message: str) -> None:
-    """Print an error on standard error, in one line."""
-    one_line = escape_control_chars(" ".join(message.split()))
-    if len(one_line) > MAX_ERROR_LENGTH:
-        one_line = f"{one_line[: MAX_ERROR_LENGTH // 2]} … {one_line[-MAX_ERROR_LENGTH // 2 :]}"
-    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {one_line}", err=True)
+def echo_error(message: str, *, replaces_result: bool = False) -> None:
+    """Print an error on standard error, in one line.
+
+    With ``--json`` the line is ``{"error": {"file", "line", "message"}}``.
+
+    Args:
+        message: Shortened where it is very long.
+        replaces_result: No result was printed: with ``--json``, print on standard output.
+    """
+    one_line = " ".join(message.split())
+    if is_json_asked():
+        from json import dumps
+
+        record = {"error": locate_error(_shorten(one_line))._asdict()}
+        typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
+        return
+    text = _shorten(escape_control_chars(one_line))
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_ERROR_LENGTH:
+        return text
+    return f"{text[: MAX_ERROR_LENGTH // 2]} … {text[-MAX_ERROR_LENGTH // 2 :]}"
 
 
 def echo_written(paths: Iterable[object]) -> None:

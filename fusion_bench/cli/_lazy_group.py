@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fusion_bench.cli._errors import CommandInterruptedError
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import UnknownNameError
 
@@ -50,6 +51,13 @@ class LazyGroup(TyperGroup):
         elif name and not name.startswith("-"):
             ctx.fail(str(UnknownNameError("command", name, self.list_commands(ctx))))
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - vendored types
+        """Run the command; Typer would turn Ctrl-C into an exit code that a result may have too."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise CommandInterruptedError from error
 
 
 def _load_application(name: str) -> typer.Typer:

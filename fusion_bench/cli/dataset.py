@@ -69,7 +69,9 @@ def show_command(
 @command.command(
     "check", epilog=base.format_examples("fusion-bench dataset check datasets/mine/dataset.yaml")
 )
-def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
+def check_command(
+    name: Name, datasets: base.DatasetFolders = None, json: base.JsonFlag = False
+) -> None:
     """Check every file of a dataset; exit code 2 at the first error."""
     from fusion_bench.evaluation.dataset_summary import (
         dataset_notices,
@@ -82,8 +84,11 @@ def check_command(name: Name, datasets: base.DatasetFolders = None) -> None:
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)
     messages = dataset_notices(dataset)
-    _print_facts(describe_dataset(dataset))
-    echo(f"unjudged in the top 10: {describe_unjudged(dataset)}")
+    facts = describe_dataset(dataset) | {"unjudged in the top 10": describe_unjudged(dataset)}
+    if json:
+        print_json({"file": path, **facts, "notes": messages})
+        return
+    _print_facts(facts)
     for notice in messages:
         echo(f"note: {notice}")
     echo(f"{path}: no errors, {len(messages)} notes: fusion-bench dataset show {quote(name)}")

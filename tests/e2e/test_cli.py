@@ -18,23 +18,12 @@ from fusion_bench.evaluation.report_records import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny
+from tests.commands import leaf_commands
 from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 BIN = [sys.executable, "-m", "fusion_bench"]
-COMMANDS = [
-    ["eval"],
-    ["compare"],
-    ["methods"],
-    ["gate"],
-    ["explain"],
-    ["dataset"],
-    ["dataset", "list"],
-    ["dataset", "show"],
-    ["dataset", "check"],
-    ["rerank"],
-    ["try"],
-]
+COMMANDS = [["dataset"], *map(str.split, leaf_commands())]
 A, B, QRELS = (f"datasets/tiny/{name}" for name in ("a.trec", "b.trec", "qrels.txt"))
 Capture = pytest.CaptureFixture[str]
 
@@ -67,18 +56,8 @@ def test_help_shows_an_example(command: list[str], capsys: Capture) -> None:
 
 def test_the_overview_lists_every_command(capsys: Capture) -> None:
     out = printed(capsys, "--help")
-    for command in (
-        "compare",
-        "dataset",
-        "eval",
-        "explain",
-        "gate",
-        "methods",
-        "rerank",
-        "try",
-        "tune",
-    ):
-        assert f"\n  {command} " in out
+    for command in COMMANDS:
+        assert f"\n  {command[0]} " in out
     assert "130" in out.split("Exit codes:")[1]
 
 
@@ -175,7 +154,10 @@ def test_dataset_check(root: Path, capsys: Capture) -> None:
     assert {"judged queries: 4", "splits: dev: 1, test: 3"} <= set(lines)
     assert lines[-1].startswith(f"{path}: ")
     assert lines[-1].endswith("fusion-bench dataset show tiny")
+    assert json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"] == []
     edit(root, A, "q3 Q0 d1 1 5 a\n", "")
+    [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]
+    assert note.startswith("a has no result for 1 judged query")
     out = printed(capsys, "dataset", "check", "tiny")
     assert "\nnote: a has no result for 1 judged query" in out
     assert "1 note" in out.splitlines()[-1]
@@ -268,7 +250,8 @@ def test_datasets_are_found_beside_the_experiment_and_by_option(
     options = ["eval", f"../{EXPERIMENT}", "--no-plots", "--json"]
     assert json.loads(printed(capsys, *options))["collections"][0]["name"] == "tiny"
     assert main([*options, "--datasets", "."]) == 2
-    assert "in .: unknown dataset 'tiny' (known: none)" in capsys.readouterr().err
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert "in .: unknown dataset 'tiny' (known: none)" in error["message"]
 
 
 @pytest.mark.usefixtures("root")

@@ -1,0 +1,31 @@
+"""Every command that the command line has, found as its user finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from fusion_bench.cli._base import app
+
+
+def leaf_commands() -> dict[str, Any]:
+    """Words of each command that runs, such as ``dataset list`` → the command."""
+    root = typer.main.get_command(app)
+    context = typer.Context(root)
+    return dict(_walk_group(root, context, ()))
+
+
+def _walk_group(group: Any, context: typer.Context, path: tuple[str, ...]) -> Iterator[Any]:  # noqa: ANN401 - types of the Click that Typer brings
+    for name in group.list_commands(context):
+        _, command, _ = group.resolve_command(context, [name])
+        if hasattr(command, "list_commands"):
+            yield from _walk_group(command, context, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def options_of(command: Any) -> set[str]:  # noqa: ANN401 - as above
+    """Options of a command, such as ``--json``."""
+    return {option for parameter in command.params for option in parameter.opts}
