@@ -19,7 +19,7 @@ def test_a_method_is_built_from_its_name_or_a_mapping() -> None:
     [
         ("rff", UnknownNameError, "unknown fusion method 'rff'; did you mean 'rrf'?"),
         ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method \"['rrf']\""),
-        ({"k": 1}, ConfigError, "'method' is required (known: rrf, rrf_v2, weighted_score)"),
+        ({"k": 1}, ConfigError, f"'method' is required (known: {', '.join(fusions.load_all())})"),
         ({}, ConfigError, "'method' is required"),
         (None, ConfigError, "a fusion method is a name or a mapping with 'method', given None"),
         ({"method": "rrf", "k": -1}, ConfigError, "k: input should be greater than or equal to 0"),

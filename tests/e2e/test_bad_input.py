@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.blend import blends
 from fusion_bench.cli import main
+from fusion_bench.fuse import fusions
 from fusion_bench.util.formatting import escape_control_chars
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
@@ -21,7 +23,7 @@ from tests.tiny import DATASET, EXPERIMENT, edit
 QRELS, QUERIES = "datasets/tiny/qrels.txt", "datasets/tiny/queries.jsonl"
 A, R = "datasets/tiny/a.trec", "datasets/tiny/r.trec"
 EVAL = ("eval", EXPERIMENT, "--no-plots", "--out", "out")
-KNOWN_METHODS = ("known: rrf, rrf_v2, weighted_score",)
+KNOWN_METHODS = ("(known: ", *fusions.load_built_in())
 Break = Callable[[Path], None]
 
 
@@ -319,7 +321,7 @@ CASES = [
     Case(
         "blend",
         blend("positional"),
-        (f"{BLEND}", "'positional'", "known: linear, none, position_aware, replace"),
+        (f"{BLEND}", "'positional'", "(known: ", *blends.load_built_in()),
     ),
     Case(
         "normalizer",
