@@ -1,0 +1,123 @@
+"""Final lists of a system of an experiment, or of a fusion of files at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.fuse import fusions
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.load_records import load_run
+from fusion_bench.io.write_run import RunRows
+
+
+def fuse_experiment(
+    path: Path,
+    system: str,
+    *,
+    folders: Collection[Path],
+    dataset: str | None = None,
+    split: str | None = None,
+) -> FinalLists:
+    """The final lists of one system of an experiment.
+
+    Args:
+        path: The experiment.
+        system: Name of the system.
+        folders: Where named datasets live.
+        dataset: As the experiment names it; needed if it names several.
+        split: Only queries of this split; None = every query that a run answers, judged or not.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    experiment, source = read_experiment(path)
+    if system not in experiment.systems:
+        raise UnknownNameError("system", system, experiment.systems, where="--system")
+    chosen = experiment.systems[system]
+    file = find_dataset(_dataset_name(dataset, experiment.dataset_names), folders, where=str(path))
+    spec, _ = read_spec(file)
+    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+    alone = experiment.model_copy(update={"systems": {system: chosen}})
+    alone.check_datasets(roles, spec.rerank, source)
+    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.reranker_names)
+    runs = align_all_queries(
+        [loaded.runs[name] for name in chosen.runs],
+        rerankers=list(loaded.rerankers.values()),
+        queries=loaded.queries,
+        ties=experiment.ties,
+    )
+    kept = runs if split is None else _queries_of_split(runs, loaded, split)
+    return make_final_lists(chosen, kept, loaded.spaces)
+
+
+def _dataset_name(given: str | None, names: tuple[str, ...]) -> str:
+    if given is not None and given not in names:
+        raise UnknownNameError("dataset", given, names, where="--dataset")
+    if given is None and len(names) > 1:
+        raise ConfigError(
+            f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"
+        )
+    return given or names[0]
+
+
+def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> AlignedRuns:
+    known = {query.id for query in dataset.queries.values() if query.split == split}
+    is_kept = np.array([query in known for query in runs.queries], dtype=bool)
+    if not is_kept.any():
+        splits = {query.split for query in dataset.queries.values() if query.split is not None}
+        raise UnknownNameError("split", split, splits, where=dataset.name)
+    return runs.subset(is_kept)
+
+
+def fuse_files(files: Mapping[str, Path], fusion: Mapping[str, Any]) -> FinalLists:
+    """Fuse run files that no dataset describes; the lists are named as the method is.
+
+    Args:
+        files: Run files by name.
+        fusion: The fusion's keys, as in YAML.
+
+    Raises:
+        FusionBenchError: A file or the fusion breaks a rule.
+    """
+    made = fusions.build(fusion)
+    runs = [load_run(path, name=name) for name, path in files.items()]
+    system = System(name=str(fusion["method"]), runs=tuple(files), fusion=made)
+    return make_final_lists(system, align_all_queries(runs))
+
+
+def make_run_rows(lists: FinalLists, *, has_sources: bool) -> RunRows:
+    """Final lists by columns, as a file holds them.
+
+    Args:
+        lists: The lists.
+        has_sources: With the rank and the score of each document in every source.
+    """
+    sources: dict[str, tuple[list[int | None], list[float | None]]] = {}
+    if has_sources:
+        tables = zip(
+            lists.sources, lists.source_ranks.tolist(), lists.source_scores.tolist(), strict=True
+        )
+        for name, ranks, scores in tables:
+            pairs = list(zip(ranks, scores, strict=True))
+            sources[name] = (
+                [rank or None for rank, _ in pairs],
+                [score if rank else None for rank, score in pairs],
+            )
+    return RunRows(
+        name=lists.system,
+        queries=lists.query_ids,
+        documents=lists.document_ids,
+        ranks=lists.ranks.tolist(),
+        scores=lists.scores.tolist(),
+        sources=sources,
+    )
