@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 #: The default experiment.
 DEFAULT = Path("experiments/default.yaml")
+
+#: The file name that stands for standard output.
+STDOUT = Path("-")
 
 #: Columns of output that is no terminal: every table fits.
 PIPE_WIDTH = 200
@@ -94,7 +98,25 @@ DatasetFolders = Annotated[
         metavar="DIR",
     ),
 ]
-PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write PNG plots.")]
+
+
+class PlotFormat(StrEnum):
+    """The format of plots."""
+
+    PNG = "png"
+    SVG = "svg"
+
+
+PlotFormatOption = Annotated[PlotFormat, typer.Option("--plot-format", help="Format of plots.")]
+MarkdownFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--markdown",
+        help="Write a summary of at most 40 lines to FILE; - prints it instead of the page.",
+        metavar="FILE",
+    ),
+]
+PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write plots.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -159,6 +181,16 @@ def refuse_options(purpose: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value not in (None, [], ()):
             raise typer.BadParameter(f"does not go with {purpose}", param_hint=option)
+
+
+def refuse_two_outputs(markdown: Path | None, *, as_json: bool) -> None:
+    """Refuse JSON and Markdown on one standard output.
+
+    Raises:
+        typer.BadParameter: Both were asked for.
+    """
+    if as_json:
+        refuse_options("--json", {"--markdown -": markdown if markdown == STDOUT else None})
 
 
 def make_console() -> Console:

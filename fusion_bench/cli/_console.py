@@ -11,6 +11,8 @@ from fusion_bench.cli._errors import is_json_asked, locate_error
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fusion_bench.report.page import Page
 
 #: Longest error; a longer one quotes something that is no id.
@@ -61,18 +63,39 @@ def print_json(record: object) -> None:
 
 
 def print_result(
-    record: object, page: Page, *, as_json: bool, written: Iterable[object] = ()
+    record: object,
+    page: Page,
+    *,
+    as_json: bool,
+    written: Iterable[object] = (),
+    markdown: Path | None = None,
 ) -> None:
-    """Print a result as JSON, or its page and the files that were written."""
-    from fusion_bench.cli._base import make_console
-    from fusion_bench.report.terminal import print_page
+    """Print a result as JSON, as its page, or as the summary of its page.
 
+    Args:
+        record: What ``--json`` prints.
+        page: What a terminal shows.
+        as_json: Whether to print JSON.
+        written: The files that were written.
+        markdown: A file to write the summary to; ``-`` prints it in place of the page.
+
+    Raises:
+        FusionBenchError: The file cannot be written to.
+    """
+    from fusion_bench.cli._base import STDOUT, make_console
+    from fusion_bench.report.summary import render_summary
+    from fusion_bench.report.terminal import print_page
+    from fusion_bench.util.atomic_files import write_atomic
+
+    if markdown == STDOUT:
+        typer.echo(render_summary(page), nl=False)
+        return
+    if markdown is not None:
+        written = (*written, write_atomic(markdown, render_summary(page).encode()))
     if as_json:
         print_json(record)
-        return
-    print_page(page, make_console())
-    if written:
-        echo_written(written)
+    else:
+        print_page(page, make_console(), written=written)
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str) -> None:

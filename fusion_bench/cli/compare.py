@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -54,11 +55,14 @@ def compare(
         list[str] | None,
         typer.Option(help="System to compare; may be given again.", metavar="NAME"),
     ] = None,
+    markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
+    base.refuse_two_outputs(markdown, as_json=json)
     if qrels is not None:
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
+        from fusion_bench.cli._next_steps import after_compare
         from fusion_bench.evaluation.compare_systems import compare_files
         from fusion_bench.report.evaluation.evaluation_page import build_page
 
@@ -67,7 +71,10 @@ def compare(
         report = compare_files(
             qrels, files, measures=measure or MEASURES, binary_relevance=binary_relevance or 1
         )
-        print_result(report, build_page(report), as_json=json)
+        names = (row.name for row in report.collections[0].systems if row.kind == "system")
+        lists = dict(zip(names, files, strict=False))
+        page = replace(build_page(report), next_steps=tuple(after_compare(qrels, lists)))
+        print_result(report, page, as_json=json, markdown=markdown)
         return
     base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError
@@ -96,4 +103,5 @@ def compare(
         {"collection": item.collection, "queries": item.queries, "comparisons": item.comparisons}
         for item in collections
     ]
-    print_result(records, build_comparison_page(collections), as_json=json)
+    page = build_comparison_page(collections)
+    print_result(records, page, as_json=json, markdown=markdown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ command = base.command_app()
     epilog=base.format_examples(
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
+        "fusion-bench eval experiments/mine.yaml --markdown - --plot-format svg",
         "fusion-bench eval --split dev --no-plots --json",
     ),
 )
@@ -35,17 +37,21 @@ def eval_command(
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
     plots: base.PlotsFlag = True,
+    plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
+    markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare fusion variants and rerank blends on judged queries.
 
     Prints one table per dataset and writes report.json, report.md and plots.
     """
+    from fusion_bench.cli._next_steps import after_eval
     from fusion_bench.evaluation.run_experiment import run_experiment
     from fusion_bench.report.evaluation.evaluation_page import build_page
     from fusion_bench.report.write import write_report
 
+    base.refuse_two_outputs(markdown, as_json=json)
     with base.experiment_context(experiment, datasets) as (parsed, source, folders, progress):
         folder = base.out_folder(out, experiment)
         report = run_experiment(
@@ -58,5 +64,7 @@ def eval_command(
             progress=progress,
         )
         progress("writing the report", 1, 1)
-        written = write_report(report, folder, plots=plots)
-    print_result(report, build_page(report), as_json=json, written=written)
+        written = write_report(report, folder, plots=plots, plot_format=plot_format.value)
+    steps = tuple(after_eval(report, experiment, parsed, datasets))
+    page = replace(build_page(report), next_steps=steps)
+    print_result(report, page, as_json=json, written=written, markdown=markdown)

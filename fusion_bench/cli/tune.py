@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -76,17 +77,21 @@ def tune(
         ),
     ] = None,
     plots: base.PlotsFlag = True,
+    plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
+    markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Tune a system's parameters and test the gain on held-out queries.
 
     An interrupted search continues from its log in the output folder.
     """
+    from fusion_bench.cli._next_steps import after_tune
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.report.tuning.tuning_page import build_page
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
 
+    base.refuse_two_outputs(markdown, as_json=json)
     overrides = {
         "system": system,
         "trials": trials,
@@ -105,8 +110,14 @@ def tune(
         storage=storage,
         export=export,
         plots=plots,
+        plot_format=plot_format.value,
     )
     for report, files in run_tuning(experiment, options):
-        print_result(report, build_page(report), as_json=json, written=files)
+        page = replace(build_page(report), next_steps=tuple(after_tune(files, datasets)))
+        target = markdown
+        is_file = markdown is not None and markdown != base.STDOUT
+        if markdown is not None and is_file and files[0].parent != options.out:
+            target = markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
+        print_result(report, page, as_json=json, written=files, markdown=target)
         if report.interrupted:
             raise typer.Exit(INTERRUPTED)

@@ -12,7 +12,12 @@ from fusion_bench.report.page import Finding, Page, Section, Tone
 
 MAX_LINES = 40
 #: Sections, rows of a table and findings; the first that fit into the lines are taken.
-LIMITS = ((99, 20, 6), (99, 12, 5), (99, 8, 4), (6, 6, 3), (4, 5, 2), (3, 4, 2), (2, 3, 1))
+LIMITS = (
+    *((99, 20, 6), (99, 12, 5), (99, 8, 4)),
+    *((6, 6, 3), (4, 5, 2), (3, 4, 2), (2, 3, 1), (1, 3, 1), (0, 0, 0)),
+)
+#: Of several collections' decisions so many are listed.
+MAX_DETAILS = 12
 
 
 def render_summary(page: Page) -> str:
@@ -36,7 +41,12 @@ def _render(page: Page, sections: int, rows: int, findings: int) -> str:
     short = [_shorten(section, rows, findings) for section in shown[:sections]]
     if len(shown) > sections:
         short.append(Section(text=f"{len(shown) - sections} more sections in the full report."))
-    text = render_page(replace(page, sections=tuple(short), provenance=None))
+    headline = page.headline
+    if headline is not None and len(headline.details) > MAX_DETAILS:
+        more = f"{len(headline.details) - MAX_DETAILS} more in the full report."
+        headline = replace(headline, details=(*headline.details[:MAX_DETAILS], more))
+    short_page = replace(page, sections=tuple(short), headline=headline, provenance=None)
+    text = render_page(short_page)
     origin = "" if page.provenance is None else page.provenance.summary
     return f"{text}\n*{escape_markdown(origin)}*\n" if origin else text
 

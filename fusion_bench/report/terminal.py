@@ -28,6 +28,8 @@ STYLES: dict[Tone, str] = {
 ALERTS = {"warning", "failed", "inconclusive"}
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
+#: Names of files that have every column of a page; a summary has not.
+FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md")
 #: Wider than any table: a pipe has no edge.
 UNLIMITED_WIDTH = 100_000
 #: For output that is not Unicode.
@@ -41,10 +43,10 @@ def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) 
         page: What to print.
         console: Where to. A terminal drops optional columns that do not fit, and names them; long
             texts wrap. Nothing is ever cut off.
-        written: The files that were written. A Markdown file among them has every column.
+        written: The files that were written; the full page among them has every column.
     """
     files = [str(path) for path in written]
-    full_page = next((name for name in files if name.endswith(".md")), "")
+    full_page = next((name for name in files if name.endswith(FULL_PAGES)), "")
     _print_text(console, page.title, style="bold")
     for section in page.sections:
         if not section.is_folded:

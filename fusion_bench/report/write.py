@@ -23,13 +23,16 @@ from fusion_bench.util.atomic_files import replace_file
 MAX_NAME_LENGTH = 60
 
 
-def write_report(report: Report, folder: Path, *, plots: bool = True) -> list[Path]:
+def write_report(
+    report: Report, folder: Path, *, plots: bool = True, plot_format: str = "png"
+) -> list[Path]:
     """Write ``report.json``, ``report.md`` and the figures of an evaluation.
 
     Args:
         report: What to write.
         folder: Where to; created if missing.
         plots: Whether to draw figures, which imports Matplotlib.
+        plot_format: ``png`` or ``svg``.
 
     Returns:
         The files, ``report.json`` first.
@@ -37,13 +40,20 @@ def write_report(report: Report, folder: Path, *, plots: bool = True) -> list[Pa
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    page = evaluation_page.build_page(report, _evaluation_figures(report) if plots else ())
+    page = evaluation_page.build_page(
+        report, _evaluation_figures(report, plot_format) if plots else ()
+    )
     record = f"{report.model_dump_json()}\n"
     return write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
 
 
 def write_tuning(
-    report: TuningReport, folder: Path, *, tuned: str, plots: bool = True
+    report: TuningReport,
+    folder: Path,
+    *,
+    tuned: str,
+    plots: bool = True,
+    plot_format: str = "png",
 ) -> list[Path]:
     """Write ``tuning.json``, ``tuning.md``, ``tuned.yaml``, ``front.yaml`` and the figures.
 
@@ -52,6 +62,7 @@ def write_tuning(
         folder: Where to; created if missing.
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
         plots: Whether to draw figures, which imports Matplotlib.
+        plot_format: ``png`` or ``svg``.
 
     Returns:
         The files, ``tuning.json`` first.
@@ -63,7 +74,10 @@ def write_tuning(
     if plots:
         from fusion_bench.report.plots import make_figures
 
-        figures = tuple(make_figures("tuning", report))
+        figures = tuple(
+            replace(figure, file=f"{figure.file.removesuffix('.png')}.{plot_format}")
+            for figure in make_figures("tuning", report)
+        )
     page = tuning_page.build_page(report, figures)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
@@ -82,9 +96,12 @@ def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path
     """
     contents = {name: text.encode() for name, text in texts.items()}
     if page.figures:
-        from fusion_bench.report.plots import render_png
+        from fusion_bench.report.plots import render_png, render_svg
 
-        contents |= {figure.file: render_png(figure.draw()) for figure in page.figures}
+        contents |= {
+            figure.file: (render_svg if figure.file.endswith(".svg") else render_png)(figure.draw())
+            for figure in page.figures
+        }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [replace_file(folder / name, data) for name, data in contents.items()]
@@ -92,7 +109,7 @@ def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
 
 
-def _evaluation_figures(report: Report) -> list[list[Figure]]:
+def _evaluation_figures(report: Report, plot_format: str) -> list[list[Figure]]:
     """For each collection its figures, under file names that differ on any file system."""
     from fusion_bench.report.plots import make_figures
 
@@ -107,7 +124,7 @@ def _evaluation_figures(report: Report) -> list[list[Figure]]:
             stems = (stem, *(f"{stem}-{n}" for n in range(1, len(names) + 1)))
             stem = next(stem for stem in stems if stem.lower() not in names)
             names.add(stem.lower())
-            figures[-1].append(replace(figure, file=f"{stem}.png"))
+            figures[-1].append(replace(figure, file=f"{stem}.{plot_format}"))
     return figures
 
 

@@ -28,6 +28,7 @@ class TuneOptions:
         storage: Database through which several machines search together; None = this one alone.
         export: Database that the finished search is copied to; None = not copied.
         plots: Whether plots are drawn.
+        plot_format: ``png`` or ``svg``.
 
     Raises:
         ConfigError: A cluster together with a storage or several workers.
@@ -42,6 +43,7 @@ class TuneOptions:
     storage: str | None = None
     export: str | None = None
     plots: bool = True
+    plot_format: str = "png"
 
     def __post_init__(self) -> None:
         other = "--storage" if self.storage else "--workers" if self.workers > 1 else None

@@ -83,7 +83,10 @@ def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport,
                 report = run.run(source.path.stem, report_provenance(experiment, source))
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, name)
-            files = write_tuning(report, folder, tuned=tuned, plots=options.plots)
+            plots = options.plots
+            files = write_tuning(
+                report, folder, tuned=tuned, plots=plots, plot_format=options.plot_format
+            )
         yield report, files
         if report.interrupted:
             return

@@ -9,6 +9,12 @@ its study. Importing this package imports Matplotlib. Nothing global is used (no
 of the user), so the same record gives the same bytes.
 """
 
-from fusion_bench.report.plots._base import Plot, make_figures, register_plot, render_png
+from fusion_bench.report.plots._base import (
+    Plot,
+    make_figures,
+    register_plot,
+    render_png,
+    render_svg,
+)
 
-__all__ = ["Plot", "make_figures", "register_plot", "render_png"]
+__all__ = ["Plot", "make_figures", "register_plot", "render_png", "render_svg"]

@@ -18,7 +18,7 @@ from fusion_bench.report.tuning.recommendation import (
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.formatting import format_number, format_percent
+from fusion_bench.util.formatting import format_change, format_number, format_percent
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
 WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
@@ -72,11 +72,15 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
 
 
 def _describe_verdict(report: TuningReport) -> str:
+    gain = report.held_out
+    change = format_change(
+        gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
+    )
     text = (
-        f"Verdict: {report.verdict}. The tuned system {CLAIMS[report.verdict]} the default on "
-        f"{report.held_out.queries:,} held-out queries, {report.measure} "
-        f"{format_gain(report.held_out, report.alpha)}. The least gain is "
-        f"{format_number(report.min_gain)}."
+        f"Verdict: {report.verdict}. The tuned system {CLAIMS[report.verdict]} the default "
+        f"{report.system} on held-out queries of {report.dataset}: {report.measure} "
+        f"{format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
+        f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
     if report.verdict == "too few queries":
         needed = "an unknown number of" if report.needed is None else f"about {report.needed:,}"

@@ -8,6 +8,9 @@ from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Value
 from fusion_bench.util.formatting import format_difference, format_p_value
 
+#: So many choices are listed in a table; of more only the number.
+MAX_CHOICES = 4
+
 
 def format_value(value: Value) -> str:
     """A tuned number or choice; ``-`` where there is none."""
@@ -24,10 +27,16 @@ def format_values(values: Mapping[str, Value]) -> str:
     return ", ".join(pairs) or "nothing"
 
 
+def format_choices(parameter: ParameterInfo) -> str:
+    """``none, linear``: all choices."""
+    return ", ".join(format_value(choice) for choice in parameter.choices)
+
+
 def format_range(parameter: ParameterInfo) -> str:
-    """``1 to 1000 log``, or the choices."""
+    """``1 to 1000 log``, or the choices, or how many there are."""
     if parameter.kind == "choice":
-        return ", ".join(format_value(choice) for choice in parameter.choices)
+        count = len(parameter.choices)
+        return f"{count} choices" if count > MAX_CHOICES else format_choices(parameter)
     scale = " log" if parameter.log else ""
     return f"{format_value(parameter.low)} to {format_value(parameter.high)}{scale}"
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.report.page import Column, Row, Table, Tone
-from fusion_bench.report.tuning.format_values import format_range, format_value, format_values
+from fusion_bench.report.tuning.format_values import (
+    MAX_CHOICES,
+    format_choices,
+    format_range,
+    format_value,
+    format_values,
+)
 from fusion_bench.report.tuning.pareto_table import pareto_table
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo
@@ -48,8 +54,8 @@ def _build_gain_table(
     columns = (
         Column(first, is_text=True),
         Column("queries", is_optional=True),
-        *map(Column, (*means, "difference", f"{format_coverage(report.alpha)} interval")),
-        *map(Column, ("p", "w/t/l")),
+        *map(Column, (*means, "difference", f"{format_coverage(report.alpha)} interval", "p")),
+        Column("w/t/l", is_optional=True),
     )
     rows = [
         Row(
@@ -80,12 +86,12 @@ def gain_table(report: TuningReport) -> Table:
         "system.",
     ]
     if report.nested is not None:
-        gains.append(("nested cross-validation (estimate)", report.nested))
+        gains.append(("nested cross-validation", report.nested))
         notes.append(
             "Nested cross-validation repeats the whole search without each fold and evaluates it "
             "there. Its folds share queries, so its interval is too narrow for a verdict."
         )
-    gains.append(("held-out queries (verdict)", report.held_out))
+    gains.append(("held out (verdict)", report.held_out))
     title = f"{report.measure}: tuned against default"
     headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
@@ -116,7 +122,8 @@ def parameter_table(report: TuningReport) -> Table:
     """What each parameter was, is now, and would be without each fold."""
     columns = (
         Column("parameter", is_text=True),
-        *map(Column, ("range", "default", "tuned")),
+        Column("range", is_text=True),
+        *(Column(name, is_text=True) for name in ("default", "tuned")),
         *(Column(f"fold {k}", is_optional=True) for k in range(1, len(report.folds) + 1)),
         *map(Column, ("fold spread", "importance", "back at default")),
     )
@@ -136,7 +143,9 @@ def parameter_table(report: TuningReport) -> Table:
         "at its default; blank = it is there already, or the default has none. Parameters that "
         "replace each other may each lose little alone.": report.ablation_losses,
     }
-    shown = tuple(note for note, is_shown in notes.items() if is_shown)
+    long_lists = (p for p in report.parameters if len(p.choices) > MAX_CHOICES)
+    choices = (f"Choices of {p.path}: {format_choices(p)}." for p in long_lists)
+    shown = (*choices, *(note for note, is_shown in notes.items() if is_shown))
     return Table("Parameters", columns, rows, shown).without_empty_columns()
 
 

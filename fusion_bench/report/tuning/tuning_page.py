@@ -17,12 +17,13 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
         report: What to show.
         figures: The figures beside the page; empty = none.
     """
+    verdict, *findings = tuning_findings(report)
+    gains, *tables = tuning_tables(report)
     results = Section(
         summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
         f"split: {report.split}",
-        facts=_facts(report),
-        findings=tuning_findings(report),
-        parts=(*tuning_tables(report), *figures),
+        findings=tuple(findings),
+        parts=(gains, *figures[:1], *tables, *figures[1:]),
     )
     systems = Section(
         title="The systems",
@@ -32,7 +33,15 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
         ),
         is_folded=True,
     )
-    return Page(f"{report.name}: tuning {report.system}", (results, systems))
+    created = report.provenance.created
+    provenance = Section(
+        "Provenance",
+        summary=f"{report.provenance.source}, {created}; {report.dataset}, {report.split}; "
+        f"{len(report.trials):,} trials",
+        facts=_facts(report),
+    )
+    title = f"{report.name}: tuning {report.system} on {report.dataset}"
+    return Page(title, (results, systems), verdict, provenance)
 
 
 def _facts(report: TuningReport) -> dict[str, str]:

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.report.plots import render_png
+from fusion_bench.report.plots import make_figures, render_png, render_svg
 from fusion_bench.report.plots._base import DPI, WIDTH
 from fusion_bench.report.plots.differences import draw_differences
+from fusion_bench.report.plots.forest import draw_forest
 from fusion_bench.report.plots.means import MARKS, draw_means
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
@@ -250,3 +251,35 @@ def test_the_best_few_have_a_panel(count: int, shown: int) -> None:
     best = [f"system {i}" for i in range(count - 2, -1, -1)]
     assert panels(figure) == best[:shown]
     assert len(figure.axes) == shown
+
+
+def test_the_forest_shows_differences_and_what_can_be_detected() -> None:
+    detectable = [
+        item.model_copy(update={"min_detectable_difference": 0.25})
+        for item in cases.full().comparisons
+    ]
+    found = cases.full(split="test").model_copy(update={"comparisons": tuple(detectable)})
+    figure = draw_forest(found)
+    assert title(figure) == "Differences in nDCG@10 on tiny, split test: 3 queries"
+    assert names(figure) == ["better one", "worse one"]
+    [axes] = figure.axes
+    boxes = [bar.get_extents().transformed(axes.transData.inverted()) for bar in axes.patches]
+    assert [(round(box.x0, 9), round(box.x1, 9)) for box in boxes] == [(-0.25, 0.25)] * 2
+    right = axes.child_axes[0]
+    assert [label.get_text() for label in right.get_yticklabels()] == ["-0.2000", "+0.4000"]
+    assert "below the minimum detectable difference (80 % power)" in legend(figure)
+
+
+def test_the_forest_comes_first_and_only_where_systems_are_compared() -> None:
+    report = cases.report(cases.full())
+    first = next(make_figures("evaluation", report, report.collections[0]))
+    assert first.file == "nDCG@10-forest.png"
+    alone = cases.collection(cases.system("base", 0.5, 0.4))
+    files = [figure.file for figure in make_figures("evaluation", report, alone)]
+    assert "nDCG@10-forest.png" not in files
+
+
+def test_svg_is_the_same_for_the_same_report() -> None:
+    first, second = (render_svg(draw_forest(cases.full())) for _ in range(2))
+    assert first == second
+    assert b"<svg" in first

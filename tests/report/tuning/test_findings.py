@@ -36,7 +36,8 @@ def test_ship_names_the_held_out_gain() -> None:
     verdict = findings(record())["verdict"]
     assert verdict.tone == "better"
     assert verdict.text.startswith("Verdict: ship. ")
-    assert "100 held-out queries, nDCG@10 +0.0300 [+0.0100, +0.0500], p .012" in verdict.text
+    assert "nDCG@10 0.5000 → 0.5300, +6.0 %: 30 queries better, 20 worse of 100" in verdict.text
+    assert "(+0.0300 [+0.0100, +0.0500], p .012)" in verdict.text
     assert "The least gain is 0.0050." in verdict.text
 
 

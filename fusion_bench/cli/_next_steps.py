@@ -1,0 +1,89 @@
+"""The commands that follow a command, ready to be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING
+
+from fusion_bench.report.page import NextStep
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.report_records import Collection, Report
+    from fusion_bench.experiment.experiment import Experiment
+
+
+def format_command(*words: object, datasets: Sequence[Path] | None = None) -> str:
+    """A ``fusion-bench`` command, quoted for a shell, with the folders of named datasets."""
+    folders = (word for folder in datasets or () for word in ("--datasets", folder))
+    return join(str(word) for word in ("fusion-bench", *words, *folders))
+
+
+def after_eval(
+    report: Report, experiment: Path, parsed: Experiment, datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Explain the query that lost most, tune, and gate where the experiment says so."""
+    for collection in report.collections[:1]:
+        loss = find_worst_query(collection)
+        if loss is not None:
+            query, system = loss
+            one_of = ("--dataset", collection.name) if len(report.collections) > 1 else ()
+            words = ("explain", query, "--experiment", experiment, "--system", system, *one_of)
+            purpose = f"the query on which {system} loses most"
+            yield NextStep(format_command(*words, datasets=datasets), purpose)
+    best = report.collections[0].ranked_systems[0].name if report.collections else ""
+    system_option = () if parsed.tune is not None or not best else ("--system", best)
+    name = parsed.tune.system if parsed.tune is not None else best
+    command = format_command("tune", experiment, *system_option, datasets=datasets)
+    yield NextStep(command, f"search better parameters of {name}")
+    if parsed.gate is not None:
+        command = format_command("gate", experiment, datasets=datasets)
+        yield NextStep(command, "check for regressions against the stored baseline")
+
+
+def find_worst_query(collection: Collection) -> tuple[str, str] | None:
+    """The query on which the best system loses most to the baseline, and this system.
+
+    None where it loses on no query, or where there is no other system.
+    """
+    primary, baseline = collection.primary_measure, collection.baseline
+    best = next((row for row in collection.ranked_systems if row.name != baseline), None)
+    if best is None:
+        return None
+    before = collection.system(baseline).measures[primary].values
+    after = best.measures[primary].values
+    losses = [
+        (new - old, query)
+        for query, old, new in zip(collection.queries, before, after, strict=True)
+        if old is not None and new is not None and new < old
+    ]
+    return (min(losses)[1], best.name) if losses else None
+
+
+def after_tune(files: Sequence[Path], datasets: Sequence[Path] | None) -> Iterator[NextStep]:
+    """Evaluate what was written."""
+    purposes = {
+        "tuned.yaml": "the tuned system and the default on every measure",
+        "front.yaml": "the efficient systems, quality against effort",
+    }
+    for file in files:
+        if file.name in purposes:
+            command = format_command("eval", file, datasets=datasets)
+            yield NextStep(command, purposes[file.name])
+
+
+def after_compare(qrels: Path, lists: Mapping[str, Path]) -> Iterator[NextStep]:
+    """Fuse the lists that were compared, by their names."""
+    if len(lists) > 1:
+        named = (f"{name}={path}" for name, path in lists.items())
+        command = format_command("try", "--qrels", qrels, *named)
+        yield NextStep(command, "fuse these lists, and see whether that pays")
+
+
+def after_explain(
+    query: str, document: str, experiment: Path, system: str, datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Every term of the first document."""
+    words = ("explain", query, document, "--experiment", experiment, "--system", system)
+    yield NextStep(format_command(*words, datasets=datasets), f"every term of {document}")
