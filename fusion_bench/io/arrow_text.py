@@ -36,7 +36,7 @@ def parse_regular_text(
     Args:
         data: The bytes of the text.
         columns: Name of each column; ``query`` and ``document`` are among them.
-        value: Name of the column of values: ``score`` for numbers, ``grade`` for whole numbers.
+        value: Name of the column of values: ``score`` for numbers, another for whole numbers.
         has_ranks: Whether to read the column ``rank``.
 
     Returns:
@@ -62,6 +62,26 @@ def parse_regular_text(
         )
     except (pa.ArrowInvalid, ValueError, OverflowError):
         return None
+
+
+def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
+    """The rows of a run that has ranks and no scores, such as MS MARCO's.
+
+    Args:
+        data: The bytes of the text, with single tabs or single blanks between the columns.
+        columns: Name of each column: ``query``, ``document`` and ``rank``.
+
+    Returns:
+        None if it has to be read line by line, or if some query has no rank 1.
+    """
+    table = parse_regular_text(data.replace(b"\t", b" "), columns, "rank", has_ranks=False)
+    if table is None or not isinstance(table.queries, CategoricalIds):
+        return None
+    ranks = np.asarray(table.values)
+    queries = np.unique(table.queries.codes[ranks == 1])
+    if ranks.min() < 1 or len(queries) < len(table.queries.vocabulary):
+        return None
+    return replace(table, values=None, ranks=ranks)
 
 
 def is_regular(data: bytes) -> bool:

@@ -28,13 +28,14 @@ from fusion_bench.io.array_folder import (
     write_arrays,
 )
 from fusion_bench.io.file_bytes import GZIP, format_suffix
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.formats import find_distribution
 
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 3
+FORMAT: Final = 4
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20
@@ -64,7 +65,12 @@ class Cache:
         self.stamps = stamps or FileStamps(folder)
 
     def file_key(
-        self, path: Path, kind: str, read_options: ReadOptions | None, space: ScoreSpace | None
+        self,
+        path: Path,
+        kind: str,
+        read_options: ReadOptions | None,
+        space: ScoreSpace | None,
+        layout: FileLayout = DEFAULT_LAYOUT,
     ) -> str | None:
         """The key of what is read from a file; None where there is no file."""
         try:
@@ -72,8 +78,9 @@ class Cache:
         except OSError:
             return None  # reading it says why
         options = None if read_options is None else asdict(read_options)
-        reader = find_distribution(path)
-        return hash_key(kind, format_suffix(path), reader, content, options, space)
+        reader = find_distribution(path, layout)
+        suffix = format_suffix(path)
+        return hash_key(kind, suffix, reader, content, options, space, layout.key)
 
     def load(self, key: str) -> StoredArrays | None:
         """The entry, checked; None where there is none to be trusted."""

@@ -18,6 +18,7 @@ from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.array_folder import Array, StoredArrays
 from fusion_bench.io.cache import Cache, hash_key
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.load_records import encode_tables, make_qrels, make_run
 from fusion_bench.io.raw_table import RawTable
@@ -49,13 +50,15 @@ class FileRequest:
     roles: frozenset[str] = frozenset()
     read_options: ReadOptions | None = None
     score_space: ScoreSpace | None = None
+    layout: FileLayout = DEFAULT_LAYOUT
 
     def read_rows(self) -> RawTable:
         """The rows of the file."""
         options = self.read_options
         if options is None:
-            return read_raw_table(self.path, "qrels")
-        return read_raw_table(self.path, "run", has_ranks=options.rank_from == "column")
+            return read_raw_table(self.path, "qrels", layout=self.layout)
+        has_ranks = options.rank_from == "column"
+        return read_raw_table(self.path, "run", has_ranks=has_ranks, layout=self.layout)
 
     def make_table(self, rows: RawTable) -> Table:
         """The record of the file's rows."""
@@ -66,7 +69,8 @@ class FileRequest:
     def cache_key(self, cache: Cache) -> str | None:
         """What the file is kept under; None where there is no file."""
         kind = "run" if self.read_options else "qrels"
-        return cache.file_key(self.path, kind, self.read_options, self.score_space)
+        options = self.read_options, self.score_space, self.layout
+        return cache.file_key(self.path, kind, *options)
 
 
 def load_tables(

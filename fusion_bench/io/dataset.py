@@ -161,13 +161,14 @@ def load_dataset(
     spec, source = read_spec(path)
     paths = DatasetPaths(source)
     documents = None if spec.documents is None else paths(spec.documents, "documents")
-    qrels_file = FileRequest(paths.existing(spec.qrels, "qrels"))
+    location = ("qrels",) if isinstance(source.data["qrels"], str) else ("qrels", "path")
+    qrels_file = FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)
     run_files, rerank_files = _request_lists(spec, paths, runs, rerankers)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
-        named = [spec.qrels, *(run.path for run in (*spec.runs.values(), *spec.rerank.values()))]
-        store = open_cache(path.parent, [path.parent / name for name in named])
+        files = (spec.qrels, *spec.runs.values(), *spec.rerank.values())
+        store = open_cache(path.parent, [path.parent / file.path for file in files])
     tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
     qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables[1:])
     return Dataset(
@@ -198,6 +199,7 @@ def _request_lists(
             name,
             frozenset(run.roles),
             run.read_options,
+            layout=run.layout,
         )
         for name, run in spec.runs.items()
         if runs is None or name in runs
@@ -208,6 +210,7 @@ def _request_lists(
             name,
             read_options=run.read_options,
             score_space=run.score_space,
+            layout=run.layout,
         )
         for name, run in spec.rerank.items()
         if rerankers is None or name in rerankers

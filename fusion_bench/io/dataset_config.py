@@ -5,22 +5,80 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
+from fusion_bench.io.file_layout import FileLayout
+from fusion_bench.io.formats import check_format
 
 FILE = "dataset.yaml"
 
 
-class RunSpec(StrictModel):
-    """One run of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
+class FileColumns(StrictModel):
+    """A file's own names of its columns, where they are not the usual ones."""
+
+    query: str | None = None
+    document: str | None = None
+
+    @model_validator(mode="after")
+    def _refuse_repeats(self) -> FileColumns:
+        names = [name for _, name in self if name is not None]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} is named twice: each column holds one thing")
+        return self
+
+
+class RunColumns(FileColumns):
+    """The names of a run's columns."""
+
+    score: str | None = None
+    rank: str | None = None
+
+
+class QrelsColumns(FileColumns):
+    """The names of the columns of judgments."""
+
+    grade: str | None = None
+
+
+class FileSpec(StrictModel):
+    """One file of a ``dataset.yaml``: its path, format and columns."""
 
     path: str
+    format: str | None = None
+    columns: FileColumns | None = None
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else check_format(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def layout(self) -> FileLayout:
+        """How the file is read."""
+        columns = {role: name for role, name in self.columns or () if name is not None}
+        return FileLayout(self.format, columns)
+
+
+class QrelsSpec(FileSpec):
+    """The file of the judgments."""
+
+    columns: QrelsColumns | None = None
+
+
+class RunSpec(FileSpec):
+    """One run of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
+
+    columns: RunColumns | None = None
     roles: tuple[str, ...] = ()
     rank_from: Literal["score", "column"] = "score"
     source_ties: Literal["trec", "file"] = "trec"
@@ -49,10 +107,10 @@ class DatasetSpec(StrictModel):
         version: Raised by its owner when the contents change.
         description: One line for ``dataset list``.
         licence: Terms of the data.
-        qrels: File of judgements.
+        qrels: File of judgments: its path, or a mapping with its path, format and columns.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split.
         documents: JSON Lines of documents: id, text.
-        judgments: How the judgements came about; says what an unjudged document means.
+        judgments: How the judgments came about; says what an unjudged document means.
         runs: Run files by name.
         rerank: Rerank lists by name.
         binary_relevance: Grade from which binary measures count a document as relevant.
@@ -62,13 +120,23 @@ class DatasetSpec(StrictModel):
     version: str = "1"
     description: str = ""
     licence: str = ""
-    qrels: str
+    qrels: QrelsSpec
     queries: str | None = None
     documents: str | None = None
     judgments: Literal["pooled", "sparse", "complete"] = "pooled"
     runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[int, Field(ge=1)] = 1
+
+    @field_validator("qrels", mode="before")
+    @classmethod
+    def _expand_path(cls, value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        return {"path": value} if isinstance(value, str) else value
+
+    @field_serializer("qrels")
+    def _shorten_path(self, value: QrelsSpec) -> object:
+        is_plain = value.format is None and value.columns is None
+        return value.path if is_plain else value.model_dump(exclude_none=True)
 
 
 def find_dataset(name: str, folders: Collection[Path], *, where: str = "") -> Path:

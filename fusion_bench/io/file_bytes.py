@@ -27,6 +27,23 @@ def strip_suffixes(path: Path) -> str:
     return name
 
 
+def read_head(path: Path, size: int = 1 << 16) -> str:
+    """The whole lines among a file's first bytes, unpacked; empty where there are none.
+
+    A file that cannot be read or decoded has none: reading all of it says why.
+    """
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(len(GZIP)) == GZIP
+        with gzip.open(path) if is_packed else path.open("rb") as opened:
+            data = opened.read(size)
+        if len(data) == size:
+            data = data[: data.rfind(b"\n") + 1]
+        return data.decode("utf-8-sig")
+    except (OSError, EOFError, ValueError, zlib.error):
+        return ""
+
+
 def read_text(path: Path) -> str:
     """The text of a file.
 

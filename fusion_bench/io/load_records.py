@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,52 +17,65 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_bytes import strip_suffixes
-from fusion_bench.io.formats import read_raw_table
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.io.formats import read_raw_table, source_name
 from fusion_bench.io.raw_table import ArrowStrings, RawTable
 
+#: A whole number as pandas and spreadsheets write it where a column has gaps: ``2.0``.
+WHOLE_FLOAT: Final = re.compile(r"\s*([+-]?\d+)\.0*\s*")
 
-def load_qrels(path: Path) -> Qrels:
-    """Read judgements: TREC, .tsv, .csv, .jsonl or .parquet, gzip or not.
+
+def load_qrels(path: str | PathLike[str], *, layout: FileLayout = DEFAULT_LAYOUT) -> Qrels:
+    """Read judgments: TREC, .csv, .tsv, .json, .jsonl or .parquet, gzip or not.
+
+    Args:
+        path: The file.
+        layout: Its format and the names of its columns, where they are not the usual ones.
 
     Raises:
         DataError: Says file, line and rule.
     """
-    (rows,) = encode_tables([read_raw_table(path, "qrels")])
-    return make_qrels(path, rows)
+    file = Path(path)
+    (rows,) = encode_tables([read_raw_table(file, "qrels", layout=layout)])
+    return make_qrels(file, rows)
 
 
 def make_qrels(path: Path, rows: RawTable) -> Qrels:
-    """Judgements from a file's rows; see :func:`load_qrels`."""
+    """Judgments from a file's rows; see :func:`load_qrels`."""
     with _locate_errors(path, rows):
+        if rows.values is None:
+            raise DataError("no grades, only ranks: judgments need a grade for each document")
         grades = _parse_integers(rows.values, "grade")
         return Qrels.from_rows(rows.queries, _encoded_documents(rows), grades)
 
 
 def load_run(
-    path: Path,
+    path: str | PathLike[str],
     *,
     name: str | None = None,
     roles: frozenset[str] = frozenset(),
     read_options: ReadOptions | None = None,
     score_space: ScoreSpace | None = None,
+    layout: FileLayout = DEFAULT_LAYOUT,
 ) -> Run:
-    """Read one ranked list a query: TREC, .tsv, .csv, .jsonl or .parquet, gzip or not.
+    """Read one ranked list a query: TREC, .csv, .tsv, .json, .jsonl or .parquet, gzip or not.
 
     Args:
-        path: The file.
+        path: The file; or a folder of JSON answers, one file a query.
         name: Name of the source; the file's own by default.
         roles: What it was asked with and how it found.
         read_options: Options that decide its ranks.
         score_space: For a rerank list: what its numbers mean; a value outside is an error.
+        layout: Its format and the names of its columns, where they are not the usual ones.
 
     Raises:
         DataError: Says file, line and rule.
     """
     read_options = read_options or ReadOptions()
     has_ranks = read_options.rank_from == "column"
-    (rows,) = encode_tables([read_raw_table(path, "run", has_ranks=has_ranks)])
-    return make_run(path, rows, name or strip_suffixes(path), roles, read_options, score_space)
+    file = Path(path)
+    (rows,) = encode_tables([read_raw_table(file, "run", has_ranks=has_ranks, layout=layout)])
+    return make_run(file, rows, name or source_name(file), roles, read_options, score_space)
 
 
 def encode_tables(tables: list[RawTable]) -> list[RawTable]:
@@ -81,18 +97,18 @@ def make_run(
 ) -> Run:
     """One list a query from a file's rows; see :func:`load_run`."""
     with _locate_errors(path, rows):
-        scores = _parse_floats(rows.values)
+        ranks = None
+        if rows.ranks is not None and (read_options.rank_from == "column" or rows.values is None):
+            ranks = _parse_integers(rows.ranks, "rank")
+        scores = _invert_ranks(ranks) if rows.values is None else _parse_floats(rows.values)
         if score_space is not None:
             _check_space(scores, score_space)
-        ranks = None
-        if read_options.rank_from == "column" and rows.ranks is not None:
-            ranks = _parse_integers(rows.ranks, "rank")
         return Run.from_rows(
             name,
             rows.queries,
             _encoded_documents(rows),
             scores,
-            ranks=ranks,
+            ranks=ranks if read_options.rank_from == "column" else None,
             roles=roles,
             read_options=read_options,
         )
@@ -110,7 +126,8 @@ def _locate_errors(path: Path, rows: RawTable) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        line = "" if error.row is None else f":{rows.lines[error.row]}"
+        place = "" if error.row is None else rows.lines[error.row]
+        line = f":{place}" if isinstance(place, int) else place
         raise DataError(f"{path}{line}: {error}") from None
 
 
@@ -127,6 +144,19 @@ def _parse_floats(values: Sequence[str | float] | NDArray[np.number]) -> FloatAr
     return np.array(numbers)
 
 
+def _invert_ranks(ranks: IntArray | None) -> FloatArray:
+    """Scores for documents of which only ranks are known: 1 / rank, of ranks from 1.
+
+    Source: Anserini's converter of MS MARCO runs to TREC runs.
+    """
+    if ranks is None:
+        raise DataError("neither scores nor ranks: one of them is needed")
+    if (ranks < 0).any():
+        row = int(np.argmax(ranks < 0))
+        raise DataError(f"rank {ranks[row]} is negative; ranks start at 0 or 1", row=row)
+    return 1 / (ranks + int(ranks.min() == 0))
+
+
 def _refuse_booleans(values: Sequence[str | float], what: str) -> None:
     """Python counts with true and false; whoever wrote one meant something else."""
     if bool in set(map(type, values)):
@@ -140,8 +170,9 @@ def _parse_integers(values: Sequence[str | float] | NDArray[np.number], what: st
     _refuse_booleans(values, what)
     whole = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
+        text = WHOLE_FLOAT.fullmatch(value) if isinstance(value, str) else None
         try:
-            whole[row] = int(value)
+            whole[row] = int(value if text is None else text[1])
             exact = not isinstance(value, float) or value == whole[row]
         except (TypeError, ValueError, OverflowError):
             exact = False

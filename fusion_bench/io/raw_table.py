@@ -36,13 +36,14 @@ class RawTable:
     Attributes:
         queries: Query ids.
         documents: Document ids.
-        values: Scores or grades, as text or numbers.
-        ranks: The rank column, if it was asked for and the file has one.
-        lines: 1-based line (or record) of each row.
+        values: Scores or grades, as text or numbers; None for a run of which only ranks are known.
+        ranks: The rank column, if it was asked for or stands in for the scores.
+        lines: 1-based line (or record) of each row; or a text that follows the path in a message,
+            such as ``": query 'q1'"``.
     """
 
     queries: Sequence[str] | CategoricalIds
     documents: Sequence[str] | CategoricalIds | ArrowStrings
-    values: Sequence[str | float] | NDArray[np.number]
+    values: Sequence[str | float] | NDArray[np.number] | None
     ranks: Sequence[str | int] | IntArray | None
-    lines: Sequence[int]
+    lines: Sequence[int | str]

@@ -58,7 +58,7 @@ class HitAtOne(BinaryMeasure):
         return np.bincount(first.query, minlength=ranking.size).astype(np.float64)
 
 
-def read_semicolons(path, kind, *, has_ranks):
+def read_semicolons(path, kind, *, has_ranks, columns):
     """``query;document;value`` a line."""
     lines = path.read_text().splitlines()
     queries, documents, values = zip(*(line.split(";") for line in lines))

@@ -16,6 +16,7 @@ from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
 from fusion_bench.io.file_bytes import decode_text
 from fusion_bench.io.formats import trec
+from fusion_bench.io.formats._fixed_columns import COLUMNS
 from fusion_bench.io.load_records import load_qrels, load_run, make_qrels, make_run
 from fusion_bench.io.raw_table import Kind
 
@@ -64,7 +65,7 @@ def table_of(
         rows = None
         if by_arrow:
             value = "score" if kind == "run" else "grade"
-            rows = parse_regular_text(data, trec.COLUMNS[kind], value, has_ranks=has_ranks)
+            rows = parse_regular_text(data, COLUMNS[kind], value, has_ranks=has_ranks)
         if rows is None:
             rows = trec.read_lines(path, kind, decode_text(path, data))
             if not len(rows.queries):
@@ -111,7 +112,7 @@ def test_ids_of_files_read_together_share_a_vocabulary(tmp_path: Path) -> None:
     (tmp_path / "a.trec").write_text("q1 Q0 b 1 0.5 t\nq1 Q0 é 2 0.25 t\n")
     (tmp_path / "b.trec").write_text("q1 Q0 a 1 0.5 t\nq2 Q0 é 2 0.25 t\n")
     tables = [
-        parse_regular_text(path.read_bytes(), trec.COLUMNS["run"], "score", has_ranks=True)
+        parse_regular_text(path.read_bytes(), COLUMNS["run"], "score", has_ranks=True)
         for path in sorted(tmp_path.iterdir())
     ]
     columns = [rows.documents for rows in encode_documents([rows for rows in tables if rows])]

@@ -18,6 +18,7 @@ from fusion_bench.io.array_folder import check_arrays, open_arrays, remove_lefto
 from fusion_bench.io.cache import FOLDER, Cache, open_cache
 from fusion_bench.io.cached_loader import FileRequest
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.file_stamps import FileStamps
 from fusion_bench.io.raw_table import RawTable
 from fusion_bench.util.atomic_files import open_atomic
@@ -372,3 +373,26 @@ def test_two_processes_may_fill_it_at_once(made: Path) -> None:
 
 def test_a_file_that_is_gone_has_no_key(tmp_path: Path) -> None:
     assert Cache(tmp_path, max_bytes=1).file_key(tmp_path / "gone", "run", None, None) is None
+
+
+def test_the_layout_is_part_of_the_key(tmp_path: Path) -> None:
+    path, cache = tmp_path / "a.csv", Cache(tmp_path / "cache", max_bytes=1)
+    path.write_text("query,doc,a,b\nq,d,1,2\n")
+    layouts = [
+        FileLayout(),
+        FileLayout("csv"),
+        FileLayout(columns={"grade": "a"}),
+        FileLayout(columns={"grade": "b"}),
+        FileLayout("csv", {"grade": "b"}),
+    ]
+    keys = {cache.file_key(path, "qrels", None, None, layout) for layout in layouts}
+    assert len(keys) == len(layouts)
+
+
+def test_a_table_read_by_other_columns_is_not_taken_from_the_cache(made: Path) -> None:
+    (made.parent / "qrels.csv").write_text("query,document,a,b\nq1,d1,1,2\nq1,d2,3,0\n")
+    for column in ("a", "b", "a"):
+        spec = f"qrels: {{path: qrels.csv, columns: {{grade: {column}}}}}"
+        made.write_text(YAML.replace("qrels: qrels.txt", spec))
+        grades = load(made)[0].qrels.to_dict()
+        assert grades == {"q1": {"d1": 1, "d2": 3} if column == "a" else {"d1": 2, "d2": 0}}

@@ -198,3 +198,49 @@ def test_the_built_in_dataset_keeps_its_rules() -> None:
     dataset = load_dataset(ATTACK, runs=(), rerankers=())
     assert set(dataset.spec.runs) == {"bm25", "dense", "graph"}
     assert {"dev", "test"} <= set(dataset.splits)
+
+
+def test_a_file_s_own_format_and_columns(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    folder = root / "datasets/tiny"
+    expected = load_dataset(root / DATASET)
+    grades = [line.split() for line in (folder / "qrels.txt").read_text().splitlines()]
+    (folder / "judged").write_text(
+        "Search;Page;Stars\n" + "".join(f"{q};{d};{grade}.0\n" for q, _, d, grade in grades)
+    )
+    (folder / "a.trec").rename(folder / "input.a")
+    edit(
+        root,
+        DATASET,
+        "qrels: qrels.txt",
+        "qrels: {path: judged, format: csv, columns: "
+        "{query: Search, document: Page, grade: Stars}}",
+    )
+    edit(root, DATASET, "path: a.trec", "path: input.a, format: trec")
+    dataset = load_dataset(root / DATASET)
+    assert dataset.digests() == expected.digests()
+    assert dataset.fingerprint == expected.fingerprint
+    assert dataset.spec.model_dump(mode="json")["qrels"]["path"] == "judged"
+    assert expected.spec.model_dump(mode="json")["qrels"] == "qrels.txt"
+    edit(root, DATASET, "path: judged", "path: jugded")
+    with pytest.raises(DataError, match=r"yaml:2: qrels\.path: .*no such file; did you mean 'judg"):
+        load_dataset(root / DATASET)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("a.trec,", "a.trec, format: trek,", r":5: runs\.a\.format: unknown file format 'trek'; "),
+        ("a.trec,", "a.trec, columns: {grade: a},", r":5: runs\.a\.columns\.grade: unknown key"),
+        ("a.trec,", "a.trec, columns: {query: a, rank: a},", r":5: runs\.a\.columns: 'a' is named"),
+        ("a.trec,", "a.trec, columns: [a],", r":5: runs\.a\.columns: a mapping of keys"),
+        ("qrels.txt", "{path: q.txt, columns: {score: a}}", r":2: qrels\.columns\.score: unknown"),
+        ("qrels.txt", "{format: trec}", r":2: qrels\.path: is required"),
+        ("qrels.txt", "[a]", ":2: qrels: "),
+    ],
+)
+def test_a_layout_that_breaks_a_rule(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, DATASET, old, new)
+    with pytest.raises(ConfigError, match=rf"dataset\.yaml{problem}"):
+        read_spec(root / DATASET)

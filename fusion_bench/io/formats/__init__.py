@@ -1,51 +1,115 @@
-"""File formats: one module each; the suffix of a file chooses its format."""
+"""File formats: one module each; a suffix, ``format:`` or the first lines choose one."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
-from fusion_bench.io.file_bytes import format_suffix
+from fusion_bench.io.file_bytes import format_suffix, read_bytes, read_head, strip_suffixes
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats._base import FORMATS, Format, register_format
+from fusion_bench.io.formats._fixed_columns import fits_columns
 from fusion_bench.io.raw_table import Kind, RawTable
 
-__all__ = ["Format", "find_distribution", "read_raw_table", "register_format"]
+__all__ = [
+    "Format",
+    "check_format",
+    "find_distribution",
+    "read_raw_table",
+    "register_format",
+    "source_name",
+]
+
+#: What a folder holds: one answer of a search engine a file.
+FOLDER_FORMAT: Final = "json"
 
 
-def read_raw_table(path: Path, kind: Kind, *, has_ranks: bool = False) -> RawTable:
-    """Read a run or qrels file in the format that its suffix names.
+def read_raw_table(
+    path: Path, kind: Kind, *, has_ranks: bool = False, layout: FileLayout = DEFAULT_LAYOUT
+) -> RawTable:
+    """Read a run or qrels file.
+
+    The layout names its format, or else its suffix. A file with no such suffix is a TREC file if
+    its first lines look like one. A folder holds JSON.
 
     Args:
-        path: The file.
+        path: The file, or a folder of JSON files.
         kind: What it holds.
         has_ranks: Whether the rank column is needed.
+        layout: Its format and the names of its columns.
 
     Raises:
-        DataError: No such file, an unknown suffix, an empty file, or a malformed line.
+        DataError: No such file, an empty one, or a malformed line.
+        UnknownNameError: No format of that name or suffix.
     """
-    suffix = format_suffix(path)
-    file_format = _find_format(suffix)
-    if file_format is None:
-        if path.is_dir():
-            raise DataError(f"{path}: a folder, and a file is needed")
-        suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
-        raise UnknownNameError("file suffix", suffix, suffixes, where=str(path))
-    table = file_format.read_table(path, kind, has_ranks=has_ranks)
+    file_format = _find_format(path, layout) or _guess_format(path, kind)
+    table = file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table
 
 
-def find_distribution(path: Path) -> str | None:
+def check_format(name: str) -> str:
+    """The name of a format, which must be known.
+
+    Raises:
+        UnknownNameError: It is not.
+    """
+    FORMATS.find_plugin(name)
+    return name
+
+
+def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:
     """``name==version`` of the distribution that reads a file; None = this one, or none."""
-    return distribution_of(_find_format(format_suffix(path)))
+    return distribution_of(_find_format(path, layout))
 
 
-def _find_format(suffix: str) -> Format | None:
-    """The format of a suffix; a built-in one wins over one of another distribution."""
+def source_name(path: Path) -> str:
+    """What a source is called by default: its file's name without the suffix of a format."""
+    if _find_format(path, DEFAULT_LAYOUT) is None or _is_folder(path):
+        return path.name.removesuffix(".gz")
+    return strip_suffixes(path)
+
+
+def _find_format(path: Path, layout: FileLayout) -> Format | None:
+    """The format that the layout or the suffix names; a built-in one wins over another's."""
+    if layout.format is not None:
+        return FORMATS.find_plugin(layout.format)
+    suffix = format_suffix(path)
     for load_formats in (FORMATS.load_built_in, FORMATS.load_all):
         for file_format in load_formats().values():
             if suffix in file_format.suffixes:
                 return file_format
-    return None
+    return FORMATS.find_plugin(FOLDER_FORMAT) if _is_folder(path) else None
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _guess_format(path: Path, kind: Kind) -> Format:
+    """TREC, if the first lines of a file without a known suffix look like it.
+
+    Raises:
+        DataError: It cannot be read.
+        UnknownNameError: They do not.
+    """
+    lines = [line.split() for line in read_head(path).split("\n") if line.strip()]
+    if not lines:
+        read_bytes(path)  # says what is wrong with it
+    elif all(fits_columns(line, kind) for line in lines):
+        return FORMATS.find_plugin("trec")
+    suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
+    raise UnknownNameError(
+        "file suffix",
+        format_suffix(path),
+        suffixes,
+        where=str(path),
+        remedy="rename the file, or write 'format: NAME' beside its path in dataset.yaml "
+        f"({', '.join(FORMATS.load_all())})",
+    )

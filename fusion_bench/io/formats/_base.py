@@ -9,14 +9,24 @@ from typing import Any, Protocol
 
 from fusion_bench.config.registry import Registry
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.raw_table import Kind, RawTable
 
 
 class TableReader(Protocol):
     """Reads one file; its errors name file and line."""
 
-    def __call__(self, path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
-        """The rows of a file; with its rank column where ``has_ranks`` asks for it."""
+    def __call__(
+        self, path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames
+    ) -> RawTable:
+        """The rows of a file.
+
+        Args:
+            path: The file.
+            kind: What it holds.
+            has_ranks: Whether to read its rank column, if it has one.
+            columns: What a column holds → its name in this file; empty = the usual names.
+        """
 
 
 @dataclass(frozen=True)

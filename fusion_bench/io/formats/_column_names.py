@@ -1,16 +1,50 @@
-"""Column names that tables use for the same thing."""
+"""Column names that tables use for the same thing, and a file's own names for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+import yaml
 
 from fusion_bench.data.column_names import COLUMN_NAMES
-from fusion_bench.errors import DataError
+from fusion_bench.errors import DataError, did_you_mean
+from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
 from fusion_bench.io.raw_table import Kind
 
+#: Words in a name that suggest what a column of another name holds.
+SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "query": ("query", "search", "question", "topic", "keyword", "qid"),
+    "document": ("doc", "url", "product", "item", "page", "passage", "article", "sku", "pid"),
+    "score": ("score", "sim", "relevance", "confidence", "weight"),
+    "grade": ("grade", "rating", "rel", "judg", "label", "score"),
+}
+VALUE_ROLES: Final[Mapping[Kind, str]] = {"run": "score", "qrels": "grade"}
 
-def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]:
+
+def find_columns(
+    names: Sequence[str],
+    kind: Kind,
+    where: str,
+    columns: ColumnNames = NO_COLUMNS,
+    *,
+    known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
+    required: Collection[str] = ("query", "document"),
+) -> dict[str, str]:
     """The file's own name of each column that a kind needs, and of ``rank`` if it is there.
+
+    Args:
+        names: All names in the file.
+        kind: What the file holds.
+        where: Prefix of the message that says where they stand.
+        columns: What a column holds → its name, where it has none of the usual names.
+        known_names: The usual names.
+        required: What must be there besides a score or a grade.
+
+    Returns:
+        ``query``, ``document``, ``value`` and perhaps ``rank`` → the name in the file. A run
+        without a ``value`` has its order from ``rank``: it has no other column, or ``columns``
+        names the rank and no score.
 
     Raises:
         DataError: A needed column is not there, or two have one name.
@@ -18,16 +52,83 @@ def find_columns(names: Sequence[str], kind: Kind, where: str) -> dict[str, str]
     if len(set(names)) < len(names):
         repeated = next(name for name in names if list(names).count(name) > 1)
         raise DataError(f"{where}: two columns are named {repeated!r}: keep one")
-    value = "score" if kind == "run" else "grade"
+    value = VALUE_ROLES[kind]
+    given = match_columns(names, (*required, value, "rank"), where, columns, known_names)
+    missing = [role for role in (*required, value) if role not in given]
+    has_order = "rank" in given and ("rank" in columns or set(names) <= set(given.values()))
+    if missing and not (kind == "run" and missing == [value] and has_order):
+        raise DataError(_describe_missing(missing, given, names, where, known_names))
+    return {"value" if role == value else role: name for role, name in given.items()}
+
+
+def match_columns(
+    names: Sequence[str],
+    roles: Sequence[str],
+    where: str,
+    columns: ColumnNames = NO_COLUMNS,
+    known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
+) -> dict[str, str]:
+    """The name of each role's column that is there; arguments as for :func:`find_columns`.
+
+    Raises:
+        DataError: ``columns`` names one that is not there.
+    """
     by_lower = {name.strip().lower(): name for name in names}
-    columns = {}
-    for role in ("query", "document", value, "rank"):
-        match = next((by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower), None)
-        if match is not None:
-            columns["value" if role == value else role] = match
-        elif role != "rank":
+    mapped = {role: columns[role] for role in roles if role in columns}
+    for role, name in mapped.items():
+        if name not in names and name.strip().lower() not in by_lower:
             raise DataError(
-                f"{where}: no column for the {role} (found: {', '.join(names)}; allowed names: "
-                f"{', '.join(COLUMN_NAMES[role])})"
+                f"{where}: columns.{role}: no column {name!r}{did_you_mean(name, names)} "
+                f"(found: {', '.join(names)})"
             )
-    return columns
+    given = {
+        role: name if name in names else by_lower[name.strip().lower()]
+        for role, name in mapped.items()
+    }
+    for role in roles:
+        known = (by_lower[name] for name in known_names[role] if name in by_lower)
+        match = next((name for name in known if name not in mapped.values()), None)
+        if role not in given and match is not None:
+            given[role] = match
+    return {role: given[role] for role in roles if role in given}
+
+
+def _describe_missing(
+    missing: Sequence[str],
+    given: ColumnNames,
+    names: Sequence[str],
+    where: str,
+    known_names: Mapping[str, tuple[str, ...]],
+) -> str:
+    """What is not there, what is, and the ``columns`` that would read the file."""
+    if len(missing) == 1:
+        allowed = ", ".join(known_names[missing[0]])
+    else:
+        allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
+    found = ", ".join(names) or "nothing"
+    return (
+        f"{where}: no column for the {' or the '.join(missing)} (found: {found}; allowed names: "
+        f"{allowed}): rename it, or write in dataset.yaml, beside the file's path, "
+        f"columns: {suggest_columns(missing, given, names)}"
+    )
+
+
+def suggest_columns(missing: Sequence[str], given: ColumnNames, names: Sequence[str]) -> str:
+    """A ``columns`` map for a file, as YAML; a name that cannot be guessed is ``COLUMN``."""
+    free = [name for name in names if name not in given.values()]
+    guessed: dict[str, str] = {}
+    for role in missing:
+        words = SUGGESTIVE_WORDS[role]
+        near = (name for word in words for name in free if word in name.lower())
+        name = next(near, None)
+        if name is not None:
+            guessed[role] = name
+            free.remove(name)
+    unknown = [role for role in missing if role not in guessed]
+    if len(unknown) == len(free) == 1:
+        guessed[unknown[0]] = free[0]
+    suggested = {role: guessed.get(role, "COLUMN") for role in missing}
+    text: str = yaml.safe_dump(
+        suggested, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
+    )
+    return text.strip()

@@ -1,52 +1,95 @@
-"""Tab- or comma-separated files, with a header or in the columns of a TREC file."""
+"""Tables of text: cells between commas, semicolons, tabs or bars, mostly with a header."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
-from fusion_bench.data.column_names import COLUMN_NAMES
 from fusion_bench.errors import DataError
-from fusion_bench.io.file_bytes import format_suffix, read_text
+from fusion_bench.io.file_bytes import read_text
+from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import find_columns
-from fusion_bench.io.formats.trec import COLUMNS, read_lines
+from fusion_bench.io.formats._column_names import VALUE_ROLES, find_columns, match_columns
+from fusion_bench.io.formats._fixed_columns import fits_columns, tabulate_cells
 from fusion_bench.io.raw_table import Kind, RawTable
 
-DELIMITERS = {".tsv": "\t", ".csv": ","}
+DELIMITERS: Final = (",", ";", "\t", "|")
 
 
-@register_format("delimited", *DELIMITERS)
-def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
+@register_format("tsv", ".tsv")
+@register_format("csv", ".csv")
+def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
     """Read a table whose first line names its columns; BEIR's qrels are one.
 
-    A file without a header is read as TREC columns.
+    The delimiter is the one that splits the header into the names that are looked for. A file
+    without a header is read if its first line holds what a TREC file or an MS MARCO run does,
+    numbers included.
     """
     text = read_text(path)
-    delimiter = DELIMITERS[format_suffix(path)]
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    delimiter = _find_delimiter(first, kind, columns)
     lines = list(_split_lines(path, text, delimiter))
     if not lines:
         return RawTable([], [], [], None, [])
-    (first, header), *rows = lines
-    if len(header) == len(COLUMNS[kind]) and not _is_header(header):
-        return read_lines(path, kind, text.replace(delimiter, " "))
-    columns = find_columns(header, kind, f"{path}:{first}")
-    index = {role: header.index(name) for role, name in columns.items()}
-    for number, row in rows:
+    (number, header), *rows = lines
+    if not columns and not _count_names(header, kind, columns):
+        if fits_columns(header, kind):
+            return tabulate_cells(path, kind, lines)
+        _refuse_numbers(header, f"{path}:{number}", kind)
+    names = find_columns(header, kind, f"{path}:{number}", columns)
+    for row_number, row in rows:
         if len(row) != len(header):
             raise DataError(
-                f"{path}:{number}: {len(row)} columns, and the header names {len(header)}: "
+                f"{path}:{row_number}: {len(row)} columns, and the header names {len(header)}: "
                 f"{', '.join(header)}"
             )
+    column = {
+        role: [row[at] for _, row in rows]
+        for role, name in names.items()
+        for at in [header.index(name)]
+    }
+    needs_ranks = has_ranks or "value" not in column
     return RawTable(
-        queries=[row[index["query"]] for _, row in rows],
-        documents=[row[index["document"]] for _, row in rows],
-        values=[row[index["value"]] for _, row in rows],
-        ranks=[row[index["rank"]] for _, row in rows] if has_ranks and "rank" in index else None,
-        lines=[number for number, _ in rows],
+        queries=column["query"],
+        documents=column["document"],
+        values=column.get("value"),
+        ranks=column.get("rank") if needs_ranks else None,
+        lines=[row_number for row_number, _ in rows],
     )
+
+
+def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
+    """What splits the first line into most of the names, or into the cells of a TREC line."""
+
+    def rate_delimiter(delimiter: str) -> tuple[int, bool, int]:
+        try:
+            (cells,) = csv.reader([line], delimiter=delimiter)
+        except csv.Error:
+            return 0, False, 0
+        cells = [cell.strip() for cell in cells]
+        return _count_names(cells, kind, columns), fits_columns(cells, kind), len(cells)
+
+    return max(DELIMITERS, key=rate_delimiter)  # the first of equals
+
+
+def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int:
+    """How many of the columns that are looked for a header names."""
+    present = {role: name for role, name in columns.items() if name in header}
+    return len(match_columns(header, ("query", "document", VALUE_ROLES[kind]), "", present))
+
+
+def _refuse_numbers(header: Sequence[str], where: str, kind: Kind) -> None:
+    """Raise where the first line holds a number: it names no columns."""
+    for cell in header:
+        if re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", cell, re.IGNORECASE):
+            raise DataError(
+                f"{where}: the first line is no header, since {cell!r} names no column: add one, "
+                f"such as query,document,{VALUE_ROLES[kind]}"
+            )
 
 
 def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -66,7 +109,3 @@ def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, l
                 yield number, cells
     except csv.Error as error:
         raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
-
-
-def _is_header(header: list[str]) -> bool:
-    return any(name.lower() in COLUMN_NAMES["query"] for name in header)

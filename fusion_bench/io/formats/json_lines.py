@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.json_objects import read_objects, require_text
@@ -12,17 +13,18 @@ from fusion_bench.io.raw_table import Kind, RawTable
 
 
 @register_format("json_lines", ".jsonl", ".ndjson")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
+def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
     """Read objects such as ``{"query": "q1", "document": "d1", "score": 0.5}``."""
     rows: list[tuple[int, str, str, Any, Any]] = []
     for number, item in read_objects(path):
         where = f"{path}:{number}"
-        names = find_columns(list(item), kind, where)
+        names = find_columns(list(item), kind, where, columns)
         rank = item[names["rank"]] if "rank" in names else None
         query, document = (
             require_text(item[names[role]], role, where) for role in ("query", "document")
         )
-        rows.append((number, query, document, item[names["value"]], rank))
+        value = item[names["value"]] if "value" in names else None
+        rows.append((number, query, document, value, rank))
     ranks = [row[4] for row in rows]
     return RawTable(
         queries=[row[1] for row in rows],

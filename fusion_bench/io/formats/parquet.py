@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.errors import DataError
+from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
 from fusion_bench.io.raw_table import Kind, RawTable
 
 
 @register_format("parquet", ".parquet")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
+def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
     """Read a Parquet table with columns such as query, document, score."""
     import pyarrow.parquet
 
@@ -24,7 +25,7 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
         raise DataError(f"{path}: no such file: check the path") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet table: {error}") from None
-    names = find_columns(table.column_names, kind, str(path))
+    names = find_columns(table.column_names, kind, str(path), columns)
     column: dict[str, list[Any]] = {
         role: table.column(name).to_pylist() for role, name in names.items()
     }
@@ -34,7 +35,7 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
     return RawTable(
         queries=[str(query) for query in column["query"]],
         documents=[str(document) for document in column["document"]],
-        values=column["value"],
-        ranks=column["rank"] if has_ranks and "rank" in column else None,
+        values=column.get("value"),
+        ranks=column.get("rank") if has_ranks or "value" not in column else None,
         lines=range(1, table.num_rows + 1),
     )

@@ -1,6 +1,7 @@
-"""TREC files: columns between blanks.
+"""TREC and MS MARCO files: columns between blanks or tabs, and no header.
 
-A run has six, ``query Q0 document rank score tag``; qrels have four, ``query 0 document grade``.
+A TREC run has six columns, ``query Q0 document rank score tag``; qrels have four, ``query 0
+document grade``. An MS MARCO run has three, ``query document rank``.
 """
 
 from __future__ import annotations
@@ -9,51 +10,48 @@ from pathlib import Path
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import decode_text, read_bytes
+from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
+from fusion_bench.io.formats._fixed_columns import MS_MARCO, select_names, tabulate_cells
 from fusion_bench.io.raw_table import Kind, RawTable
 
-COLUMNS = {
-    "run": ("query", "Q0", "document", "rank", "score", "tag"),
-    "qrels": ("query", "0", "document", "grade"),
-}
 #: Bytes from which on importing pyarrow costs less than reading line by line.
 LARGE_FILE = 1 << 20
 
 
+@register_format("msmarco")
 @register_format("trec", ".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool) -> RawTable:
-    """Read a TREC run or qrels file; blank lines are skipped."""
+def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+    """Read a TREC run or qrels file, or an MS MARCO run; blank lines are skipped."""
+    if columns:
+        raise DataError(
+            f"{path}: 'columns' names columns, and a TREC file has none: remove it, or write "
+            "'format: csv' beside it if the file has a header"
+        )
     data = read_bytes(path)
     if len(data) >= LARGE_FILE:
-        from fusion_bench.io.arrow_text import parse_regular_text
-
-        value = "score" if kind == "run" else "grade"
-        table = parse_regular_text(data, COLUMNS[kind], value, has_ranks=has_ranks)
+        table = _read_large(data, kind, has_ranks=has_ranks)
         if table is not None:
             return table
     return read_lines(path, kind, decode_text(path, data))
 
 
 def read_lines(path: Path, kind: Kind, text: str) -> RawTable:
-    """The rows of a file's text; every line must have the columns of its kind.
+    """The rows of a file's text, line by line.
 
     Raises:
-        DataError: A line has more columns, or fewer.
+        DataError: A line has more columns than the first, or fewer.
     """
-    lines = [line.split() for line in text.split("\n")]
-    names = COLUMNS[kind]
-    for number, cells in enumerate(lines, start=1):
-        if cells and len(cells) != len(names):
-            raise DataError(
-                f"{path}:{number}: {len(cells)} columns, and a TREC {kind} has {len(names)}: "
-                f"{' '.join(names)}"
-            )
-    rows = [cells for cells in lines if cells]
-    value = names.index("score" if kind == "run" else "grade")
-    return RawTable(
-        queries=[cells[0] for cells in rows],
-        documents=[cells[2] for cells in rows],
-        values=[cells[value] for cells in rows],
-        ranks=[cells[3] for cells in rows] if kind == "run" else None,
-        lines=[number for number, cells in enumerate(lines, start=1) if cells],
-    )
+    lines = enumerate(text.split("\n"), start=1)
+    return tabulate_cells(path, kind, [(n, cells) for n, line in lines if (cells := line.split())])
+
+
+def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
+    """The rows by pyarrow; None if the file has to be read line by line."""
+    from fusion_bench.io.arrow_text import parse_ranked_text, parse_regular_text
+
+    names = select_names(kind, len(data[: data.find(b"\n")].split()))
+    if names == MS_MARCO:
+        return parse_ranked_text(data, names)
+    value = "score" if kind == "run" else "grade"
+    return parse_regular_text(data, names, value, has_ranks=has_ranks)

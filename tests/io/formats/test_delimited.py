@@ -9,6 +9,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError
+from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.load_records import load_qrels, load_run
 
 BEIR = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1\n"
@@ -89,3 +90,91 @@ def test_what_is_wrong_is_said_with_its_line(content: str, problem: str, tmp_pat
     path = written(tmp_path / "q.csv", content)
     with pytest.raises(DataError, match=rf"q\.csv{problem}"):
         load_qrels(path)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_the_delimiter_is_what_splits_the_header_into_known_names(
+    delimiter: str, suffix: str, tmp_path: Path
+) -> None:
+    lines = ["query", "doc", "relevance"], ["a query", "d1", "2.0"]
+    text = "".join(delimiter.join(cells) + "\n" for cells in lines)
+    path = written(tmp_path / f"q{suffix}", text)
+    assert load_qrels(path).to_dict() == {"a query": {"d1": 2}}
+    layout = FileLayout(columns={"query": "Q", "document": "D", "grade": "G"})
+    path.write_text(text.replace("query", "Q", 1).replace("doc", "D").replace("relevance", "G"))
+    assert load_qrels(path, layout=layout).to_dict() == {"a query": {"d1": 2}}
+
+
+def test_a_delimiter_inside_of_cells_does_not_mislead(tmp_path: Path) -> None:
+    path = written(tmp_path / "q.csv", "query;doc,a,b,c,d;relevance;document\na,b;x;1;d\n")
+    assert load_qrels(path).to_dict() == {"a,b": {"d": 1}}
+
+
+def test_names_of_the_file_s_own(tmp_path: Path) -> None:
+    path = written(tmp_path / "q.csv", "search term,document_url,rating\nred shoes,/a,3\n")
+    own = {"query": "Search Term ", "document": "document_url", "grade": "rating"}
+    assert load_qrels(path, layout=FileLayout(columns=own)).to_dict() == {"red shoes": {"/a": 3}}
+
+
+def test_an_id_goes_before_a_text(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "query,qid,document,doc_id,score\nred,q1,a shoe,d1,2\n")
+    assert load_run(path).to_dict() == {"q1": {"d1": 2.0}}
+
+
+def test_a_run_of_ranks_alone_keeps_their_order(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "query,document,rank\nq1,d2,2\nq1,d1,1\nq1,d4,4\n")
+    assert load_run(path).to_dict() == {"q1": {"d1": 1.0, "d2": 0.5, "d4": 0.25}}
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
+    assert by_column.ranks.tolist() == [1, 2, 4]
+    path.write_text("query,document,rank,bm25\nq1,d2,1,3\nq1,d1,0,9\n")
+    with pytest.raises(DataError, match=r"no column for the score .*columns: \{score: bm25\}"):
+        load_run(path)  # the other column may be the score
+    ranks = load_run(path, layout=FileLayout(columns={"rank": "rank"}))
+    assert ranks.to_dict() == {"q1": {"d1": 1.0, "d2": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("header", "suggestion"),
+    [
+        ("search term,document_url,rating", "query: search term, document: document_url, grade: r"),
+        ("search term,doc,relevance,judge", "query: search term}"),
+        ("qid,sku,relevance", "document: sku}"),
+        ("qid,docid,points", "grade: points}"),  # the only one that is left
+        ("a,b,c", "query: COLUMN, document: COLUMN, grade: COLUMN}"),
+        ("'q': x,docid,rel", "query: '''q'': x'}"),
+        ("query:1,docid,rel", "query: 'query:1'}"),
+        ("[query],docid,rel", "query: '[query]'}"),
+    ],
+)
+def test_unknown_names_are_said_with_the_columns_that_would_read_them(
+    header: str, suggestion: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "q.csv", f"{header}\nq1,d1,2,x\n")
+    with pytest.raises(DataError) as caught:
+        load_qrels(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:1: no column for the ")
+    assert f"(found: {header.replace(',', ', ')}; allowed names: " in said
+    assert f"columns: {{{suggestion}" in said
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"grade": "points"}, r":1: columns\.grade: no column 'points'; did you mean 'point'\?"),
+        ({"query": "z"}, r":1: columns\.query: no column 'z' \(found: qid, docid, rel, point\)"),
+    ],
+)
+def test_a_column_that_is_not_there(columns: dict[str, str], problem: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.csv", "qid,docid,rel,point\nq1,d1,2,x\n")
+    with pytest.raises(DataError, match=problem):
+        load_qrels(path, layout=FileLayout(columns=columns))
+
+
+@pytest.mark.parametrize("content", ["q1,0,d1,x\n", "q1,a,d1,high,0.5,t\n", "a,b,c,d\n"])
+def test_a_table_of_unknown_names_is_never_taken_for_trec(content: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.csv", content)
+    for load in (load_qrels, load_run):
+        with pytest.raises(DataError, match=r"q\.csv:1: (no column for|the first line is no head)"):
+            load(path)

@@ -10,6 +10,7 @@ import pytest
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.load_records import load_qrels, load_run
 
 RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
@@ -139,7 +140,7 @@ def test_zero_scores_are_counted_and_dropped_on_request(tmp_path: Path) -> None:
     assert run.zero_scores == 2
 
 
-@pytest.mark.parametrize("grade", ["1.0", "one", "1e0", ""])
+@pytest.mark.parametrize("grade", ["1.5", "one", "1e0", "1.0.0", ""])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.txt", f"q1 0 d1 1\nq1 0 d2 {grade or 'x'}\n")
     with pytest.raises(DataError, match=r"q\.txt:2: grade '.*' is not a whole number"):
@@ -183,9 +184,9 @@ def test_a_missing_file_and_a_folder_are_told_apart(name: str, tmp_path: Path) -
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(FusionBenchError, match=r"file suffix '.tsvx'; did you mean '.tsv'.*known"):
-        load_run(tmp_path / "a.tsvx")
+        load_run(written(tmp_path / "a.tsvx", "q;d;0.5\n"))
     with pytest.raises(FusionBenchError, match="unknown file suffix ''"):
-        load_run(tmp_path / "run")
+        load_run(written(tmp_path / "run", ""))
 
 
 @pytest.mark.parametrize(
@@ -205,3 +206,41 @@ def test_a_run_is_named_as_its_file_without_suffixes(file: str, name: str, tmp_p
 def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read: .*(name|null)"):
         load_run(tmp_path / f"{'x' * 5000}.trec")
+
+
+@pytest.mark.parametrize("file", ["run", "input.bm25", "run.gz", "input.uogTr.2021"])
+def test_a_file_without_a_known_suffix_is_trec_if_it_looks_like_it(
+    file: str, tmp_path: Path
+) -> None:
+    data = gzip.compress(RUN.encode()) if file.endswith(".gz") else RUN
+    path = written(tmp_path / file, data)
+    assert load_run(path).to_dict() == FOUND
+    assert load_run(path).name == file.removesuffix(".gz")
+    assert load_qrels(written(tmp_path / file, QRELS)).to_dict() == GRADES
+
+
+@pytest.mark.parametrize("content", [QRELS, RUN.replace("0.9", "x"), "{}\n", "a b c d e f\n"])
+def test_a_file_that_does_not_look_like_trec_needs_its_format(content: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "run", content)
+    with pytest.raises(FusionBenchError, match=r"unknown file suffix '' .*write 'format: NAME'"):
+        load_run(path)
+    with pytest.raises(DataError, match=r"run:\d: "):
+        load_run(path, layout=FileLayout(format="trec"))
+
+
+def test_a_missing_file_without_a_suffix_is_missing(tmp_path: Path) -> None:
+    for name in ("run", "x" * 5000):
+        with pytest.raises(DataError, match=r"no such file: check the path|cannot be read"):
+            load_run(tmp_path / name)
+
+
+def test_trec_files_have_no_names_of_columns(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.trec", RUN)
+    with pytest.raises(DataError, match=r"a\.trec: 'columns' names columns, and a TREC file has"):
+        load_run(path, layout=FileLayout(columns={"query": "q"}))
+
+
+@pytest.mark.parametrize(("grade", "whole"), [("2.0", 2), ("-1.0", -1), ("3.", 3), ("+1.00", 1)])
+def test_a_whole_number_with_a_point_is_a_grade(grade: str, whole: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.txt", f"q1 0 d1 {grade}\n")
+    assert load_qrels(path).to_dict() == {"q1": {"d1": whole}}

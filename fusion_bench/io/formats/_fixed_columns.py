@@ -1,0 +1,97 @@
+"""Files without a header: cells in the columns of a TREC file, or of an MS MARCO run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from fusion_bench.errors import DataError
+from fusion_bench.io.raw_table import Kind, RawTable
+
+COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
+    "run": ("query", "Q0", "document", "rank", "score", "tag"),
+    "qrels": ("query", "0", "document", "grade"),
+}
+#: Source: the passage ranking task of MS MARCO, https://microsoft.github.io/msmarco/
+MS_MARCO: Final = ("query", "document", "rank")
+
+
+def select_names(kind: Kind, width: int) -> tuple[str, ...]:
+    """The columns of a file whose first line has so many cells."""
+    return MS_MARCO if kind == "run" and width == len(MS_MARCO) else COLUMNS[kind]
+
+
+def fits_columns(cells: Sequence[str], kind: Kind) -> bool:
+    """Whether a line has the columns of its kind, with numbers where numbers belong."""
+    names = select_names(kind, len(cells))
+    if len(cells) != len(names):
+        return False
+    try:
+        for name, cell in zip(names, cells, strict=True):
+            if name in {"rank", "grade"}:
+                int(cell.removesuffix(".0"))
+            elif name == "score":
+                float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]]) -> RawTable:
+    """The rows of numbered lines; the first decides which columns there are.
+
+    Raises:
+        DataError: A line has more columns, or fewer; or what should be ranks is none.
+    """
+    if not lines:
+        return RawTable([], [], [], None, [])
+    names = select_names(kind, len(lines[0][1]))
+    for number, cells in lines:
+        if len(cells) != len(names):
+            raise DataError(
+                f"{path}:{number}: {len(cells)} columns, and {_describe_columns(kind, names)}"
+            )
+    column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
+    if names == MS_MARCO:
+        _check_ranks(path, lines)
+    return RawTable(
+        queries=column["query"],
+        documents=column["document"],
+        values=column.get("score", column.get("grade")),
+        ranks=column.get("rank"),
+        lines=[number for number, _ in lines],
+    )
+
+
+def _describe_columns(kind: Kind, names: Sequence[str]) -> str:
+    if names == MS_MARCO:
+        return f"an MS MARCO run has 3: {' '.join(names)}"
+    return f"a TREC {kind} has {len(names)}: {' '.join(names)}"
+
+
+def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
+    """Refuse a third column that is not the ranks of each query, from 1.
+
+    Raises:
+        DataError: It may be scores: the order of such a file would be turned round.
+    """
+    first_line: dict[str, int] = {}
+    with_best: set[str] = set()
+    for number, (query, _, rank) in lines:
+        if not (rank.isdecimal() and int(rank) > 0):
+            raise DataError(
+                f"{path}:{number}: 3 columns are those of an MS MARCO run (query document rank), "
+                f"and {rank!r} is not a rank from 1: a TREC run has 6 "
+                f"({' '.join(COLUMNS['run'])}), and a table needs a header"
+            )
+        first_line.setdefault(query, number)
+        if int(rank) == 1:
+            with_best.add(query)
+    for query, number in first_line.items():
+        if query not in with_best:
+            raise DataError(
+                f"{path}:{number}: query {query!r} has no document of rank 1, as each query of an "
+                "MS MARCO run (query document rank) has: if the third column is the score, write "
+                "a header that says so"
+            )

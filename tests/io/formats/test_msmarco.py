@@ -1,0 +1,66 @@
+"""MS MARCO runs: a query, a document and a rank a line, and no scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.errors import DataError
+from fusion_bench.io.file_layout import FileLayout
+from fusion_bench.io.formats import trec
+from fusion_bench.io.load_records import load_qrels, load_run
+
+RUN = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"
+FOUND = {"1": {"700": 1.0, "900": 0.5}, "2": {"700": 1.0, "5": 0.25}}
+
+
+@pytest.mark.parametrize("name", ["run.tsv", "run.trec", "run.txt", "run", "run.dev.small"])
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> None:
+    if name.endswith(".tsv") and separator == " ":
+        name = "run.msmarco"
+    path = tmp_path / name
+    path.write_text(RUN.replace("\t", separator))
+    assert load_run(path).to_dict() == FOUND
+    assert load_run(path, layout=FileLayout(format="msmarco")).to_dict() == FOUND
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
+    assert by_column.ranks.tolist() == [1, 2, 1, 4]
+
+
+def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trec, "LARGE_FILE", 1)
+    path = tmp_path / "run.txt"
+    for separator in "\t ":
+        path.write_text(RUN.replace("\t", separator))
+        assert load_run(path).to_dict() == FOUND
+    path.write_text(RUN.replace("1\t700\t1", "1\t700\t3"))
+    with pytest.raises(DataError, match=r"run\.txt:1: query '1' has no document of rank 1"):
+        load_run(path)
+
+
+def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.dev.small.tsv"
+    path.write_text("1\t0\t700\t1\n")
+    assert load_qrels(path).to_dict() == {"1": {"700": 1}}
+    assert load_qrels(path, layout=FileLayout(format="msmarco")).to_dict() == {"1": {"700": 1}}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("1 700 0.5\n", r":1: 3 columns are those of an MS MARCO run .*'0\.5' is not a rank from"),
+        ("1 700 1\n1 900 -2\n", ":2: 3 columns are those of an MS MARCO run .*'-2' is not a rank"),
+        ("1 700 1\n1 900 0\n", ":2: 3 columns are those of an MS MARCO run .*'0' is not a rank"),
+        ("1 700 1\n2 900 7\n", ":2: query '2' has no document of rank 1"),
+        ("1 700 1\n1 900\n", ":2: 2 columns, and an MS MARCO run has 3"),
+        ("1 700 1\n1 Q0 900 2 0.5 t\n", ":2: 6 columns, and an MS MARCO run has 3"),
+        ("1 700 1\n1 700 2\n", ":2: document '700' stands twice for query '1'"),
+    ],
+)
+def test_what_is_no_run_of_ranks(content: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(content)
+    with pytest.raises(DataError, match=rf"run\.txt{problem}"):
+        load_run(path)
