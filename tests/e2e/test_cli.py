@@ -24,20 +24,6 @@ from tests.tiny import DATASET, EXPERIMENT, edit
 
 BIN = [sys.executable, "-m", "fusion_bench"]
 COMMANDS = [["dataset"], *map(str.split, leaf_commands())]
-COMMANDS = [
-    ["eval"],
-    ["compare"],
-    ["methods"],
-    ["gate"],
-    ["explain"],
-    ["dataset"],
-    ["dataset", "list"],
-    ["dataset", "show"],
-    ["dataset", "check"],
-    ["rerank"],
-    ["fuse"],
-    ["try"],
-]
 A, B, QRELS = (f"datasets/tiny/{name}" for name in ("a.trec", "b.trec", "qrels.txt"))
 Capture = pytest.CaptureFixture[str]
 
