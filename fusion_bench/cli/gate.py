@@ -139,21 +139,28 @@ def _run_gate(
 
 def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.run import update_baseline
     from fusion_bench.gate.self_test.run import check_power
+    from fusion_bench.gate.update import update_baseline
+    from fusion_bench.gate.update_page import build_update_page
 
     with context as opened:
         inputs = GateInputs(*opened)
         new = update_baseline(inputs, path, reason)
         warnings = () if as_json else check_power(inputs)
-    last = new.history[-1]
+    last, number = new.history[-1], len(new.history)
     if as_json:
         print_json(last)
         return
-    echo(f"Written: {path}: {new.system}, update {len(new.history)}: {last.reason}")
-    for collection, means in last.means.items():
-        values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
-        echo(f"  {collection}: {values}")
+    if len(last.reasons) > 1:
+        echo(f"Written: {path}: nothing changed; reasons of update {number}: {last.reason}")
+        return
+    if number > 1:
+        print_result(last, build_update_page(new), as_json=False)
+    echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
+    if number == 1:
+        for collection, means in last.means.items():
+            values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+            echo(f"  {collection}: {values}")
     for warning in warnings:
         echo(f"! {warning}")
     echo("Commit it together with the change.")

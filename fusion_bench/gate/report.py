@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
+from typing import Any
 
 from fusion_bench.gate.result import (
     CheckResult,
@@ -64,15 +65,10 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         ]
         rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
         parts.append(Table("Changed lists", tuple(columns), rows, (REFERENCE_NOTE,)))
-    if verdict.config_changes:
-        columns = [
-            Column(side, is_text=True) for side in ("configuration", "baseline", "candidate")
-        ]
-        changes = (
-            Row((path, *("–" if side is None else str(side) for side in sides)))
-            for path, sides in verdict.config_changes.items()
-        )
-        parts.append(Table("Changed configuration", tuple(columns), tuple(changes)))
+    for name in ("configuration", "policy"):
+        changes = verdict.config_changes if name == "configuration" else verdict.policy_changes
+        if changes:
+            parts.append(changes_table(name, changes))
     if verdict.checks:
         rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
         parts.append(Table("Checks", COLUMNS, rows, NOTES))
@@ -87,6 +83,17 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         yield Section(
             "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
         )
+
+
+def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
+    """What differs in two nested mappings, by path."""
+    headers = (name, "baseline", "candidate")
+    rows = (
+        Row((path, *("–" if side is None else str(side) for side in sides)))
+        for path, sides in changes.items()
+    )
+    columns = tuple(Column(header, is_text=True) for header in headers)
+    return Table(f"Changed {name}", columns, tuple(rows))
 
 
 def _list_cells(change: ListChange) -> tuple[str, ...]:
