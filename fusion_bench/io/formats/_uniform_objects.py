@@ -44,11 +44,12 @@ def read_uniform_objects(
         if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
             return None
     value, rank = names.get("value"), names.get("rank")
+    values: list[Any] = [None if value is None else item[value] for _, item in objects]
     ranks = None if rank is None or not has_ranks else [item[rank] for _, item in objects]
     return RawTable(
         queries=queries,
         documents=documents,
-        values=[None if value is None else item[value] for _, item in objects],
+        values=values,
         ranks=None if ranks is None or None in ranks else ranks,
         lines=[line for line, _ in objects],
     )
