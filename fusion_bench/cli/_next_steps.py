@@ -81,6 +81,28 @@ def after_compare(qrels: Path, lists: Mapping[str, Path]) -> Iterator[NextStep]:
         yield NextStep(command, "fuse these lists, and see whether that pays")
 
 
+def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:
+    """Go on with what was saved, or the same command with ``--save``.
+
+    Args:
+        report: What was found.
+        words: The command.
+        saved: The folder that it wrote; None = none.
+    """
+    from fusion_bench.evaluation.save_starter import EXPERIMENT_FILE, best_system
+
+    if saved is None:
+        yield NextStep(
+            format_command(*words, "--save", "mine"), "the files that eval, tune and gate take"
+        )
+        return
+    experiment, system = saved / EXPERIMENT_FILE, best_system(report.collections[0])
+    yield NextStep(format_command("eval", experiment), "every measure and every warning")
+    yield NextStep(format_command("tune", experiment), "search better parameters")
+    update = ("--update", "--reason", "first baseline")
+    yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")
+
+
 def after_explain(
     query: str, document: str, experiment: Path, system: str, datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
