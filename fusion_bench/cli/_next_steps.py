@@ -93,7 +93,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
 
     if saved is None:
         yield NextStep(
-            format_command(*words, "--save", "mine"), "the files that eval, tune and gate take"
+            format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
         )
         return
     experiment, system = saved / EXPERIMENT_FILE, best_system(report.collections[0])
