@@ -45,6 +45,7 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(help="Number of documents to list.", min=1)] = 10,
     datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
@@ -59,7 +60,10 @@ def explain(
             f"there is no {base.DEFAULT}: name a file", param_hint="--experiment"
         )
     folders = base.folders_for(datasets, experiment)
-    explanation = explain_query(experiment, query, system=system, dataset=dataset, folders=folders)
+    parsed, source = base.open_experiment(experiment, overrides)
+    explanation = explain_query(
+        parsed, source, query, system=system, dataset=dataset, folders=folders
+    )
     traces = select_traces(explanation, document, against=against, top=top)
     records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
     page = build_explanation_page(explanation, traces, with_terms=document is not None)

@@ -61,6 +61,7 @@ def gate(
         ),
     ] = None,
     datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
     out: base.OutFolder = None,
     markdown: Annotated[
         Path | None, typer.Option(help="File for Markdown; - prints it.", metavar="FILE")
@@ -83,11 +84,13 @@ def gate(
         base.refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
     if update or self_test:
         base.refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
+    if update:
+        base.refuse_options("--update: a baseline is of a committed file", {"--set": overrides})
     if update and not (reason or "").strip():
         raise typer.BadParameter("say why the values may change", param_hint="--reason")
     from fusion_bench.gate.baseline import baseline_path
 
-    context = base.experiment_context(experiment, datasets)
+    context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
     if update:
         _update_baseline(context, path, reason or "", as_json=json)

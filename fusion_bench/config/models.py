@@ -131,6 +131,11 @@ class Source:
         path = ".".join(str(part) for part in location)
         return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
 
+    @property
+    def override_texts(self) -> tuple[str, ...]:
+        """The options that replace values, each once."""
+        return tuple(dict.fromkeys(self.overrides.values()))
+
     def _is_set_by(self, place: Location, location: Location) -> bool:
         """Whether the option for a place set this value, or made the mapping that it is."""
         is_inside = location[: len(place)] == place

@@ -36,10 +36,8 @@ def describe_fusion_alias(given: object) -> str | None:
     if alias is None:
         return None
     parameters = {key: options.get(key, value) for key, value in alias.items() if key != "method"}
-    meant = [
-        str(alias["method"]),
-        *(f"{key} {_name_of(value)}" for key, value in parameters.items()),
-    ]
+    described = (f"{key} {_name_of(value)}" for key, value in parameters.items())
+    meant = [str(alias["method"]), *described]
     remark = " (divides by Σ w: the same order)" if parameters else ""
     return f"{name} → {', '.join(meant)}{remark}"
 

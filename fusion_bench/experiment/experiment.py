@@ -180,6 +180,6 @@ def read_experiment(
             where = source.where(location)
             if name in swept:
                 names = ", ".join(map(repr, swept[name]))
-                raise ConfigError(f"{where}: {name!r} became several systems: name one of {names}")
+                raise ConfigError(f"{where}: {name!r} is a sweep: name one of {names}")
             raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source
