@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -130,20 +130,29 @@ SetOption = Annotated[
 ]
 
 
-def open_experiment(experiment: Path, overrides: Sequence[str] | None) -> tuple[Experiment, Source]:
-    """Read an experiment, and say on standard error what its aliases became.
+@contextmanager
+def open_experiment(
+    experiment: Path, overrides: Sequence[str] | None
+) -> Iterator[tuple[Experiment, Source]]:
+    """Read an experiment; once the work is done, say on standard error what its aliases became.
 
     Raises:
         ConfigError: The file or an override breaks a rule.
     """
-    from fusion_bench.cli._console import echo
     from fusion_bench.experiment.alias_notes import list_alias_notes
     from fusion_bench.experiment.experiment import read_experiment
 
     parsed, source = read_experiment(experiment, overrides=overrides or ())
-    for note in list_alias_notes(source.data):
+    yield parsed, source
+    echo_notes(list_alias_notes(source.data))
+
+
+def echo_notes(notes: Iterable[str]) -> None:
+    """Print remarks on standard error, where they disturb no result."""
+    from fusion_bench.cli._console import echo
+
+    for note in notes:
         echo(f"note: {note}", err=True)
-    return parsed, source
 
 
 @contextmanager
@@ -160,8 +169,8 @@ def experiment_context(
     """
     from fusion_bench.cli._progress import progress_bar
 
-    parsed, source = open_experiment(experiment, overrides)
-    with progress_bar() as progress:
+    opened = open_experiment(experiment, overrides)
+    with opened as (parsed, source), progress_bar() as progress:
         yield parsed, source, folders_for(datasets, experiment), progress
 
 

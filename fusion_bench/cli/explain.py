@@ -60,10 +60,10 @@ def explain(
             f"there is no {base.DEFAULT}: name a file", param_hint="--experiment"
         )
     folders = base.folders_for(datasets, experiment)
-    parsed, source = base.open_experiment(experiment, overrides)
-    explanation = explain_query(
-        parsed, source, query, system=system, dataset=dataset, folders=folders
-    )
+    with base.open_experiment(experiment, overrides) as (parsed, source):
+        explanation = explain_query(
+            parsed, source, query, system=system, dataset=dataset, folders=folders
+        )
     traces = select_traces(explanation, document, against=against, top=top)
     records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
     page = build_explanation_page(explanation, traces, with_terms=document is not None)
