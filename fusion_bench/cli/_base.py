@@ -149,10 +149,10 @@ def open_experiment(
 
 def echo_notes(notes: Iterable[str]) -> None:
     """Print remarks on standard error, where they disturb no result."""
-    from fusion_bench.cli._console import echo
+    from fusion_bench.util.formatting import escape_control_chars
 
     for note in notes:
-        echo(f"note: {note}", err=True)
+        typer.echo(f"note: {escape_control_chars(note)}", err=True)
 
 
 @contextmanager
