@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +49,7 @@ def explain(
     json: base.JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
+    from fusion_bench.cli._next_steps import after_explain
     from fusion_bench.explain.explain_query import explain_query, select_traces
     from fusion_bench.report.explanation_page import build_explanation_page
 
@@ -67,4 +68,7 @@ def explain(
     traces = select_traces(explanation, document, against=against, top=top)
     records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
     page = build_explanation_page(explanation, traces, with_terms=document is not None)
+    if document is None and traces:
+        names = (query, traces[0].document, experiment, explanation.system)
+        page = replace(page, next_steps=tuple(after_explain(*names, datasets)))
     print_result(records, page, as_json=json)
