@@ -91,7 +91,9 @@ def try_command(
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
         progress("writing the report", 1, 1)
-        written = write_report(done.report, out, plots=plots, plot_format=plot_format.value)
+        written = write_report(
+            done.report, out, plots=plots, plot_format=plot_format.value, max_figures=1
+        )
         if save is not None:
             written += save_starter(given, done, save)
     options = [("--rerank", *(rerank or ())), ("--measure", *(measure or ()))]

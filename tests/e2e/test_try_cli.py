@@ -52,7 +52,7 @@ def test_power_first_one_table_verdict_last(folder: Path, capsys: Capture) -> No
         f"  fusion-bench try {' '.join([*LISTS, *RERANK])} --save mine"
         "  # write the files for eval, tune and gate",
     ]
-    assert list((folder / "reports/try").glob("*.png"))
+    assert len(list((folder / "reports/try").glob("*.png"))) == 1
 
 
 @pytest.mark.usefixtures("folder")
