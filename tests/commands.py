@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from fusion_bench.cli._base import app
 
 
+@cache
 def leaf_commands() -> dict[str, Any]:
     """Words of each command that runs, such as ``dataset list`` → the command."""
     root = typer.main.get_command(app)

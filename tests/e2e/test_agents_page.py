@@ -1,0 +1,102 @@
+"""The page for programs: its commands run, and their answers have the keys that it names."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.commands import leaf_commands, options_of
+from tests.gate import cases
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+Capture = pytest.CaptureFixture[str]
+
+
+def table_rows(heading: str) -> list[list[str]]:
+    """Cells of the table whose first heading is this."""
+    table = PAGE.partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    rows = [line.strip("|").split(" | ") for line in table.splitlines()[2:]]
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def code_spans(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def find_command(words: list[str]) -> str:
+    """The command that the words begin with."""
+    return next(name for name in (" ".join(words[:2]), words[0]) if name in leaf_commands())
+
+
+def values_at(document: object, path: str) -> Iterator[object]:
+    """Every value that a path such as ``collections[].name`` leads to."""
+    head, _, rest = path.partition(".")
+    values = [document]
+    if key := head.removesuffix("[]"):
+        assert isinstance(document, dict)
+        values = [document[key]]
+    if head.endswith("[]"):
+        assert isinstance(values[0], list)
+        values = values[0]
+    for value in values:
+        if rest:
+            yield from values_at(value, rest)
+        else:
+            yield value
+
+
+def test_every_command_stands_on_the_page_with_options_that_it_has() -> None:
+    spans = [shlex.split(span)[1:] for span in code_spans(PAGE) if span.startswith("fusion-bench ")]
+    for words in spans:
+        options = {word for word in words if word.startswith("--")}
+        command = find_command(words)
+        assert options <= options_of(leaf_commands()[command]), words
+    assert {find_command(words) for words in spans} == set(leaf_commands())
+
+
+def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(cases.make_project(tmp_path))
+    no_plots = ["--no-plots"]
+    small = ["--trials", "4", "--folds", "0", *no_plots]
+    faster = {"eval": no_plots, "try": no_plots, "tune": small}
+    for question, command, keys in table_rows("question"):
+        words = shlex.split(command.strip("`"))[1:]
+        more = faster.get(find_command(words), [])
+        assert main([*words, *more, "--json"]) == 0, question
+        out, err = capsys.readouterr()
+        assert err == "", question
+        [line] = out.splitlines() if words[0] != "schema" else [out]
+        for path in code_spans(keys):
+            assert list(values_at(json.loads(line), path)), (question, path)
+
+
+def test_the_exit_codes_are_those_of_the_help(capsys: Capture) -> None:
+    codes = [row[0] for row in table_rows("code")]
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Exit codes:")[2]
+    assert codes == re.findall(r"\b\d+\b", listed)
+
+
+def test_the_error_that_it_shows_is_what_a_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    root = cases.make_project(tmp_path)
+    monkeypatch.chdir(root)
+    path = root / cases.EXPERIMENT
+    changed = path.read_text(encoding="utf-8").replace("[a]}", "[a], fusion: rff}")
+    path.write_text(changed, encoding="utf-8")
+    assert main(["eval", cases.EXPERIMENT, "--json"]) == 2
+    printed = json.loads(capsys.readouterr().out)["error"]
+    [block] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    shown = json.loads(block)["error"]
+    assert (printed["file"], printed["line"]) == (shown["file"], shown["line"])
+    assert printed["message"].startswith(shown["message"].removesuffix("…"))
