@@ -5,27 +5,42 @@ The folder names are the pipeline, and data flows through it one way::
     load → align → normalize → fuse → blend → measure → compare → report
     files  arrays   per query    (N,)    (N,)   (M, Q)    deltas    pages, numbers
 
->>> from fusion_bench import Qrels, Run, System, align_runs, evaluate_systems, parse_measure
->>> qrels = Qrels.from_dict({"q1": {"d1": 1}})
->>> bm25 = Run.from_dict("bm25", {"q1": {"d2": 9.1, "d1": 7.4}})
->>> dense = Run.from_dict("dense", {"q1": {"d1": 0.8, "d3": 0.7}})
->>> runs = align_runs(qrels, [bm25, dense])
->>> rrf = System(name="rrf", runs=("bm25", "dense"))
->>> [scores] = evaluate_systems([rrf], runs, [parse_measure("nDCG@10")])
->>> scores.values.tolist()
-[[1.0]]
+>>> import fusion_bench as fb
+>>> qrels = {"q1": {"d1": 1}, "q2": {"d3": 1}}
+>>> bm25 = {"q1": {"d2": 9.1, "d1": 7.4}, "q2": {"d2": 5.0, "d3": 1.0}}
+>>> dense = {"q1": {"d1": 0.8, "d3": 0.7}, "q2": {"d3": 0.9, "d1": 0.2}}
+>>> fused = fb.fuse({"bm25": bm25, "dense": dense}, "rrf", k=60)
+>>> found = fb.compare(qrels, {"bm25": bm25, "dense": dense, "fused": fused}, measures="RR@10")
+>>> {name: row["RR@10"] for name, row in found.to_dict()["systems"].items()}
+{'dense': 1.0, 'fused': 1.0, 'bm25': 0.5}
 
 Public names are imported when first asked for, so that nobody pays for what is not used.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
-    from fusion_bench.data import alignment
+    from fusion_bench.api.compare import compare as compare
+    from fusion_bench.api.comparisons import Comparisons as Comparisons
+    from fusion_bench.api.datasets import load_dataset as load_dataset
+    from fusion_bench.api.evaluate import align_runs as align_runs
+    from fusion_bench.api.evaluate import evaluate_systems as evaluate_systems
+    from fusion_bench.api.evaluate import parse_measure as parse_measure
+    from fusion_bench.api.evaluate import run_experiment as run_experiment
+    from fusion_bench.api.fuse import fuse as fuse
+    from fusion_bench.api.gate import gate as gate
+    from fusion_bench.api.plot import plot as plot
+    from fusion_bench.api.rerank import rerank as rerank
+    from fusion_bench.api.systems import rrf as rrf
+    from fusion_bench.api.systems import weighted as weighted
+    from fusion_bench.api.tune import TuningResult as TuningResult
+    from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.read_options import ReadOptions as ReadOptions
     from fusion_bench.data.records import Qrels as Qrels
@@ -34,28 +49,24 @@ if TYPE_CHECKING:
     from fusion_bench.errors import FusionBenchError as FusionBenchError
     from fusion_bench.evaluation.report_records import Report as Report
     from fusion_bench.evaluation.report_records import read_report as read_report
-    from fusion_bench.evaluation.run_experiment import run_experiment as run_experiment
     from fusion_bench.evaluation.scores import Scores as Scores
-    from fusion_bench.evaluation.scores import evaluate_systems as evaluate_systems
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
     from fusion_bench.io.dataset import Dataset as Dataset
-    from fusion_bench.io.dataset import load_dataset as load_dataset
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.measures import Measure as Measure
-    from fusion_bench.measures import parse_measure as parse_measure
     from fusion_bench.stats import comparison
     from fusion_bench.stats.comparison import Comparison as Comparison
 
-    align_runs = alignment.align
     compare_systems = comparison.compare_with_baseline
 
 #: Public name → its module, and its name there if that is another.
 _HOME = {
     "AlignedRuns": "data.aligned_runs",
     "Comparison": "stats.comparison",
+    "Comparisons": "api.comparisons",
     "Dataset": "io.dataset",
     "Experiment": "experiment.experiment",
     "FusionBenchError": "errors",
@@ -67,26 +78,66 @@ _HOME = {
     "Run": "data.records",
     "Scores": "evaluation.scores",
     "System": "experiment.system",
+    "TuningResult": "api.tune",
     "__version__": "_version",
-    "align_runs": "data.alignment:align",
+    "align_runs": "api.evaluate",
+    "compare": "api.compare",
     "compare_systems": "stats.comparison:compare_with_baseline",
-    "evaluate_systems": "evaluation.scores",
-    "load_dataset": "io.dataset",
+    "evaluate_systems": "api.evaluate",
+    "fuse": "api.fuse",
+    "gate": "api.gate",
+    "load_dataset": "api.datasets",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
-    "parse_measure": "measures",
+    "parse_measure": "api.evaluate",
+    "plot": "api.plot",
     "read_experiment": "experiment.experiment",
     "read_report": "evaluation.report_records",
-    "run_experiment": "evaluation.run_experiment",
+    "rerank": "api.rerank",
+    "rrf": "api.systems",
+    "run_experiment": "api.evaluate",
+    "tune": "api.tune",
+    "weighted": "api.systems",
 }
 __all__ = list(_HOME)
+#: What other libraries call something → where it is here.
+_INSTEAD = {
+    "evaluate": ": compare(qrels, runs) evaluates; evaluate_systems(…) gives values per query",
+    "methods": ": 'fusion-bench methods' prints them",
+    "optimize_fusion": "; did you mean 'tune'?",
+    "Experiments": "; did you mean 'compare'?",
+}
+
+
+class _Package(ModuleType):
+    """This package; the functions ``fuse``, ``tune``, … keep their names.
+
+    When a subpackage is imported, the import system sets it as an attribute of its package. Here
+    that would hide a function: subpackages of the same name are found in ``sys.modules`` alone.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
-        raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}")
+        raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}{_suggest(name)}")
     module, _, inner = _HOME[name].partition(":")
     return getattr(import_module(f"fusion_bench.{module}"), inner or name)
+
+
+def _suggest(name: str) -> str:
+    """What was perhaps meant; empty for what the import system and tools look for."""
+    if name.startswith("_"):
+        return ""
+    from fusion_bench.errors import did_you_mean
+
+    return _INSTEAD.get(name) or did_you_mean(name, __all__)
 
 
 def __dir__() -> list[str]:

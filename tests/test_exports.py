@@ -22,12 +22,37 @@ def test_every_listed_name_is_there() -> None:
 
 def test_the_list_is_short_and_sorted() -> None:
     assert list(fusion_bench.__all__) == sorted(fusion_bench.__all__)
-    assert len(fusion_bench.__all__) <= 30
+    assert len(fusion_bench.__all__) <= 36
 
 
 def test_a_name_that_is_not_listed_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         _ = fusion_bench.nonsense
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("fused", "'fuse'"), ("evaluate", "compare"), ("methods", "fusion-bench methods")],
+)
+def test_a_near_name_is_suggested(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=hint):
+        getattr(fusion_bench, name)
+
+
+SUBPACKAGES = ("fuse", "tune", "gate", "rerank")
+
+
+@pytest.mark.parametrize("first", ["function", "subpackage"])
+@pytest.mark.parametrize("name", SUBPACKAGES)
+def test_a_function_and_a_subpackage_of_one_name(name: str, first: str) -> None:
+    function = f"import fusion_bench; assert callable(fusion_bench.{name})"
+    subpackage = (
+        f"import fusion_bench.{name}; from fusion_bench.{name} import __doc__; import sys; "
+        f"assert sys.modules['fusion_bench.{name}'].__doc__ == __doc__"
+    )
+    steps = [function, subpackage, function]
+    code = "; ".join(steps if first == "function" else steps[1:])
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_type_checkers_see_the_same_names() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,7 +13,7 @@ from fusion_bench.util.formatting import escape_control_chars
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fusion_bench.report.page import Page, Table
+    from fusion_bench.report.page import Page
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
@@ -98,13 +98,11 @@ def print_result(
         print_page(page, make_console(), written=written)
 
 
-def print_tables(*tables: Table) -> None:
-    """Print tables, a blank line between them."""
+def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str) -> None:
+    """Print a table of text."""
     from fusion_bench.cli._base import make_console
+    from fusion_bench.report.page import Column, Row, Table
     from fusion_bench.report.terminal import print_table
 
-    console = make_console()
-    for i, table in enumerate(tables):
-        if i:
-            console.print()
-        print_table(table, console)
+    columns = tuple(Column(heading, is_text=True) for heading in headings)
+    print_table(Table(title, columns, tuple(Row(tuple(row)) for row in rows)), make_console())

@@ -19,13 +19,15 @@ from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class AlignedRuns:
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignedRuns(TableView):
     """S sources and R rerank lists over the N candidates of Q judged queries.
 
     Attributes:
@@ -77,6 +79,29 @@ class AlignedRuns:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 make_readonly(value)
+
+    def _summary(self) -> str:
+        queries = pluralize(len(self.queries), "query")
+        candidates = pluralize(len(self.documents), "candidate")
+        rerankers = f", rerankers: {', '.join(self.rerankers)}" if self.rerankers else ""
+        return (
+            f"AlignedRuns({queries}, {candidates}, sources: {', '.join(self.sources)}{rerankers})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        rows = slice(limit)
+        documents = [self.vocabulary[code] for code in self.documents[rows].tolist()]
+        columns: dict[str, list[Any]] = {
+            "query": [self.queries[q] for q in self.query_index[rows].tolist()],
+            "document": documents,
+            "grade": np.where(self.judged, self.grades, np.nan)[rows].tolist(),
+        }
+        for name, ranks, scores in zip(self.sources, self.ranks, self.scores, strict=True):
+            columns[f"{name} rank"] = ranks[rows].tolist()
+            columns[f"{name} score"] = scores[rows].tolist()
+        for name, scores in zip(self.rerankers, self.rerank, strict=True):
+            columns[name] = scores[rows].tolist()
+        return columns
 
     @cached_property
     def query_index(self) -> IntArray:

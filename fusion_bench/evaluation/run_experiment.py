@@ -181,5 +181,4 @@ def report_provenance(experiment: Experiment, source: Source) -> model.Provenanc
             **{name: version(name) for name in packages},
         },
         v2_enabled=experiment.v2_enabled,
-        overrides=source.override_texts,
     )

@@ -25,10 +25,12 @@ from fusion_bench.evaluation.ranking import (
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ir_measures_backend import ExternalMeasure
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(TableView):
     """Per-query values of one system.
 
     Attributes:
@@ -44,6 +46,24 @@ class Scores:
     queries: tuple[str, ...]
     values: FloatArray
     evaluation_path: str
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Measure → query → value."""
+        rows = zip(self.measures, self.values.tolist(), strict=True)
+        return {measure.name: dict(zip(self.queries, row, strict=True)) for measure, row in rows}
+
+    def _summary(self) -> str:
+        means = (
+            f"{m.name} {row.mean():.4f}" for m, row in zip(self.measures, self.values, strict=True)
+        )
+        return (
+            f"Scores({self.system!r}, {pluralize(len(self.queries), 'query')}, {', '.join(means)})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        values = self.values[:, :limit].tolist()
+        columns = {m.name: row for m, row in zip(self.measures, values, strict=True)}
+        return {"query": self.queries[:limit], **columns}
 
 
 def evaluate_systems(

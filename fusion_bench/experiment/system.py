@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
@@ -53,6 +53,29 @@ class System(StrictModel):
     by_query_type: dict[str, PerTypeConfig] | None = None
     min_relevance: float | None = None
     top_k: Annotated[int, Field(ge=1)] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            runs: Sequence[str],
+            fusion: Fusion | str | Mapping[str, Any] = ...,
+            blend: Blend | str | Mapping[str, Any] = ...,
+            **settings: Any,  # noqa: ANN401 - as the fields above
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, *values: object, **settings: object) -> None:
+            """Build it; name, runs, fusion and blend may be given by position."""
+            fields = ("name", "runs", "fusion", "blend")
+            if len(values) > len(fields):
+                raise TypeError(f"only {', '.join(fields)} may be given by position")
+            super().__init__(**dict(zip(fields, values, strict=False)), **settings)
+
+        # As of the base class: validation builds systems without calling it.
+        __init__.__pydantic_base_init__ = True
 
     @model_validator(mode="before")
     @classmethod

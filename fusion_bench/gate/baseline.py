@@ -4,7 +4,6 @@ Format history:
     1   first version
     2   ``arms`` became ``collections``, ``seal`` ``checksum``, ``reading`` ``read_options`` and
         ``when`` ``updated_at``
-    3   ``policy``; an update has ``reasons`` and what changed, check by check
 """
 
 from __future__ import annotations
@@ -17,18 +16,23 @@ from shlex import quote
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from fusion_bench.config.json_records import StoredRecord, read_stored
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.gate.history import BaselineUpdate
 from fusion_bench.util.atomic_files import write_atomic
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-class ListDescription(StoredRecord):
+class GateRecord(BaseModel):
+    """Frozen; refuses unknown keys and NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ListDescription(GateRecord):
     """The options of a run or rerank list.
 
     Attributes:
@@ -42,7 +46,7 @@ class ListDescription(StoredRecord):
     score_space: str | None = None
 
 
-class CollectionBaseline(StoredRecord):
+class CollectionBaseline(GateRecord):
     """The gated system on one collection.
 
     Attributes:
@@ -82,7 +86,25 @@ class CollectionBaseline(StoredRecord):
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
 
-class Baseline(StoredRecord):
+class BaselineUpdate(GateRecord):
+    """Why the baseline was written.
+
+    Attributes:
+        updated_at: UTC, ISO 8601.
+        reason: As given with ``--reason``.
+        version: The version of this package.
+        config_sha256: SHA-256 of the system's resolved configuration.
+        means: Means by collection and measure.
+    """
+
+    updated_at: str
+    reason: Annotated[str, Field(min_length=1)]
+    version: str
+    config_sha256: str
+    means: dict[str, dict[str, float]]
+
+
+class Baseline(GateRecord):
     """The accepted state that a gate compares with.
 
     Attributes:
@@ -92,7 +114,6 @@ class Baseline(StoredRecord):
         experiment: The experiment's file name without its suffix.
         system: The system's name.
         config: Its resolved configuration.
-        policy: The resolved policy of the gate.
         v2_enabled: Whether methods of version 2 ran as such.
         ties: The tie rule.
         collections: One record a collection.
@@ -101,12 +122,11 @@ class Baseline(StoredRecord):
     """
 
     format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-    format_version: int = 3
+    format_version: int = 2
     engine: int
     experiment: str
     system: str
     config: dict[str, Any]
-    policy: dict[str, Any]
     v2_enabled: bool
     ties: str
     collections: tuple[CollectionBaseline, ...]
@@ -117,11 +137,6 @@ class Baseline(StoredRecord):
     def by_collection(self) -> dict[str, CollectionBaseline]:
         """The records by the name of the collection."""
         return {record.collection: record for record in self.collections}
-
-    @property
-    def contents(self) -> dict[str, Any]:
-        """What an update can change: everything but the history."""
-        return self.model_dump(mode="json", exclude={"history", "checksum"})
 
     def with_checksum(self) -> Baseline:
         """The same with its checksum."""

@@ -17,12 +17,13 @@ from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 T = TypeVar("T", Qrels, Run)
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(TableView):
     """A judged collection with its frozen lists.
 
     Attributes:
@@ -70,6 +71,21 @@ class Dataset:
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""
         return table, next((key for known, key in self.keys if known is table), None)
+
+    def _summary(self) -> str:
+        lists = f"runs: {', '.join(self.runs)}"
+        if self.rerankers:
+            lists += f"; rerank lists: {', '.join(self.rerankers)}"
+        return f"Dataset({self.name!r}, {pluralize(len(self.qrels), 'judged query')}; {lists})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        lists = [*self.runs.items(), *self.rerankers.items()][:limit]
+        return {
+            "list": [name for name, _ in lists],
+            "kind": ["run" if name in self.runs else "rerank" for name, _ in lists],
+            "queries": [len(run) for _, run in lists],
+            "documents": [len(run.documents) for _, run in lists],
+        }
 
     @property
     def name(self) -> str:

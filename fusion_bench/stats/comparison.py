@@ -6,8 +6,8 @@ Higher is better, as for every measure of this package.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from fusion_bench.stats.randomization_tests import (
     default_resamples,
     randomization_p_values,
 )
+from fusion_bench.util.formatting import format_difference
+from fusion_bench.util.table_view import Columns, TableView
 
 Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical", "no verdict"]
 
@@ -32,8 +34,8 @@ Answer: TypeAlias = Literal["better", "worse", "no difference shown", "identical
 NOISE = 1e-12
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(TableView):
     """One candidate against the baseline on one measure.
 
     Attributes:
@@ -71,6 +73,21 @@ class Comparison:
     min_detectable_difference: float | None
     queries: int
     groups: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by name."""
+        return asdict(self)
+
+    def _summary(self) -> str:
+        difference = format_difference(self.difference, self.low, self.high)
+        p = self.p if self.p_holm is None else self.p_holm
+        return (
+            f"Comparison({self.candidate} - {self.baseline}, {self.measure}: {difference}, "
+            f"p {p:.3g}, {self.wins}/{self.ties}/{self.losses} of {self.queries})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        return {name: [value][:limit] for name, value in asdict(self).items()}
 
 
 def compare_with_baseline(

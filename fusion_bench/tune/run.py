@@ -17,7 +17,7 @@ from fusion_bench.evaluation.run_experiment import (
     ignore_progress,
     report_provenance,
 )
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -44,14 +44,11 @@ from fusion_bench.tune.validation.trial_selection import choose_trial
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
 
 
-def run_tuning(
-    experiment: Experiment, source: Source, options: TuneOptions
-) -> Iterator[tuple[TuningReport, list[Path]]]:
+def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport, list[Path]]]:
     """Tune an experiment's system on each of its datasets, and write the reports.
 
     Args:
-        experiment: The experiment.
-        source: The file that it was read from, with the values that replace the file's.
+        path: The experiment's file.
         options: All else.
 
     Yields:
@@ -60,6 +57,7 @@ def run_tuning(
     Raises:
         FusionBenchError: A file or an option breaks a rule.
     """
+    experiment, source = read_experiment(path)
     tuning = _merge_settings(experiment, source, options.overrides)
     for name, file in find_datasets(experiment, source, options.folders):
         single = experiment.dataset is not None
@@ -69,12 +67,7 @@ def run_tuning(
             dataset = load_tuning_dataset(experiment, source, tuning, file)
             objective = create_objective(experiment, source, tuning, dataset)
             opened = source.path.resolve(), file.resolve()
-            paths = ObjectivePaths(
-                *opened,
-                tuning,
-                v2_enabled=experiment.v2_enabled,
-                overrides=source.override_texts,
-            )
+            paths = ObjectivePaths(*opened, tuning, v2_enabled=experiment.v2_enabled)
             with options.distribute(objective, paths) as distributed:
                 run = TuningRun(
                     distributed,
@@ -127,7 +120,7 @@ class TuningRun:
         objective: What is tuned.
         dataset: The dataset of the objective.
         tuning: The settings.
-        folder: Where the logs of the searches are kept.
+        folder: Where the logs of the searches are kept; None = in memory only.
         alpha: Level of intervals and tests.
         interval: ``t`` or ``bootstrap``.
         storage: Database through which several machines search together; None = this one alone.
@@ -138,7 +131,7 @@ class TuningRun:
     objective: TuningObjective
     dataset: Dataset
     tuning: TuneSettings
-    folder: Path
+    folder: Path | None
     alpha: float = 0.05
     interval: IntervalMethod = "t"
     storage: str | None = None
@@ -172,7 +165,7 @@ class TuningRun:
             if tuning.by_query_type:
                 per_type = tune_by_type(evaluation, chosen, self._search_type)
             show = partial(self.progress, f"{dataset.name}: quality against effort")
-            search = ParetoSearch(evaluation, dataset.provenance, self.folder / FRONT_LOG, show)
+            search = ParetoSearch(evaluation, dataset.provenance, self._log(FRONT_LOG), show)
             front = search.run(result, chosen)
         except KeyboardInterrupt:
             result = replace(result, interrupted=True)
@@ -187,6 +180,9 @@ class TuningRun:
             per_type=per_type,
             front=front,
         )
+
+    def _log(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / name
 
     def _search_type(self, name: str, objective: TuningObjective, keep: BoolArray) -> SearchResult:
         """Search on the queries of one type."""
@@ -212,7 +208,7 @@ class TuningRun:
                 self.objective, keep, settings, self.storage, on_trial=show_best
             )
         else:
-            log = self.folder / (FOLD_LOG.format(fold) if fold else LOG)
+            log = self._log(FOLD_LOG.format(fold) if fold else LOG)
             result = run_search(self.objective, keep, settings, on_trial=show_best, log=log)
         return _check_finished(result) if fold else result
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 import optuna
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from fusion_bench.config.parameters import Parameter, Value
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.tune.search.samplers import optuna_distribution
+from fusion_bench.tune.search.samplers import optuna_distribution, silence_experimental_warnings
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.shared_study import open_storage
 from fusion_bench.tune.search.trial_log import Trial
@@ -41,6 +43,21 @@ def export_search(result: SearchResult, objective: TuningObjective, url: str, na
             ) from None
         study.add_trials([_frozen_trial(trial, objective) for trial in result.trials])
     return len(result.trials)
+
+
+def build_study(trials: Iterable[Trial], objective: TuningObjective, name: str) -> Study:
+    """A finished search as a study of Optuna in memory.
+
+    Args:
+        trials: Its trials.
+        objective: What was tuned.
+        name: Of the study.
+    """
+    with silence_experimental_warnings():
+        storage = optuna.storages.InMemoryStorage()
+        study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
+        study.add_trials([_frozen_trial(trial, objective) for trial in trials])
+    return study
 
 
 def _frozen_trial(trial: Trial, objective: TuningObjective) -> FrozenTrial:

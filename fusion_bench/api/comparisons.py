@@ -1,0 +1,115 @@
+"""What a comparison of systems found, for people who work in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
+from fusion_bench.report.evaluation.findings import decision_finding
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView, make_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Drawing
+
+#: What is said of each system against the baseline, on the primary measure.
+DIFFERENCE_FIELDS = ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "answer")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons(TableView):
+    """Systems against a baseline on one collection.
+
+    Attributes:
+        report: Everything that was found, as ``fusion-bench eval`` writes it.
+    """
+
+    report: Report
+
+    @property
+    def collection(self) -> Collection:
+        """The only collection of the report."""
+        return self.report.collections[0]
+
+    @property
+    def verdict(self) -> str:
+        """Which system is better than the baseline, in a sentence or two."""
+        return decision_finding(self.report, self.collection).text
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are compared with."""
+        return self.collection.baseline
+
+    @property
+    def best(self) -> str:
+        """The system with the highest mean on the primary measure; it need not be proven."""
+        return self.collection.ranked_systems[0].name
+
+    def __getitem__(self, system: str) -> ComparisonResult | None:
+        """That system against the baseline on the primary measure; None for the baseline.
+
+        Raises:
+            KeyError: There is no such system.
+        """
+        if system not in {row.name for row in self.collection.systems}:
+            raise KeyError(system)
+        return self.collection.comparison(system, self.collection.primary_measure)
+
+    def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
+        """One row a system: means, then the difference from the baseline on the primary measure.
+
+        Args:
+            per_query: One row a query and system instead, with the values of each measure.
+        """
+        return make_frame(self._query_columns() if per_query else self._table_columns())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict, the baseline, and the rows of :meth:`to_pandas` by system."""
+        columns = self._table_columns()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "verdict": self.verdict,
+            "baseline": self.baseline,
+            "measures": list(self.collection.measures),
+            "queries": len(self.collection.queries),
+            "systems": {row.pop("system"): row for row in rows},
+        }
+
+    def plot(self, kind: str | None = None) -> Drawing:
+        """The first figure of the report, or the first of one kind; see :func:`plot`."""
+        from fusion_bench.api.plot import plot
+
+        return plot(self, kind)
+
+    def _summary(self) -> str:
+        compared = pluralize(len(self.collection.ranked_systems), "system")
+        queries = pluralize(len(self.collection.queries), "query")
+        return f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}\n" + (
+            self.verdict
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        rows = self.collection.ranked_systems[:limit]
+        compared = [self[row.name] for row in rows]
+        return {
+            "system": [row.name for row in rows],
+            **{m: [row.measures[m].mean for row in rows] for m in self.collection.measures},
+            **{
+                field: [None if item is None else getattr(item, field) for item in compared]
+                for field in DIFFERENCE_FIELDS
+            },
+        }
+
+    def _query_columns(self) -> Columns:
+        queries, rows = self.collection.queries, self.collection.ranked_systems
+        return {
+            "query": list(queries) * len(rows),
+            "system": [row.name for row in rows for _ in queries],
+            **{
+                name: [value for row in rows for value in row.measures[name].values]
+                for name in self.collection.measures
+            },
+        }

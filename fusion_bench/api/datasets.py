@@ -1,0 +1,158 @@
+"""A dataset of what is at hand, or one that is known by its name or path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, read_runs
+from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.guess_score_space import guess_score_space
+from fusion_bench.evaluation.in_memory import make_dataset
+from fusion_bench.io import dataset as stored
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import find_dataset
+
+
+def load_dataset(
+    dataset: str | os.PathLike[str],
+    *,
+    runs: Collection[str] | None = None,
+    rerankers: Collection[str] | None = None,
+    cache: bool = True,
+    folders: Collection[str | os.PathLike[str]] | None = None,
+) -> Dataset:
+    """Read a dataset and check it.
+
+    Args:
+        dataset: Its name, its folder, or its ``dataset.yaml``.
+        runs: Names of the runs to read; all by default.
+        rerankers: Names of the rerank lists to read; all by default.
+        cache: Whether what was read before may be taken from the cache beside it.
+        folders: Where named datasets live; by default ``datasets`` here and in the folders above.
+
+    Raises:
+        FusionBenchError: There is none, or it or one of its files breaks a rule.
+    """
+    path = locate_dataset(dataset, folders)
+    return stored.load_dataset(path, runs=runs, rerankers=rerankers, cache=cache)
+
+
+def locate_dataset(
+    dataset: str | os.PathLike[str], folders: Collection[str | os.PathLike[str]] | None = None
+) -> Path:
+    """The ``dataset.yaml`` of a dataset; arguments as for :func:`load_dataset`."""
+    return find_dataset(os.fspath(dataset), find_folders(folders))
+
+
+def find_folders(folders: Collection[str | os.PathLike[str]] | None) -> list[Path]:
+    """Where named datasets live."""
+    if folders is not None:
+        return [Path(folder) for folder in folders]
+    here = Path.cwd()
+    above = [folder / "datasets" for folder in here.parents]
+    return [Path("datasets"), *(folder for folder in above if folder.is_dir())]
+
+
+def read_dataset(
+    qrels: object,
+    runs: object = None,
+    *,
+    rerankers: object = None,
+    score_spaces: Mapping[str, ScoreSpace] | None = None,
+    queries: object = None,
+    **options: Any,  # noqa: ANN401 - the model checks them
+) -> Dataset:
+    """A dataset of judgments and lists in any form.
+
+    Args:
+        qrels: Judgments, or a dataset: its name, its path, or a ``Dataset``.
+        runs: Runs by name, a list of runs, or one; of a dataset, the names of those to use, or
+            other runs in their place. All runs of the dataset by default.
+        rerankers: The same for rerank lists.
+        score_spaces: What the numbers of each rerank list mean; guessed from them by default.
+        queries: Types, groups, splits and texts: a path or ``{id: …}``.
+        options: Of a ``dataset.yaml``: ``binary_relevance``, ``judgments``.
+
+    Raises:
+        FusionBenchError: Something breaks a rule; says what.
+    """
+    dataset = _open_dataset(qrels)
+    if dataset is None and runs is None:
+        raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
+    if dataset is not None and not options and queries is None:
+        chosen = _choose_lists(dataset, runs, rerankers)
+        if chosen is not None:
+            return chosen
+    lists, spaces = _read_rerankers(rerankers, dataset)
+    if dataset is not None:
+        spec = dataset.spec.model_dump(include={"judgments", "binary_relevance"})
+        options = spec | options
+    return make_dataset(
+        _name_of(qrels) if dataset is None else dataset.name,
+        read_qrels(qrels) if dataset is None else dataset.qrels,
+        read_runs(runs) if runs is not None or dataset is None else dict(dataset.runs),
+        rerankers=lists,
+        score_spaces=spaces | dict(score_spaces or {}),
+        queries=read_queries(queries) or ({} if dataset is None else dataset.queries),
+        **options,
+    )
+
+
+def _open_dataset(given: object) -> Dataset | None:
+    """The dataset that is meant, if it is one and no judgments."""
+    if isinstance(given, Dataset):
+        return given
+    if not is_path(given):
+        return None
+    path = Path(given)
+    is_yaml = path.suffix in {".yaml", ".yml"}
+    if path.is_file() and not is_yaml:
+        return None
+    if is_yaml or path.is_dir() or (path.suffix == "" and len(path.parts) == 1):
+        return load_dataset(given)
+    return None  # reading it as a file of judgments names what is wrong
+
+
+def _name_of(given: object) -> str:
+    return Path(given).stem if is_path(given) else "data"
+
+
+def _choose_lists(dataset: Dataset, runs: object, rerankers: object) -> Dataset | None:
+    """The dataset with only these of its lists; None = other lists are given."""
+    kept = (_known_names(runs, dataset.runs, "run"), _known_names(rerankers, dataset.rerankers, ""))
+    if kept[0] is None or kept[1] is None:
+        return None
+    return replace(
+        dataset,
+        runs={name: dataset.runs[name] for name in kept[0]},
+        rerankers={name: dataset.rerankers[name] for name in kept[1]},
+    )
+
+
+def _known_names(given: object, known: Mapping[str, Run], kind: str) -> list[str] | None:
+    """Names of lists that a dataset has; None = it is something else."""
+    if given is None:
+        return list(known)
+    names = [given] if isinstance(given, str) else given
+    if not is_list(names) or not all(isinstance(name, str) for name in names):
+        return None
+    for name in names:
+        if name not in known and not Path(name).exists():
+            raise UnknownNameError(kind or "reranker", name, known)
+    return list(names) if all(name in known for name in names) else None
+
+
+def _read_rerankers(
+    given: object, dataset: Dataset | None
+) -> tuple[dict[str, Run], dict[str, ScoreSpace]]:
+    """Rerank lists by name, and what their numbers mean as far as it is known or guessed."""
+    if given is None:
+        known = {} if dataset is None else dict(dataset.rerankers)
+        return known, {} if dataset is None else dict(dataset.spaces)
+    lists = read_runs(given)
+    return lists, {name: guess_score_space(run).space for name, run in lists.items()}

@@ -1,0 +1,143 @@
+"""The steps of a comparison one by one, on inputs in any form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from fusion_bench.api.datasets import find_folders
+from fusion_bench.api.inputs import list_measures, read_qrels, read_queries, read_runs
+from fusion_bench.config.models import Source
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.alignment import align
+from fusion_bench.data.records import Qrels, ScoreSpace
+from fusion_bench.evaluation import run_experiment as experiments
+from fusion_bench.evaluation import scores
+from fusion_bench.evaluation.report_records import Report
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import Measure
+from fusion_bench.measures import parse_measure as parse_name
+
+
+def align_runs(
+    qrels: object,
+    runs: object,
+    *,
+    rerankers: object = None,
+    queries: object = None,
+    ties: Ties = "trec",
+    complete: bool = False,
+) -> AlignedRuns:
+    """Put runs, rerank lists and judgments on one set of candidates.
+
+    Args:
+        qrels: Judgments in any form that ``compare`` takes.
+        runs: ``{name: run}``, a list of runs, or one.
+        rerankers: The same for rerank lists.
+        queries: Types and groups, by query id.
+        ties: The tie rule.
+        complete: The judgments are complete: a document that is not listed is judged 0.
+
+    Raises:
+        FusionBenchError: Something breaks a rule; says what.
+
+    >>> align_runs({"q1": {"d1": 1}}, [{"q1": {"d2": 2.0}}, {"q1": {"d1": 0.7}}])
+    AlignedRuns(1 query, 2 candidates, sources: run1, run2)
+    """
+    return align(
+        read_qrels(qrels),
+        list(read_runs(runs).values()),
+        rerankers=[] if rerankers is None else list(read_runs(rerankers).values()),
+        queries=read_queries(queries),
+        ties=ties,
+        complete=complete,
+    )
+
+
+def parse_measure(measure: object, *, binary_relevance: int = 1) -> Measure:
+    """A measure by its name, or one of ir_measures.
+
+    Args:
+        measure: Such as ``"nDCG@10"``, or ``ir_measures.nDCG @ 10``.
+        binary_relevance: Grade from which a document is relevant to binary measures without
+            ``rel``.
+
+    Raises:
+        ConfigError: There is none of that name, or an option that it does not take.
+
+    >>> parse_measure("RR@10").name
+    'RR@10'
+    """
+    [name] = list_measures(measure)
+    return parse_name(name, binary_relevance=binary_relevance)
+
+
+def evaluate_systems(
+    systems: System | Sequence[System],
+    runs: AlignedRuns,
+    measures: object,
+    *,
+    spaces: Mapping[str, ScoreSpace] | None = None,
+    qrels: Qrels | None = None,
+    threads: int | None = None,
+) -> tuple[scores.Scores, ...]:
+    """Evaluate any number of systems on the same aligned runs.
+
+    Args:
+        systems: One or several.
+        runs: Aligned runs.
+        measures: One or several: names, measures of this package or of ir_measures.
+        spaces: Score space of each rerank list.
+        qrels: The judgments; only measures that ir_measures computes need them.
+        threads: How many may work on many queries; None = as ``FUSION_BENCH_THREADS`` says.
+
+    Returns:
+        One ``Scores`` per system, in the same order.
+
+    >>> runs = align_runs({"q1": {"d1": 1}}, {"a": {"q1": {"d2": 2.0}}, "b": {"q1": {"d1": 0.7}}})
+    >>> [found] = evaluate_systems(System("rrf", ["a", "b"]), runs, "RR@10")
+    >>> found.to_dict()
+    {'RR@10': {'q1': 0.5}}
+    """
+    listed = measures if isinstance(measures, list | tuple) else [measures]
+    parsed = [m if isinstance(m, Measure) else parse_measure(m) for m in listed]
+    chosen = [systems] if isinstance(systems, System) else list(systems)
+    return scores.evaluate_systems(
+        chosen, runs, parsed, spaces=spaces, qrels=qrels, threads=threads
+    )
+
+
+def run_experiment(
+    experiment: Experiment | str | os.PathLike[str],
+    source: Source | None = None,
+    *,
+    folders: Collection[str | os.PathLike[str]] | None = None,
+    split: str | None = None,
+    query_type: str | None = None,
+    cache: bool = True,
+) -> Report:
+    """Run an experiment, as ``fusion-bench eval`` does.
+
+    Args:
+        experiment: Its file, or what ``read_experiment`` gave.
+        source: The second of what ``read_experiment`` gave.
+        folders: Where named datasets live; by default ``datasets`` beside the experiment's folder,
+            here, and in the folders above.
+        split: Instead of the experiment's own.
+        query_type: Instead of the experiment's own.
+        cache: Whether what was read before may be taken from the cache beside a dataset.
+
+    Raises:
+        FusionBenchError: Whatever is wrong with the experiment or its data.
+    """
+    if not isinstance(experiment, Experiment):
+        experiment, source = read_experiment(Path(experiment))
+    origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
+    places = find_folders(folders)
+    if not folders:
+        places = [origin.path.resolve().parent.parent / "datasets", *find_folders(None)]
+    return experiments.run_experiment(
+        experiment, origin, folders=places, split=split, query_type=query_type, cache=cache
+    )

@@ -1,0 +1,48 @@
+"""Check a configuration for regressions, as the command does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from fusion_bench.api.datasets import find_folders
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.gate.baseline import baseline_path
+from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.run import run_gate, update_baseline
+
+
+def gate(
+    experiment: str | os.PathLike[str],
+    *,
+    baseline: str | os.PathLike[str] | None = None,
+    update: str | None = None,
+    folders: Collection[str | os.PathLike[str]] | None = None,
+) -> GateVerdict:
+    """Check an experiment's candidate for regressions against its committed baseline.
+
+    Args:
+        experiment: The experiment's file.
+        baseline: File of the baseline; ``reports/baselines/EXPERIMENT.json`` by default.
+        update: Why the values may change: the candidate becomes the baseline before it is checked.
+        folders: Where named datasets live; by default ``datasets`` beside the experiment's folder,
+            here, and in the folders above.
+
+    Returns:
+        The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``.
+
+    Raises:
+        FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
+    """
+    path = Path(experiment)
+    parsed, source = read_experiment(path)
+    places = find_folders(folders)
+    if folders is None:
+        places = [path.resolve().parent.parent / "datasets", *places]
+    inputs = GateInputs(parsed, source, places)
+    file = baseline_path(path) if baseline is None else Path(baseline)
+    if update is not None:
+        update_baseline(inputs, file, update)
+    return run_gate(inputs, file)

@@ -1,0 +1,129 @@
+"""``compare``: systems against a baseline, and what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+
+import fusion_bench as fb
+from fusion_bench.errors import FusionBenchError
+from tests import tiny
+from tests.api.cases import QRELS, RUNS, make_collection
+
+
+def test_each_run_alone_by_default() -> None:
+    found = fb.compare(QRELS, RUNS, measures="RR@10")
+    assert (found.baseline, found.best) == ("bm25", "dense")
+    assert found.to_dict()["systems"]["bm25"]["RR@10"] == 0.5
+    row = found["dense"]
+    assert row is not None
+    assert (row.difference, row.wins, row.losses) == (0.5, 2, 0)
+    assert found["bm25"] is None
+
+
+def test_systems_in_every_form() -> None:
+    systems = {
+        "bm25": "bm25",
+        "by name": "rrf",
+        "by pair": ("rrf", {"k": 60}),
+        "by builder": fb.rrf(60),
+        "by system": fb.System("x", ["bm25", "dense"]),
+        "by keys": {"runs": ["dense", "bm25"], "fusion": {"method": "rrf"}},
+    }
+    rows = fb.compare(QRELS, RUNS, systems, "nDCG@10").to_dict()["systems"]
+    fused = [row["nDCG@10"] for name, row in rows.items() if name.startswith("by")]
+    assert len(fused) == 5
+    assert len(set(fused)) == 1
+
+
+@pytest.mark.parametrize("systems", ["rrf", fb.rrf(10), ("rrf", {"k": 10}), ["rrf"]])
+def test_one_system_needs_no_list(systems: object) -> None:
+    assert len(fb.compare(QRELS, RUNS, systems).collection.ranked_systems) == 1
+
+
+def test_builders_name_themselves() -> None:
+    found = fb.compare(QRELS, RUNS, [fb.rrf(10), fb.rrf(60), fb.weighted()])
+    names = {row.name for row in found.collection.ranked_systems}
+    assert names == {"rrf k=10", "rrf k=60", "weighted_score"}
+
+
+MEASURES: list[Any] = ["RR@10", ["RR@10"], ir_measures.RR @ 10, [ir_measures.RR @ 10]]
+
+
+@pytest.mark.parametrize("measures", [*MEASURES, fb.parse_measure("RR@10")])
+def test_measures_in_every_form(measures: object) -> None:
+    assert fb.compare(QRELS, RUNS, "rrf", measures).collection.measures == ("RR@10",)
+
+
+def test_results_as_data() -> None:
+    qrels, runs = make_collection()
+    found = fb.compare(qrels, runs, {"bm25": "bm25", "rrf": "rrf"}, ["nDCG@10", "R@10"])
+    frame = found.to_pandas().set_index("system")
+    assert set(frame.index) == {"bm25", "rrf"}
+    assert str(frame["wins"].dtype) == "Int64"
+    per_query = found.to_pandas(per_query=True)
+    means = per_query.groupby("system")["R@10"].mean()
+    assert means["rrf"] == pytest.approx(frame.loc["rrf", "R@10"])
+    assert found.verdict in repr(found)
+    assert len(repr(found).splitlines()) <= 3
+    assert found.report.to_dict()["format"] == "fusion-bench-report"
+
+
+def test_a_notebook_cell_stays_small_and_escapes() -> None:
+    found = fb.compare(QRELS, {"<b>": RUNS["bm25"], "dense": RUNS["dense"]})
+    for thing in (found, found.report):
+        assert len(repr(thing)) < 500
+        assert len(str(thing)) < 500
+        assert "&lt;b&gt;" in thing._repr_html_()
+        assert "<b>" not in thing._repr_html_()
+
+
+def test_a_dataset_by_name_path_or_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tiny.make(tmp_path)
+    monkeypatch.chdir(root)
+    means = []
+    for given in ("tiny", "datasets/tiny", root / tiny.DATASET, fb.load_dataset("tiny")):
+        found = fb.compare(given, systems={"b": "b", "rrf": "rrf"}, measures="RR@10")
+        means.append(found.to_dict()["systems"]["rrf"]["RR@10"])
+        assert found.collection.split == "test"
+    assert len(set(means)) == 1
+    alone = fb.compare("tiny", "a", measures="RR@10")
+    assert [row.name for row in alone.collection.ranked_systems] == ["a"]
+    blend = {"method": "linear", "reranker": "r", "missing": "below"}
+    assert fb.compare("tiny", systems=fb.rrf(blend=blend)).best
+    assert fb.compare("tiny", {"mine": "datasets/tiny/a.trec"}).best == "mine"
+
+
+def test_files_by_path(tmp_path: Path) -> None:
+    folder = tiny.make(tmp_path) / "datasets/tiny"
+    found = fb.compare(str(folder / "qrels.txt"), [folder / "a.trec", str(folder / "b.trec")])
+    assert {row.name for row in found.collection.ranked_systems} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((QRELS,), {}, "runs: needed"),
+        (("nowhere",), {}, "unknown dataset 'nowhere'"),
+        (("nowhere.txt", RUNS), {}, "nowhere.txt: no such file"),
+        ((QRELS, RUNS, "rff"), {}, "unknown fusion method 'rff'; did you mean 'rrf'"),
+        ((QRELS, RUNS, "rrf", "nope@10"), {}, "unknown measure 'nope@10'"),
+        ((QRELS, RUNS, [3]), {}, "give a method's name"),
+        ((QRELS, RUNS, ["rrf", "rrf"]), {}, "two systems are named 'rrf'"),
+        ((QRELS, RUNS), {"baseline": "bn25"}, "unknown baseline 'bn25'; did you mean 'bm25'"),
+        ((QRELS, RUNS), {"alhpa": 0.1}, "unknown key 'alhpa'; did you mean 'alpha'"),
+        ((QRELS, RUNS), {"queries": 3}, "queries: give a path"),
+        ((QRELS, RUNS), {"queries": {"q1": {"typ": "x"}}}, "query 'q1': give its text"),
+        (({}, RUNS), {}, "at least one row"),
+        (({"p": {"d": 1}}, RUNS), {}, "no query in common"),
+        ((QRELS, {"a": {"q1": {"d": float("nan")}}}), {}, "not a finite number"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(
+    arguments: tuple[Any, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(FusionBenchError, match=message):
+        fb.compare(*arguments, **options)

@@ -1,0 +1,94 @@
+"""``fuse``: a fused run without judgments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import fusion_bench as fb
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.fuse.rrf import RRF
+from tests.api.cases import BM25, DENSE, RUNS
+
+FRAME = pd.DataFrame(
+    [(q, d, s) for q, docs in DENSE.items() for d, s in docs.items()],
+    columns=["qid", "docno", "score"],
+)
+
+
+def test_reciprocal_rank_fusion_by_hand() -> None:
+    fused = fb.fuse(RUNS, "rrf", k=60)
+    assert fused.to_dict()["q1"] == {"d1": 1 / 62 + 1 / 61, "d2": 1 / 61, "d3": 1 / 62}
+    assert fused.name == "rrf"
+
+
+SYSTEMS: list[Any] = [
+    "rrf",
+    ("rrf", {"k": 60}),
+    fb.rrf(60),
+    RRF(),
+    fb.System("mine", ["bm25", "dense"]),
+    {"fusion": "rrf"},
+]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_in_any_form(system: Any) -> None:  # noqa: ANN401
+    assert fb.fuse(RUNS, system).to_dict() == fb.fuse(RUNS, "rrf", k=60).to_dict()
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [fb.Run.from_dict("bm25", BM25), fb.Run.from_dict("dense", DENSE)],
+        {"a": BM25, "b": fb.Run.from_dict("dense", DENSE)},
+        [BM25, DENSE],
+        {"a": {"q1": ["d2", "d1"], "q2": ["d2", "d3"]}, "b": FRAME},
+    ],
+)
+def test_runs_in_any_form(runs: object) -> None:
+    assert fb.fuse(runs).to_dict() == fb.fuse(RUNS).to_dict()
+
+
+def test_keys_of_a_system_and_of_its_fusion() -> None:
+    fused = fb.fuse(RUNS, "rrf", top_k=1, weights={"bm25": 2})
+    assert [list(docs) for docs in fused.to_dict().values()] == [["d1"], ["d3"]]
+    scores = {"q1": {"d2": 0.9, "d1": 0.1}, "q2": {"d3": 0.5}}
+    blend = {"method": "linear", "reranker": "ce", "beta": 1.0, "depth": 10, "missing": "below"}
+    reranked = fb.fuse(RUNS, "rrf", rerankers={"ce": scores}, blend=blend)
+    assert next(iter(reranked.to_dict()["q1"])) == "d2"
+
+
+def test_queries_of_any_run_are_fused() -> None:
+    fused = fb.fuse([{"q1": {"d": 1.0}}, {7: {8: 1.0}}])
+    assert fused.to_dict().keys() == {"q1", "7"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "system", "options", "message"),
+    [
+        (RUNS, "rff", {}, "unknown fusion method 'rff'; did you mean 'rrf'"),
+        (RUNS, "rrf", {"kk": 1}, r"rrf\.fusion\.kk: unknown key 'kk'; did you mean 'k'"),
+        (RUNS, "rrf", {"weights": {"bn25": 1}}, "'bn25' fits no source"),
+        (RUNS, ("rrf", {"runs": ["bm52"]}), {}, "unknown run 'bm52'; did you mean 'bm25'"),
+        (RUNS, 3, {}, "not 3"),
+        (RUNS, fb.System("a", ["bm25"]), {"k": 3}, "parameters go with a method's name"),
+        (RUNS, {"fusion": "rrf", "depht": 3}, {}, "unknown key 'depht'"),
+        (RUNS, "rrf", {"blend": {"method": "linear", "reranker": "ce"}}, "unknown reranker 'ce'"),
+        ({}, "rrf", {}, "at least one row"),
+        ([], "rrf", {}, "at least one row"),
+        ({"bm25": BM25, "dense": "nowhere.trec"}, "rrf", {}, "nowhere.trec: no such file"),
+        ([fb.Run.from_dict(BM25), fb.Run.from_dict(DENSE)], "rrf", {}, "two runs are named 'run'"),
+    ],
+)
+def test_what_cannot_be_fused_says_why(
+    runs: object,
+    system: Any,  # noqa: ANN401
+    options: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(FusionBenchError, match=message) as caught:
+        fb.fuse(runs, system, **options)
+    assert isinstance(caught.value, ConfigError | DataError)

@@ -1,0 +1,73 @@
+"""``tune``: parameters, verdict and study, from data in memory."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fusion_bench as fb
+from fusion_bench.errors import FusionBenchError
+from tests.api.cases import QRELS, RUNS, make_collection
+
+
+@cache
+def tuned() -> fb.TuningResult:
+    qrels, runs = make_collection()
+    return fb.tune(qrels, runs, fb.rrf(60), trials=12, folds=0)
+
+
+def test_verdict_parameters_and_comparison_agree_with_the_report() -> None:
+    found = tuned()
+    assert found.verdict == found.report.verdict
+    assert found.verdict in found.explanation
+    assert found.parameters == found.report.choice.params
+    assert found.comparison.difference == found.report.held_out.difference
+    assert found.comparison.wins + found.comparison.ties + found.comparison.losses == 20
+    assert len(repr(found).splitlines()) <= 3
+
+
+def test_the_study_is_that_of_optuna() -> None:
+    found = tuned()
+    assert len(found.study.trials) == len(found.report.trials) == 12
+    assert found.study.best_value == max(trial.value or 0.0 for trial in found.report.trials)
+    assert found.study.trials[0].user_attrs["origin"] == "default"
+
+
+def test_the_tuned_system_fuses_and_is_compared() -> None:
+    qrels, runs = make_collection()
+    found = tuned()
+    assert fb.fuse(runs, found.system).name == "rrf tuned"
+    compared = fb.compare(qrels, runs, {"rrf": "rrf", "tuned": found.system}, "nDCG@10")
+    assert compared["tuned"] is not None
+
+
+def test_trials_as_a_data_frame() -> None:
+    frame = tuned().to_pandas()
+    assert len(frame) == 12
+    assert "fusion.k" in frame.columns
+    assert tuned().to_dict()["format"] == "fusion-bench-tuning"
+
+
+def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    qrels, runs = make_collection(20)
+    fb.tune(qrels, runs, trials=2, folds=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trails": 3}, r"tune\.trails: unknown key 'trails'; did you mean 'trials'"),
+        ({"trials": 0}, r"tune\.trials"),
+        ({"parameters": {"fusion.q": "own"}}, r"fusion\.q"),
+        ({"measure": "nope"}, "unknown measure"),
+        ({}, "folds: must be at least 2"),
+    ],
+)
+def test_what_cannot_be_tuned_says_why(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(FusionBenchError, match=message):
+        fb.tune(QRELS, RUNS, **options)
