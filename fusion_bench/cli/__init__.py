@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from fusion_bench.cli._console import echo_error
 from fusion_bench.cli._errors import CommandInterruptedError, error_format
+from fusion_bench.cli._progress_lines import progress_lines
 from fusion_bench.errors import FusionBenchError
 
 FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     with error_format(given) as as_json:
         try:
-            return _run_command(given, as_json=as_json)
+            with progress_lines():
+                return _run_command(given, as_json=as_json)
         except (FusionBenchError, OSError) as error:
             _fail(str(error))
             _drop_unwritten()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -120,8 +120,45 @@ PlotsFlag = Annotated[bool, typer.Option("--plots/--no-plots", help="Write plots
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Replace a value of the experiment, such as systems.rrf.fusion.k=20; repeatable.",
+        metavar="PATH=VALUE",
+    ),
+]
+
+
 @contextmanager
-def experiment_context(experiment: Path, datasets: list[Path] | None) -> Iterator[OpenedExperiment]:
+def open_experiment(
+    experiment: Path, overrides: Sequence[str] | None
+) -> Iterator[tuple[Experiment, Source]]:
+    """Read an experiment; once the work is done, say on standard error what its aliases became.
+
+    Raises:
+        ConfigError: The file or an override breaks a rule.
+    """
+    from fusion_bench.experiment.alias_notes import list_alias_notes
+    from fusion_bench.experiment.experiment import read_experiment
+
+    parsed, source = read_experiment(experiment, overrides=overrides or ())
+    yield parsed, source
+    echo_notes(list_alias_notes(source.data))
+
+
+def echo_notes(notes: Iterable[str]) -> None:
+    """Print remarks on standard error, where they disturb no result."""
+    from fusion_bench.util.formatting import escape_control_chars
+
+    for note in notes:
+        typer.echo(f"note: {escape_control_chars(note)}", err=True)
+
+
+@contextmanager
+def experiment_context(
+    experiment: Path, datasets: list[Path] | None, overrides: Sequence[str] | None = None
+) -> Iterator[OpenedExperiment]:
     """Read an experiment, and show a progress bar while the context lasts.
 
     Yields:
@@ -131,10 +168,9 @@ def experiment_context(experiment: Path, datasets: list[Path] | None) -> Iterato
         ConfigError: The file breaks a rule.
     """
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.experiment.experiment import read_experiment
 
-    parsed, source = read_experiment(experiment)
-    with progress_bar() as progress:
+    opened = open_experiment(experiment, overrides)
+    with opened as (parsed, source), progress_bar() as progress:
         yield parsed, source, folders_for(datasets, experiment), progress
 
 

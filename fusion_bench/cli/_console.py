@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,7 +13,7 @@ from fusion_bench.util.formatting import escape_control_chars
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fusion_bench.report.page import Page
+    from fusion_bench.report.page import Page, Table
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
@@ -98,11 +98,13 @@ def print_result(
         print_page(page, make_console(), written=written)
 
 
-def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str) -> None:
-    """Print a table of text."""
+def print_tables(*tables: Table) -> None:
+    """Print tables, a blank line between them."""
     from fusion_bench.cli._base import make_console
-    from fusion_bench.report.page import Column, Row, Table
     from fusion_bench.report.terminal import print_table
 
-    columns = tuple(Column(heading, is_text=True) for heading in headings)
-    print_table(Table(title, columns, tuple(Row(tuple(row)) for row in rows)), make_console())
+    console = make_console()
+    for i, table in enumerate(tables):
+        if i:
+            console.print()
+        print_table(table, console)

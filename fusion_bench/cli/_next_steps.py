@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING
 
 from fusion_bench.report.page import NextStep
@@ -12,6 +12,8 @@ from fusion_bench.report.page import NextStep
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records import Collection, Report
     from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.result import GateVerdict
 
 
 def format_command(*words: object, datasets: Sequence[Path] | None = None) -> str:
@@ -79,6 +81,69 @@ def after_compare(qrels: Path, lists: Mapping[str, Path]) -> Iterator[NextStep]:
         named = (f"{name}={path}" for name, path in lists.items())
         command = format_command("try", "--qrels", qrels, *named)
         yield NextStep(command, "fuse these lists, and see whether that pays")
+
+
+def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:
+    """Go on with what was saved, or the same command with ``--save``.
+
+    Args:
+        report: What was found.
+        words: The command.
+        saved: The folder that it wrote; None = none.
+    """
+    from fusion_bench.evaluation.save_starter import EXPERIMENT_FILE, best_system
+
+    if saved is None:
+        yield NextStep(
+            format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
+        )
+        return
+    experiment, system = saved / EXPERIMENT_FILE, best_system(report.collections[0])
+    yield NextStep(format_command("eval", experiment), "every measure and every warning")
+    yield NextStep(format_command("tune", experiment), "search better parameters")
+    update = ("--update", "--reason", "first baseline")
+    yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")
+
+
+def after_gate(
+    verdict: GateVerdict,
+    inputs: GateInputs,
+    baseline: Path,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str],
+) -> Iterator[NextStep]:
+    """Explain the query that lost most, and accept the candidate.
+
+    Args:
+        verdict: Of the gate.
+        inputs: What it ran on.
+        baseline: File of the baseline.
+        datasets: Folders of named datasets, as given.
+        overrides: Values of ``--set``; a baseline is of the file alone, so they cannot be accepted.
+    """
+    from fusion_bench.gate.baseline import update_command
+
+    experiment = inputs.source.path
+    if verdict.regressions and verdict.exit_code:
+        loss, names = verdict.regressions[0], inputs.experiment.dataset_names
+        collections = list(dict.fromkeys(check.collection for check in verdict.checks))
+        words: list[object] = ["explain", loss.query, "--experiment", experiment]
+        if len(names) > 1:
+            words += ["--dataset", names[collections.index(loss.collection)]]
+        words += [word for override in overrides for word in ("--set", override)]
+        words += [word for folder in datasets or () for word in ("--datasets", folder)]
+        if loss.query.startswith("-"):
+            words = [words[0], *words[2:], "--", loss.query]
+        yield NextStep(
+            format_command(*words), f"look closer: {loss.measure} of this query fell most"
+        )
+    changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
+    if not overrides and (verdict.exit_code or any(changes)):
+        folders = "".join(f" --datasets {quote(str(folder))}" for folder in datasets or ())
+        purpose = "make this the baseline"
+        if verdict.exit_code:
+            purpose = "accept these values, if the change is intended"
+        yield NextStep(update_command(experiment, baseline) + folders, purpose)
 
 
 def after_explain(

@@ -1,11 +1,13 @@
-"""A progress bar for long work."""
+"""Progress of long work: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fusion_bench.cli._progress_lines import update_lines
 from fusion_bench.evaluation.run_experiment import Progress
 
 #: Seconds before the bar appears.
@@ -16,19 +18,20 @@ SECONDS_BEFORE_BAR = 2.0
 def progress_bar() -> Iterator[Progress]:
     """A callback that draws on standard error once the work has taken two seconds.
 
-    Nothing is drawn where standard error is not a terminal, and nothing stays behind.
+    Nothing stays behind. Where standard error is not a terminal, the command prints lines instead.
     """
+    if not sys.stderr.isatty():
+        yield update_lines
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    screen = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
-        console=screen,
+        console=Console(stderr=True),
         transient=True,
-        disable=not screen.is_terminal,  # else it would leave an empty line behind
     )
     task = bar.add_task("", total=None)
     started = time.monotonic()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fusion_bench.cli._console import echo, echo_table, echo_written, print_json
+from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
 
 if TYPE_CHECKING:
+    from fusion_bench.report.page import Table
     from fusion_bench.rerank.ledger import CostEstimate
     from fusion_bench.rerank.run import WrittenList
     from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
@@ -32,6 +33,8 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
 
 def print_list(written: WrittenList, *, as_json: bool) -> None:
     """Print what a run did, and what to write into the ``dataset.yaml``."""
+    from fusion_bench.report.record_table import make_record_table
+
     meta, ledger = written.meta, written.meta.ledger
     if as_json:
         print_json({"list": written.path, **meta.model_dump()})
@@ -46,8 +49,7 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     if p50 is not None:  # nothing was asked where every score was stored
         echo(f"latency per query: median {p50:.0f} ms, 95th percentile {p95:.0f} ms")
     if rows := ledger["by_candidates"]:
-        cells = [[_format_cell(value) for value in row.values()] for row in rows]
-        echo_table(list(rows[0]), cells, title="latency by number of candidates")
+        print_tables(make_record_table("Latency by number of candidates", rows))
     if meta.degraded:
         query, reason = next(iter(meta.degraded.items()))
         echo(
@@ -59,21 +61,13 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         echo(line)
 
 
-def _format_cell(value: Any) -> str:  # noqa: ANN401 - JSON
-    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else str(value)
-
-
 def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_json: bool) -> None:
     """Print two tables and their findings."""
     if as_json:
         print_json(result)
         return
     echo(f"Replayed: {result.first}; second provider: {result.second or 'none'}.")
-    headings = (*SETTING_HEADINGS, result.measure, *POINT_HEADINGS)
-    rows = [_point_cells(point) for point in result.by_failure]
-    echo_table(headings, rows, title="By share of time the provider is down")
-    rows = [_point_cells(point) for point in result.by_deadline]
-    echo_table(headings, rows, title="By deadline")
+    print_tables(*build_simulation_tables(result))
     echo(
         f"{result.measure}: reranked {result.reranked:.4f}, fused order {result.fused:.4f}. "
         "Brackets: 95 % interval over the repeats of the simulation."
@@ -83,13 +77,34 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
     echo_written(written)
 
 
+def build_simulation_tables(result: SimulationResult) -> tuple[Table, Table]:
+    """Quality and latency by share of time the provider is down, and by deadline."""
+    from fusion_bench.report.page import Column, Row, Table
+
+    columns = (
+        *(Column(name, is_text=True, is_name=True) for name in SETTING_HEADINGS),
+        *map(Column, (result.measure, *POINT_HEADINGS)),
+    )
+    points = {
+        "By share of time the provider is down": result.by_failure,
+        "By deadline": result.by_deadline,
+    }
+    first, second = (
+        Table(title, columns, tuple(Row(_point_cells(point)) for point in group))
+        for title, group in points.items()
+    )
+    return first, second
+
+
 def _point_cells(point: SimulationPoint) -> tuple[str, ...]:
+    from fusion_bench.report.record_table import format_cell
+
     interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
     return (
         f"{100 * point.failure_rate:.4g} %",
         "yes" if point.breaker else "no",
         "yes" if point.fallback else "no",
-        _format_cell(point.deadline_ms),
+        format_cell(point.deadline_ms),
         f"{point.quality:.4f}{interval}",
         f"{100 * point.reranked:.1f} %",
         *(f"{value:.0f}" for value in (point.mean, point.p50, point.p95)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_table, print_json
+from fusion_bench.cli._console import echo, print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
+    from fusion_bench.report.page import Table
 
 command = base.command_app(
     help="List, show and check datasets.",
@@ -33,7 +35,6 @@ Name = Annotated[
 def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = False) -> None:
     """List the datasets that commands find by name."""
     from fusion_bench.io.dataset_config import list_datasets, read_spec
-    from fusion_bench.util.formatting import pluralize
 
     specs: dict[str, DatasetSpec] = {}
     for folder in base.folders_for(datasets):
@@ -45,9 +46,24 @@ def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = Fal
     if not specs:
         looked = ", ".join(str(folder) for folder in base.folders_for(datasets))
         echo(f"no dataset in {looked}: name the folder with --datasets")
-    for name, spec in specs.items():
-        lists = f"{pluralize(len(spec.runs), 'run')}, {pluralize(len(spec.rerank), 'rerank list')}"
-        echo(f"{name}  {lists}  {spec.description}".rstrip())
+    else:
+        print_tables(build_dataset_table(specs))
+
+
+def build_dataset_table(specs: Mapping[str, DatasetSpec]) -> Table:
+    """A row a dataset: its lists and its description."""
+    from fusion_bench.report.record_table import make_record_table
+
+    records = [
+        {
+            "dataset": name,
+            "runs": len(spec.runs),
+            "rerank lists": len(spec.rerank),
+            "description": spec.description,
+        }
+        for name, spec in specs.items()
+    ]
+    return make_record_table("Datasets", records)
 
 
 @command.command("show", epilog=base.format_examples("fusion-bench dataset show attack"))
@@ -98,6 +114,15 @@ def _print_facts(facts: dict[str, object]) -> None:
     for key, value in facts.items():
         if not isinstance(value, list):
             echo(f"{key}: {value}")
-        elif value:
-            rows = [[str(cell) for cell in row.values()] for row in value]
-            echo_table(list(value[0]), rows, title=key)
+    for table in build_list_tables(facts):
+        echo("")
+        print_tables(table)
+
+
+def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
+    """A table of the runs, and one of the rerank lists."""
+    from fusion_bench.report.record_table import make_record_table
+
+    for key, value in facts.items():
+        if isinstance(value, list) and value:
+            yield make_record_table(key, value)

@@ -19,6 +19,7 @@ command = base.command_app()
         "fusion-bench eval experiments/default.yaml",
         "fusion-bench eval experiments/mine.yaml --split dev --out look",
         "fusion-bench eval experiments/mine.yaml --markdown - --plot-format svg",
+        "fusion-bench eval experiments/mine.yaml --set systems.rrf.fusion.k=20",
         "fusion-bench eval --split dev --no-plots --json",
     ),
 )
@@ -36,6 +37,7 @@ def eval_command(
     query_type: Annotated[
         str | None, typer.Option(help="Evaluate only queries of this type.", metavar="NAME")
     ] = None,
+    overrides: base.SetOption = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     cache: Annotated[bool, typer.Option(help="Cache the parsed files beside the dataset.")] = True,
@@ -52,7 +54,8 @@ def eval_command(
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)
-    with base.experiment_context(experiment, datasets) as (parsed, source, folders, progress):
+    context = base.experiment_context(experiment, datasets, overrides)
+    with context as (parsed, source, folders, progress):
         folder = base.out_folder(out, experiment)
         report = run_experiment(
             parsed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -45,9 +45,11 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(help="Number of documents to list.", min=1)] = 10,
     datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
+    from fusion_bench.cli._next_steps import after_explain
     from fusion_bench.explain.explain_query import explain_query, select_traces
     from fusion_bench.report.explanation_page import build_explanation_page
 
@@ -59,8 +61,14 @@ def explain(
             f"there is no {base.DEFAULT}: name a file", param_hint="--experiment"
         )
     folders = base.folders_for(datasets, experiment)
-    explanation = explain_query(experiment, query, system=system, dataset=dataset, folders=folders)
+    with base.open_experiment(experiment, overrides) as (parsed, source):
+        explanation = explain_query(
+            parsed, source, query, system=system, dataset=dataset, folders=folders
+        )
     traces = select_traces(explanation, document, against=against, top=top)
     records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
     page = build_explanation_page(explanation, traces, with_terms=document is not None)
+    if document is None and traces:
+        names = (query, traces[0].document, experiment, explanation.system)
+        page = replace(page, next_steps=tuple(after_explain(*names, datasets)))
     print_result(records, page, as_json=json)

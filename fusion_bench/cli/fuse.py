@@ -67,7 +67,12 @@ def fuse_command(
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set a key of --method; repeatable.", metavar="KEY=VALUE"),
+        typer.Option(
+            "--set",
+            help="Set a key of --method, or replace a value of the experiment, such as "
+            "systems.rrf.fusion.k=20; repeatable.",
+            metavar="KEY=VALUE",
+        ),
     ] = None,
     datasets: base.DatasetFolders = None,
     json: base.JsonFlag = False,
@@ -77,21 +82,26 @@ def fuse_command(
     Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
     """
     from fusion_bench.evaluation.fuse_lists import fuse_experiment, fuse_files, make_run_rows
+    from fusion_bench.experiment.alias_notes import describe_fusion_alias
     from fusion_bench.io.write_run import find_writer, write_run
 
     find_writer(out, has_sources=sources)
     if len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML:
-        base.refuse_options("an experiment", {"--method": method, "--set": change})
+        base.refuse_options("an experiment", {"--method": method})
         if system is None:
             raise typer.BadParameter("name a system of the experiment", param_hint="--system")
         path = Path(inputs[0])
         folders = base.folders_for(datasets, path)
-        lists = fuse_experiment(path, system, folders=folders, dataset=dataset, split=split)
+        with base.open_experiment(path, change) as (experiment, source):
+            lists = fuse_experiment(
+                experiment, source, system, folders=folders, dataset=dataset, split=split
+            )
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
         base.refuse_options("run files", given)
         fusion = {"method": method or "rrf", **_parse_keys(change or [])}
         lists = fuse_files(parse_named_files(inputs, "NAME=FILE"), fusion)
+        base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     write_run(out, make_run_rows(lists, has_sources=sources))
     _print_summary(lists, out, as_json=json)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -13,10 +15,10 @@ from fusion_bench.cli._console import echo, echo_error, print_json, print_result
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    Context: TypeAlias = AbstractContextManager[base.OpenedExperiment]
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.page import Page
 
-#: The file name that stands for standard output.
-STDOUT = Path("-")
+    Context: TypeAlias = AbstractContextManager[base.OpenedExperiment]
 
 command = base.command_app()
 
@@ -61,10 +63,9 @@ def gate(
         ),
     ] = None,
     datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
     out: base.OutFolder = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="File for Markdown; - prints it.", metavar="FILE")
-    ] = None,
+    markdown: base.MarkdownFile = None,
     junit: Annotated[Path | None, typer.Option(help="File for JUnit XML.", metavar="FILE")] = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -75,85 +76,133 @@ def gate(
     Exit codes: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks. The
     self-test exits with 1 where an error rate disagrees with the stated one.
     """
-    if update and self_test:
-        raise typer.BadParameter("does not go with --update", param_hint="--self-test")
-    if not update:
-        base.refuse_options("a check: it needs --update", {"--reason": reason})
-    if not self_test:
-        base.refuse_options("a check: it needs --self-test", {"--runs": runs, "--against": against})
-    if update or self_test:
-        base.refuse_options("--update or --self-test", {"--markdown": markdown, "--junit": junit})
-    if update and not (reason or "").strip():
-        raise typer.BadParameter("say why the values may change", param_hint="--reason")
+    _refuse_combinations(
+        {"--update": update, "--self-test": self_test, "--reason": reason, "--set": overrides},
+        {"--runs": runs, "--against": against},
+        {"--markdown": markdown, "--junit": junit},
+    )
+    base.refuse_two_outputs(markdown, as_json=json)
+    from fusion_bench.cli._annotations import annotated_errors
     from fusion_bench.gate.baseline import baseline_path
 
-    context = base.experiment_context(experiment, datasets)
+    context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
-    if update:
-        _update_baseline(context, path, reason or "", as_json=json)
-        return
-    folder = base.out_folder(out, experiment)
-    if self_test:
-        _run_self_test(context, folder, runs or 2000, against, as_json=json)
-    else:
-        _run_gate(context, path, folder, markdown, junit, as_json=json)
+    with annotated_errors(experiment):
+        if update:
+            _update_baseline(context, path, reason or "", as_json=json)
+            return
+        folder = base.out_folder(out, experiment)
+        if self_test:
+            _run_self_test(context, folder, runs or 2000, against, as_json=json)
+        else:
+            page, verdict = _run_gate(context, path, datasets, overrides)
+            written = _write_outputs(verdict, page, folder, junit)
+            _print_verdict(verdict, page, written, markdown, as_json=json)
+            raise typer.Exit(verdict.exit_code)
+
+
+def _refuse_combinations(
+    update: Mapping[str, Any], self_test: Mapping[str, object], check: Mapping[str, object]
+) -> None:
+    """Refuse options that have no effect together.
+
+    Args:
+        update: --update, --self-test, --reason and --set.
+        self_test: Options of the self-test.
+        check: Options of a check.
+    """
+    is_update, is_self_test, reason, overrides = update.values()
+    if is_update and is_self_test:
+        raise typer.BadParameter("does not go with --update", param_hint="--self-test")
+    if not is_update:
+        base.refuse_options("a check: it needs --update", {"--reason": reason})
+    if not is_self_test:
+        base.refuse_options("a check: it needs --self-test", self_test)
+    if is_update or is_self_test:
+        base.refuse_options("--update or --self-test", check)
+    if is_update:
+        base.refuse_options("--update: a baseline is of a committed file", {"--set": overrides})
+    if is_update and not (reason or "").strip():
+        raise typer.BadParameter("say why the values may change", param_hint="--reason")
 
 
 def _run_gate(
     context: Context,
     path: Path,
-    out: Path,
-    markdown: Path | None,
-    junit: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+) -> tuple[Page, GateVerdict]:
+    """Run the gate, and annotate what did not pass."""
+    from fusion_bench.cli._annotations import print_annotations
+    from fusion_bench.cli._next_steps import after_gate
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.junit import render_junit
     from fusion_bench.gate.report import build_gate_page
     from fusion_bench.gate.run import run_gate
+
+    with context as opened:
+        inputs = GateInputs(*opened)
+        verdict = run_gate(inputs, path)
+    print_annotations(verdict, inputs.source, inputs.policy)
+    steps = tuple(after_gate(verdict, inputs, path, datasets, overrides or ()))
+    return replace(build_gate_page(verdict), next_steps=steps), verdict
+
+
+def _write_outputs(
+    verdict: GateVerdict, page: Page, folder: Path, junit: Path | None
+) -> list[Path]:
+    from fusion_bench.gate.junit import render_junit
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
 
-    with context as opened:
-        verdict = run_gate(GateInputs(*opened), path)
-    page = build_gate_page(verdict)
-    text, xml = render_page(page), render_junit(verdict)
-    record = f"{verdict.model_dump_json(indent=1)}\n"
-    files = {out / "gate.json": record, out / "gate.md": text, out / "gate.xml": xml}
-    is_printed = markdown == STDOUT
-    if is_printed:
-        typer.echo(text, nl=False)
-    elif markdown is not None:
-        files[markdown] = text
+    record, xml = f"{verdict.model_dump_json(indent=1)}\n", render_junit(verdict)
+    files = {folder / "gate.json": record, folder / "gate.md": render_page(page)}
+    files[folder / "gate.xml"] = xml
     if junit is not None:
         files[junit] = xml
-    for file, content in files.items():
-        write_atomic(file, content.encode())
-    if as_json or not (is_printed or verdict.refusals):
-        print_result(verdict, page, as_json=as_json)
+    return [write_atomic(file, text.encode()) for file, text in files.items()]
+
+
+def _print_verdict(
+    verdict: GateVerdict,
+    page: Page,
+    written: Sequence[Path],
+    markdown: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print a verdict; of a refusal, its reasons as an error instead of the page."""
+    if as_json or markdown is not None or not verdict.refusals:
+        print_result(verdict, page, as_json=as_json, written=written, markdown=markdown)
     if verdict.refusals:
         echo_error(verdict.headline)
-    raise typer.Exit(verdict.exit_code)
+        for step in () if as_json else page.next_steps:
+            echo(f"Next: {step.command}  # {step.purpose}", err=True)
 
 
 def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.run import update_baseline
     from fusion_bench.gate.self_test.run import check_power
+    from fusion_bench.gate.update import update_baseline
+    from fusion_bench.gate.update_page import build_update_page
 
     with context as opened:
         inputs = GateInputs(*opened)
         new = update_baseline(inputs, path, reason)
         warnings = () if as_json else check_power(inputs)
-    last = new.history[-1]
+    last, number = new.history[-1], len(new.history)
     if as_json:
         print_json(last)
         return
-    echo(f"Written: {path}: {new.system}, update {len(new.history)}: {last.reason}")
-    for collection, means in last.means.items():
-        values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
-        echo(f"  {collection}: {values}")
+    if len(last.reasons) > 1:
+        echo(f"Written: {path}: nothing changed; reasons of update {number}: {last.reason}")
+        return
+    if number > 1:
+        print_result(last, build_update_page(new), as_json=False)
+    echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
+    if number == 1:
+        for collection, means in last.means.items():
+            values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+            echo(f"  {collection}: {values}")
     for warning in warnings:
         echo(f"! {warning}")
     echo("Commit it together with the change.")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo_table, print_json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-HEADINGS = ("method", "formula", "parameters (default)", "source")
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import print_json, print_tables
+
+if TYPE_CHECKING:
+    from fusion_bench.report.page import Table
 
 command = base.command_app()
 
@@ -23,11 +27,16 @@ def methods_command(json: base.JsonFlag = False) -> None:
     if json:
         print_json(methods)
         return
-    for kind, entries in methods.items():
-        rows = []
-        for entry in entries:
-            parameters = ", ".join(
-                f"{name} = {value}" for name, value in entry["parameters"].items()
-            )
-            rows.append((entry["method"], entry["formula"], parameters, entry["source"]))
-        echo_table(HEADINGS, rows, title=kind)
+    print_tables(*(build_method_table(kind, entries) for kind, entries in methods.items()))
+
+
+def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table:
+    """A row a method: formula, parameters with their defaults, and source."""
+    from fusion_bench.report.page import Column, Row, Table
+
+    names = ("method", "formula", "parameters (default)", "source")
+    rows = []
+    for entry in entries:
+        parameters = ", ".join(f"{name} = {value}" for name, value in entry["parameters"].items())
+        rows.append(Row((entry["method"], entry["formula"], parameters, entry["source"])))
+    return Table(kind, tuple(Column(name, is_text=True) for name in names), tuple(rows))

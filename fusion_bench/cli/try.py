@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def try_command(
         int, typer.Option(help="Grade from which binary measures count.", min=1)
     ] = 1,
     plots: base.PlotsFlag = True,
+    plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
+    markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
 ) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
@@ -66,6 +69,7 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
+    from fusion_bench.cli._next_steps import after_try
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.save_starter import check_free, save_starter
     from fusion_bench.evaluation.starter_comparison import StarterInput, compare_starter_systems
@@ -73,6 +77,7 @@ def try_command(
     from fusion_bench.report.write import write_report
     from fusion_bench.util.atomic_files import require_folder
 
+    base.refuse_two_outputs(markdown, as_json=json)
     given = StarterInput(
         qrels=qrels,
         runs=parse_named_files(lists, "NAME=FILE"),
@@ -86,9 +91,14 @@ def try_command(
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
         progress("writing the report", 1, 1)
-        written = write_report(done.report, out, plots=plots)
+        written = write_report(
+            done.report, out, plots=plots, plot_format=plot_format.value, max_figures=1
+        )
         if save is not None:
             written += save_starter(given, done, save)
-    page = build_starter_page(done.report, done.notes)
+    options = [("--rerank", *(rerank or ())), ("--measure", *(measure or ()))]
+    words = [word for option, *values in options for value in values for word in (option, value)]
+    steps = tuple(after_try(done.report, ["try", "--qrels", qrels, *lists, *words], save))
+    page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
     record = {"verdict": page.headline, "notes": done.notes, "report": done.report}
-    print_result(record, page, as_json=json, written=written)
+    print_result(record, page, as_json=json, written=written, markdown=markdown)

@@ -35,6 +35,7 @@ def tune(
         ),
     ] = None,
     datasets: base.DatasetFolders = None,
+    replaced: base.SetOption = None,
     system: Annotated[str | None, typer.Option(help="Tune this system.", metavar="NAME")] = None,
     trials: Annotated[int | None, typer.Option(help="How many parameter sets to try.")] = None,
     timeout: Annotated[
@@ -112,12 +113,13 @@ def tune(
         plots=plots,
         plot_format=plot_format.value,
     )
-    for report, files in run_tuning(experiment, options):
-        page = replace(build_page(report), next_steps=tuple(after_tune(files, datasets)))
-        target = markdown
-        is_file = markdown is not None and markdown != base.STDOUT
-        if markdown is not None and is_file and files[0].parent != options.out:
-            target = markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
-        print_result(report, page, as_json=json, written=files, markdown=target)
-        if report.interrupted:
-            raise typer.Exit(INTERRUPTED)
+    with base.open_experiment(experiment, replaced) as (parsed, source):
+        for report, files in run_tuning(parsed, source, options):
+            page = replace(build_page(report), next_steps=tuple(after_tune(files, datasets)))
+            target = markdown
+            is_file = markdown is not None and markdown != base.STDOUT
+            if markdown is not None and is_file and files[0].parent != options.out:
+                target = markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
+            print_result(report, page, as_json=json, written=files, markdown=target)
+            if report.interrupted:
+                raise typer.Exit(INTERRUPTED)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 from fusion_bench.config.models import Model, parse_model
 from fusion_bench.errors import ConfigError, DataError
+
+
+class StoredRecord(BaseModel):
+    """Frozen; refuses unknown keys and NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:

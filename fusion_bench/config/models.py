@@ -110,18 +110,37 @@ class Source:
         path: The file.
         data: Its content.
         lines: 1-based line of each key or item, by its path.
+        overrides: Path of a value that replaces the file's → the option that set it, such as
+            ``systems.rrf.fusion.k=20``.
     """
 
     path: Path
     data: Any
     lines: Mapping[Location, int] = field(default_factory=dict)
+    overrides: Mapping[Location, str] = field(default_factory=dict)
 
     def where(self, location: Location) -> str:
-        """``file:line: path`` of a value, by the deepest known part of its path."""
+        """``file:line: path`` of a value, by the deepest known part of its path.
+
+        A value that an option set has ``--set path``.
+        """
+        if any(self._is_set_by(place, location) for place in self.overrides):
+            return f"--set {'.'.join(str(part) for part in location)}"
         known = [location[:n] for n in range(len(location), 0, -1) if location[:n] in self.lines]
         line = f":{self.lines[known[0]]}" if known else ""
         path = ".".join(str(part) for part in location)
         return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
+
+    @property
+    def override_texts(self) -> tuple[str, ...]:
+        """The options that replace values, each once."""
+        return tuple(dict.fromkeys(self.overrides.values()))
+
+    def _is_set_by(self, place: Location, location: Location) -> bool:
+        """Whether the option for a place set this value, or made the mapping that it is."""
+        is_inside = location[: len(place)] == place
+        is_above = place[: len(location)] == location and location not in self.lines
+        return is_inside or (is_above and bool(location))
 
 
 def read_yaml(path: Path) -> Source:

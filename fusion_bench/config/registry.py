@@ -185,6 +185,14 @@ class MethodRegistry(Registry[type[M]]):
         """
         return parse_model(*self._choose_model(data))
 
+    def find_model(self, data: object) -> type[M]:
+        """The class that ``data``, as for :meth:`build`, names.
+
+        Raises:
+            ConfigError: An unknown method.
+        """
+        return self._choose_model(data)[0]
+
     def validate_field(self, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         """For a pydantic field: leaves a built method alone, builds one from anything else."""
         if isinstance(data, StrictModel):

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.config.models import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
-from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -21,7 +22,8 @@ from fusion_bench.io.write_run import RunRows
 
 
 def fuse_experiment(
-    path: Path,
+    experiment: Experiment,
+    source: Source,
     system: str,
     *,
     folders: Collection[Path],
@@ -31,7 +33,8 @@ def fuse_experiment(
     """The final lists of one system of an experiment.
 
     Args:
-        path: The experiment.
+        experiment: The experiment.
+        source: Where it was read from.
         system: Name of the system.
         folders: Where named datasets live.
         dataset: As the experiment names it; needed if it names several.
@@ -40,11 +43,11 @@ def fuse_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    experiment, source = read_experiment(path)
     if system not in experiment.systems:
         raise UnknownNameError("system", system, experiment.systems, where="--system")
     chosen = experiment.systems[system]
-    file = find_dataset(_dataset_name(dataset, experiment.dataset_names), folders, where=str(path))
+    name = _dataset_name(dataset, experiment.dataset_names)
+    file = find_dataset(name, folders, where=str(source.path))
     spec, _ = read_spec(file)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})

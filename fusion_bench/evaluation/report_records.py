@@ -242,9 +242,10 @@ class Provenance(ReportRecord):
     Attributes:
         created: When, UTC, ISO 8601.
         source: The experiment's file name.
-        source_sha256: SHA-256 of what that file says.
+        source_sha256: SHA-256 of what that file says, sweeps expanded and overrides applied.
         versions: Of this package, Python and what computes.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 ran as v1.
+        overrides: Values that replaced the file's, as ``--set`` stated them.
     """
 
     created: str
@@ -252,6 +253,7 @@ class Provenance(ReportRecord):
     source_sha256: str
     versions: dict[str, str]
     v2_enabled: bool
+    overrides: tuple[str, ...] = ()
 
 
 class Report(TableView, ReportRecord):

@@ -181,4 +181,5 @@ def report_provenance(experiment: Experiment, source: Source) -> model.Provenanc
             **{name: version(name) for name in packages},
         },
         v2_enabled=experiment.v2_enabled,
+        overrides=source.override_texts,
     )

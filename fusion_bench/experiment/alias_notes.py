@@ -36,9 +36,14 @@ def describe_fusion_alias(given: object) -> str | None:
     if alias is None:
         return None
     parameters = {key: options.get(key, value) for key, value in alias.items() if key != "method"}
-    meant = [str(alias["method"]), *(f"{key} {value}" for key, value in parameters.items())]
-    remark = " (a sum divided by the sum of the weights: the same order)" if parameters else ""
+    described = (f"{key} {_name_of(value)}" for key, value in parameters.items())
+    meant = [str(alias["method"]), *described]
+    remark = " (divides by Σ w: the same order)" if parameters else ""
     return f"{name} → {', '.join(meant)}{remark}"
+
+
+def _name_of(value: object) -> object:
+    return value.get("method") if isinstance(value, Mapping) else value
 
 
 def _find_measures(data: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,8 @@ from fusion_bench.config.models import Source, StrictModel, UniqueNames, parse_m
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.overrides import apply_overrides
+from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
@@ -146,12 +148,15 @@ class Experiment(StrictModel):
 
 
 def read_experiment(
-    path: Path | str, *, v2_enabled: bool | None = None
+    path: Path | str, *, overrides: Sequence[str] = (), v2_enabled: bool | None = None
 ) -> tuple[Experiment, Source]:
     """Read and check an experiment file.
 
+    A list where one value belongs becomes one system a value.
+
     Args:
         path: The file.
+        overrides: ``PATH=VALUE`` each: values that replace the file's.
         v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
             ``RAG_FUSION_V2_ENABLED`` says.
 
@@ -161,7 +166,7 @@ def read_experiment(
     Raises:
         ConfigError: It breaks a rule; names file, line and path.
     """
-    source = read_yaml(Path(path))
+    source, swept = expand_sweeps(apply_overrides(read_yaml(Path(path)), overrides))
     experiment = parse_model(Experiment, source.data, source.where)
     if not (is_v2_enabled() if v2_enabled is None else v2_enabled):
         experiment = experiment.without_v2()
@@ -173,5 +178,8 @@ def read_experiment(
     for location, name in named.items():
         if name is not None and name not in experiment.systems:
             where = source.where(location)
+            if name in swept:
+                names = ", ".join(map(repr, swept[name]))
+                raise ConfigError(f"{where}: {name!r} is a sweep: name one of {names}")
             raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
@@ -17,7 +18,8 @@ from fusion_bench.util.formatting import pluralize
 
 
 def explain_query(
-    path: Path,
+    experiment: Experiment,
+    source: Source,
     query: str,
     *,
     system: str | None = None,
@@ -27,7 +29,8 @@ def explain_query(
     """Explain a query of any split under one system of an experiment.
 
     Args:
-        path: The experiment.
+        experiment: The experiment.
+        source: Where it was read from.
         query: Id of the query.
         system: Name of the system; by default the gated one, or the experiment's baseline.
         dataset: As the experiment names it; by default its only one, or its first.
@@ -36,12 +39,11 @@ def explain_query(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    experiment, source = read_experiment(path)
     name = dataset or experiment.dataset_names[0]
     if name not in experiment.dataset_names:
         raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
     chosen = _select_system(experiment, system)
-    file = find_dataset(name, folders, where=str(path))
+    file = find_dataset(name, folders, where=str(source.path))
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
     changed = {"systems": {chosen.name: chosen}, "split": ALL_QUERIES, "query_type": None}
@@ -51,7 +53,7 @@ def explain_query(
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(
-            f"{path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
+            f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
             "name another experiment with --experiment FILE"
         )
     return explain_ranking(chosen, task.runs, query, loaded.spaces)

@@ -18,6 +18,7 @@ from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_cand
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
 from fusion_bench.fuse import ScoreTerms
+from fusion_bench.util.formatting import format_apart
 
 TIERS = {
     0: "ranked",
@@ -160,11 +161,11 @@ def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
         return "the list lacks it: 0"
     known = all_raw[~np.isnan(all_raw)]
     return {
-        "unit": f"raw {raw:.6g}",
-        "logit": f"sigmoid of raw {raw:.6g}",
-        "log_prob": f"exp of raw {raw:.6g}",
+        "unit": f"raw {raw:.4g}",
+        "logit": f"sigmoid of raw {raw:.4g}",
+        "log_prob": f"exp of raw {raw:.4g}",
         "unbounded": f"min-max: {_min_max(raw, known)}",
-        "order": f"order: raw {raw:.6g} among {len(known)} candidates",
+        "order": f"order: raw {raw:.4g} among {len(known)} candidates",
     }[space]
 
 
@@ -183,15 +184,15 @@ def retrieval_formula(reading: str, fused: Fused, candidates: NDArray[np.bool_],
     if reading == "fused_min_max":
         return f"{reading}: {_min_max(score, fused.scores[candidates])}"
     if reading == "fused_max_possible":
-        return f"{reading}: {score:.6g} / {float(fused.max_possible[0]):.6g}"
+        return f"{reading}: {score:.4g} / {float(fused.max_possible[0]):.4g}"
     return "the fused score"
 
 
 def _min_max(value: float, known: FloatArray) -> str:
     low, high = float(known.min()), float(known.max())
     if low == high:
-        return f"all candidates have {value:.6g}, which becomes 1"
-    return f"({value:.6g} − {low:.6g}) / ({high:.6g} − {low:.6g})"
+        return f"all candidates have {value:.4g}, which becomes 1"
+    return f"({value:.4g} − {low:.4g}) / ({high:.4g} − {low:.4g})"
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
@@ -207,15 +208,16 @@ def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
     if above.tier != below.tier:
         return f"{above.document} is {above.tier}, {below.document} is {below.tier}"
     if score_keys(np.array([above.score]))[0] == score_keys(np.array([below.score]))[0]:
-        return f"equal scores ({above.score:.6g}): {_explain_tie(above, below, ties)}"
+        return f"equal scores ({above.score:.4g}): {_explain_tie(above, below, ties)}"
     first, second = above.contributions, below.contributions
     gaps = {
         label: first.get(label, 0.0) - second.get(label, 0.0)
         for label in dict.fromkeys([*first, *second])
     }
     label = max(gaps, key=lambda name: gaps[name])
-    against = [f"{name} {gap:+.6g}" for name, gap in gaps.items() if gap < 0]
-    words = f"{above.score:.6g} > {below.score:.6g}: mostly {label} ({gaps[label]:+.6g})"
+    against = [f"{name} {gap:+.4g}" for name, gap in gaps.items() if gap < 0]
+    scores = " > ".join(format_apart(above.score, below.score))
+    words = f"{scores}: mostly {label} ({gaps[label]:+.4g})"
     return f"{words}, against {', '.join(against)}" if against else words
 
 
@@ -223,7 +225,8 @@ def _explain_tie(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
     if above.blend is None and below.blend is None and above.ceiling is not None:
         first, second = (sum(t.fused_contributions.values()) for t in (above, below))
         if first > second:
-            return f"both reach the limit; without it {first:.6g} and {second:.6g}"
+            sums = " and ".join(format_apart(first, second))
+            return f"both reach the limit; without it {sums}"
     if ties == "trec":
         return f"the greater document id ranks first ({above.document!r} > {below.document!r})"
     return "the document that a source returned first ranks first"

@@ -4,6 +4,7 @@ Format history:
     1   first version
     2   ``arms`` became ``collections``, ``seal`` ``checksum``, ``reading`` ``read_options`` and
         ``when`` ``updated_at``
+    3   ``policy``; an update has ``reasons`` and what changed, check by check
 """
 
 from __future__ import annotations
@@ -16,23 +17,18 @@ from shlex import quote
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fusion_bench.config.json_records import read_stored
+from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
+from fusion_bench.gate.history import BaselineUpdate
 from fusion_bench.util.atomic_files import write_atomic
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-class GateRecord(BaseModel):
-    """Frozen; refuses unknown keys and NaN."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class ListDescription(GateRecord):
+class ListDescription(StoredRecord):
     """The options of a run or rerank list.
 
     Attributes:
@@ -46,7 +42,7 @@ class ListDescription(GateRecord):
     score_space: str | None = None
 
 
-class CollectionBaseline(GateRecord):
+class CollectionBaseline(StoredRecord):
     """The gated system on one collection.
 
     Attributes:
@@ -86,25 +82,7 @@ class CollectionBaseline(GateRecord):
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
 
-class BaselineUpdate(GateRecord):
-    """Why the baseline was written.
-
-    Attributes:
-        updated_at: UTC, ISO 8601.
-        reason: As given with ``--reason``.
-        version: The version of this package.
-        config_sha256: SHA-256 of the system's resolved configuration.
-        means: Means by collection and measure.
-    """
-
-    updated_at: str
-    reason: Annotated[str, Field(min_length=1)]
-    version: str
-    config_sha256: str
-    means: dict[str, dict[str, float]]
-
-
-class Baseline(GateRecord):
+class Baseline(StoredRecord):
     """The accepted state that a gate compares with.
 
     Attributes:
@@ -114,6 +92,7 @@ class Baseline(GateRecord):
         experiment: The experiment's file name without its suffix.
         system: The system's name.
         config: Its resolved configuration.
+        policy: The resolved policy of the gate.
         v2_enabled: Whether methods of version 2 ran as such.
         ties: The tie rule.
         collections: One record a collection.
@@ -122,11 +101,12 @@ class Baseline(GateRecord):
     """
 
     format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-    format_version: int = 2
+    format_version: int = 3
     engine: int
     experiment: str
     system: str
     config: dict[str, Any]
+    policy: dict[str, Any]
     v2_enabled: bool
     ties: str
     collections: tuple[CollectionBaseline, ...]
@@ -137,6 +117,11 @@ class Baseline(GateRecord):
     def by_collection(self) -> dict[str, CollectionBaseline]:
         """The records by the name of the collection."""
         return {record.collection: record for record in self.collections}
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """What an update can change: everything but the history."""
+        return self.model_dump(mode="json", exclude={"history", "checksum"})
 
     def with_checksum(self) -> Baseline:
         """The same with its checksum."""

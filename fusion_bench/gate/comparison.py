@@ -90,6 +90,7 @@ def check_policy(
         "baseline_reason": committed.history[-1].reason,
         "config_changes": find_changes(committed.config, candidate.resolved_config),
         "list_changes": tuple(list_changes),
+        "policy_changes": find_changes(committed.policy, policy.model_dump(mode="json")),
         "checks": checks,
         "guards": guards,
         "golden": golden,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
+from typing import Any
 
 from fusion_bench.gate.result import (
     CheckResult,
@@ -15,7 +16,12 @@ from fusion_bench.gate.result import (
     QueryRegression,
 )
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
-from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize
+from fusion_bench.util.formatting import (
+    escape_control_chars,
+    format_change,
+    format_number,
+    pluralize,
+)
 
 TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
 EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
@@ -47,39 +53,46 @@ NOTES = (
 
 def build_gate_page(verdict: GateVerdict) -> Page:
     """The page of a verdict; the terminal and Markdown render it."""
+    details = tuple(_describe_effects(verdict))
+    tone = EXIT_TONES.get(verdict.exit_code, "failed")
     return Page(
         f"fusion-bench gate: {verdict.experiment}",
         tuple(_build_sections(verdict)),
-        headline=Finding(verdict.headline, EXIT_TONES.get(verdict.exit_code, "failed")),
+        headline=Finding(verdict.headline, tone, details=details),
+        provenance=_build_provenance(verdict),
     )
 
 
+def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
+    """The effect on the first measure of each collection, for people."""
+    for collection in dict.fromkeys(check.collection for check in verdict.checks):
+        check = next(check for check in verdict.checks if check.collection == collection)
+        before, after = check.baseline_mean, check.candidate_mean
+        if check.changed and before is not None and after is not None:
+            wins = check.changed - check.losses
+            effect = format_change(
+                after - before, before, wins=wins, losses=check.losses, queries=check.queries
+            )
+            means = f"{format_number(before)} → {format_number(after)}"
+            yield f"{check.name}: {means}, {effect}"
+
+
+def _build_provenance(verdict: GateVerdict) -> Section | None:
+    if not verdict.baseline_system:
+        return None
+    system, reason = verdict.baseline_system, verdict.baseline_reason
+    text = f"Baseline {verdict.baseline} ({system}), written for: “{reason}”."
+    return Section("Baseline", summary=text, text=text)
+
+
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
-    baseline, parts = verdict.baseline, []
-    if verdict.baseline_system:
-        baseline += f" ({verdict.baseline_system}: “{verdict.baseline_reason}”)"
-    if verdict.list_changes:
-        columns = [
-            Column(name, is_text=True) for name in ("list", "change", "baseline", "candidate")
-        ]
-        rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
-        parts.append(Table("Changed lists", tuple(columns), rows, (REFERENCE_NOTE,)))
-    if verdict.config_changes:
-        columns = [
-            Column(side, is_text=True) for side in ("configuration", "baseline", "candidate")
-        ]
-        changes = (
-            Row((path, *("–" if side is None else str(side) for side in sides)))
-            for path, sides in verdict.config_changes.items()
-        )
-        parts.append(Table("Changed configuration", tuple(columns), tuple(changes)))
+    if verdict.checks:
+        yield Section(text=f"{verdict.system}: {verdict.changed_parts}.")
+    for table in _changes_tables(verdict):
+        yield Section(parts=(table,))
     if verdict.checks:
         rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
-        parts.append(Table("Checks", COLUMNS, rows, NOTES))
-    text = f"Candidate {verdict.system}, baseline {baseline}"
-    if verdict.checks:
-        text += f": {verdict.changed_parts}"
-    yield Section(text=f"{text}.", parts=tuple(parts))
+        yield Section(parts=(Table("Checks", COLUMNS, rows, NOTES),))
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -87,6 +100,30 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         yield Section(
             "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
         )
+
+
+def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
+    """What the candidate changed: lists, configuration and policy."""
+    if verdict.list_changes:
+        headers = ("list", "change", "baseline", "candidate")
+        columns = tuple(Column(name, is_text=True) for name in headers)
+        rows = tuple(Row(_list_cells(change)) for change in verdict.list_changes)
+        yield Table("Changed lists", columns, rows, (REFERENCE_NOTE,))
+    if verdict.config_changes:
+        yield changes_table("configuration", verdict.config_changes)
+    if verdict.policy_changes:
+        yield changes_table("policy", verdict.policy_changes)
+
+
+def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
+    """What differs in two nested mappings, by path."""
+    headers = (name, "baseline", "candidate")
+    rows = (
+        Row((path, *("–" if side is None else str(side) for side in sides)))
+        for path, sides in changes.items()
+    )
+    columns = tuple(Column(header, is_text=True) for header in headers)
+    return Table(f"Changed {name}", columns, tuple(rows))
 
 
 def _list_cells(change: ListChange) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Format history:
     1   first version
     2   a check has a ``status``; keys are whole words
-    3   ``list_changes``; the text of a query; old ranks may be unknown
+    3   ``list_changes``, ``policy_changes``; the text of a query; old ranks may be unknown
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.experiment.gate_settings import OnInconclusive
-from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
 
@@ -25,7 +25,7 @@ def check_name(collection: str, slice_name: str | None, measure: str) -> str:
     return " / ".join(part for part in parts if part is not None)
 
 
-class CheckResult(GateRecord):
+class CheckResult(StoredRecord):
     """The statistics and the status of one check: a measure on a slice of a collection.
 
     Attributes:
@@ -77,7 +77,7 @@ class CheckResult(GateRecord):
         return check_name(self.collection, self.slice, self.measure)
 
 
-class QueryCheck(GateRecord):
+class QueryCheck(StoredRecord):
     """A check of single queries.
 
     Attributes:
@@ -131,7 +131,7 @@ class GoldenResult(QueryCheck):
     rank: int | None
 
 
-class ListChange(GateRecord):
+class ListChange(StoredRecord):
     """A run or rerank list of the baseline that is no longer the same.
 
     Attributes:
@@ -162,7 +162,7 @@ class ListChange(GateRecord):
         return f"{self.collection}: {text}: baseline {sides[0]}, candidate {sides[1]}"
 
 
-class DocumentChange(GateRecord):
+class DocumentChange(StoredRecord):
     """The ranks of a relevant document before and after.
 
     Attributes:
@@ -191,7 +191,7 @@ class DocumentChange(GateRecord):
         return self.rank_before != self.rank_after
 
 
-class QueryRegression(GateRecord):
+class QueryRegression(StoredRecord):
     """A query whose value fell.
 
     Attributes:
@@ -217,7 +217,7 @@ class QueryRegression(GateRecord):
     has_old_ranks: bool = True
 
 
-class GateVerdict(GateRecord):
+class GateVerdict(StoredRecord):
     """The verdict of a run of the gate.
 
     Attributes:
@@ -231,6 +231,7 @@ class GateVerdict(GateRecord):
         refusals: Why the two cannot be compared; then nothing below was computed.
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
+        policy_changes: What differs in the policy: path → (before, after).
         checks: Every check.
         guards: Every guard.
         golden: Every golden query.
@@ -249,6 +250,7 @@ class GateVerdict(GateRecord):
     refusals: tuple[str, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
+    policy_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     checks: tuple[CheckResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()

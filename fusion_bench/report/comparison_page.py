@@ -5,35 +5,83 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
-from fusion_bench.report.page import Column, Page, Row, Section, Table
-from fusion_bench.util.formatting import format_coverage, pluralize
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.util.formatting import (
+    UNADJUSTED,
+    format_change,
+    format_coverage,
+    format_difference,
+    format_interval,
+    format_number,
+    format_p_value,
+    pluralize,
+)
 
 
 def build_comparison_page(collections: Sequence[CollectionComparison]) -> Page:
     """A table a collection: difference, interval, p and wins of every system."""
-    return Page("Comparison", tuple(Section(parts=(_build_table(item),)) for item in collections))
+    sections = tuple(Section(parts=(_build_table(item),)) for item in collections)
+    first, *others = map(_describe_best, collections)
+    return Page("Comparison", sections, Finding(first, key="decision", details=tuple(others)))
+
+
+def _describe_best(item: CollectionComparison) -> str:
+    """The candidate of the highest mean on the primary measure, against the baseline."""
+    primary = item.comparisons[0].measure
+    candidates = [c for c in item.comparisons if c.measure == primary]
+    best = max(candidates, key=lambda comparison: comparison.candidate_mean)
+    change = format_change(
+        best.difference,
+        best.baseline_mean,
+        wins=best.wins,
+        losses=best.losses,
+        queries=best.queries,
+    )
+    means = f"{format_number(best.baseline_mean)} → {format_number(best.candidate_mean)}"
+    difference = format_difference(best.difference, best.low, best.high)
+    highest = "" if len(candidates) == 1 else f", the highest mean of {len(candidates):,}"
+    return (
+        f"{best.candidate} against {best.baseline} on {item.collection}{highest}: {primary} "
+        f"{means}, {change} ({difference}, p {_format_p(best, item.alpha)})."
+    )
 
 
 def _build_table(item: CollectionComparison) -> Table:
+    interval = f"{format_coverage(item.alpha)} interval"
     columns = (
         Column("measure", is_text=True),
-        Column("system", is_text=True),
-        *map(
-            Column, ("mean", "difference", f"{format_coverage(item.alpha)} interval", "p", "W/T/L")
-        ),
+        Column("system", is_text=True, is_name=True),
+        Column("mean", is_optional=True),
+        *map(Column, ("difference", interval, "p")),
+        Column("w/t/l", is_optional=True),
     )
-    family = sum(comparison.p_holm is not None for comparison in item.comparisons)
-    rows = []
-    for comparison in item.comparisons:
-        p, note = comparison.p_holm, f"Holm over {family}"
-        if p is None:
-            p, note = comparison.p, "unadjusted"
-        cells = (
-            *(comparison.measure, comparison.candidate, f"{comparison.candidate_mean:.4f}"),
-            *(f"{comparison.difference:+.4f}", f"[{comparison.low:+.4f}, {comparison.high:+.4f}]"),
-            *(f"{p:.4f} ({note})", f"{comparison.wins}/{comparison.ties}/{comparison.losses}"),
+    rows = tuple(
+        Row(
+            (
+                comparison.measure,
+                comparison.candidate,
+                format_number(comparison.candidate_mean),
+                format_number(comparison.difference, signed=True),
+                format_interval(comparison.low, comparison.high, signed=True),
+                _format_p(comparison, item.alpha),
+                f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
+            )
         )
-        rows.append(Row(cells))
+        for comparison in item.comparisons
+    )
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
-    title = f"{item.collection}: {queries}, against {baseline}"
-    return Table(title, columns, tuple(rows))
+    family = sum(comparison.p_holm is not None for comparison in item.comparisons)
+    note = (
+        f"Difference = system - {baseline}. p: paired randomization test with Holm's correction "
+        f"for {pluralize(family, 'comparison')}; {UNADJUSTED} not adjusted. w/t/l = queries won, "
+        f"tied and lost against {baseline}."
+    )
+    return Table(f"{item.collection}: {queries}, against {baseline}", columns, rows, (note,))
+
+
+def _format_p(comparison: Comparison, alpha: float) -> str:
+    """The adjusted p where there is one."""
+    is_adjusted = comparison.p_holm is not None
+    p = comparison.p_holm if is_adjusted else comparison.p
+    return format_p_value(p, alpha=alpha, adjusted=is_adjusted)

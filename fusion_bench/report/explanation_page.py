@@ -51,25 +51,25 @@ def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
     blended = [trace for trace in traces if trace.blend is not None]
     blend_labels = dict.fromkeys(label for trace in blended for label in trace.contributions)
     columns = (
-        Column("rank"),
         Column("document", is_text=True),
-        *map(Column, ("grade", "score", *labels, "fused", *blend_labels)),
+        *map(Column, ("rank", "grade", "score", *labels, "fused score", "fused rank")),
+        *map(Column, blend_labels),
     )
     rows = []
     for trace in traces:
         fused = trace.fused_contributions
         parts = {} if trace.blend is None else trace.contributions
         cells = (
-            *(str(trace.rank), trace.document, "–" if trace.grade is None else str(trace.grade)),
+            *(trace.document, str(trace.rank), "–" if trace.grade is None else str(trace.grade)),
             *(
-                f"{value:.6g}"
+                f"{value:.4g}"
                 for value in (trace.score, *(fused.get(label, 0) for label in labels))
             ),
-            f"{trace.fused_score:.6g} (rank {trace.fused_rank})",
-            *(f"{parts[label]:.6g}" if label in parts else "–" for label in blend_labels),
+            *(f"{trace.fused_score:.4g}", str(trace.fused_rank)),
+            *(f"{parts[label]:.4g}" if label in parts else "–" for label in blend_labels),
         )
         rows.append(Row(cells))
-    return Table("Ranking", columns, tuple(rows))
+    return Table("Ranking", columns, tuple(rows), is_transposable=True)
 
 
 def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
@@ -77,7 +77,7 @@ def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
     rank = "not returned" if trace.rank_before_cut is None else f"rank {trace.rank_before_cut}"
     cut = f", below top_k {top_k}" if trace.is_cut else ""
     tier = "" if trace.tier == "ranked" else f" ({trace.tier})"
-    title = f"{trace.document}: {rank}{cut}{tier}, score {trace.score:.6g}, {grade}"
+    title = f"{trace.document}: {rank}{cut}{tier}, score {trace.score:.4g}, {grade}"
     rows = [_term_row(term, trace.divisor) for term in trace.terms]
     if trace.ceiling is not None:
         rows.append(_sum_row("limit", trace.ceiling))
@@ -93,20 +93,20 @@ def _term_row(term: ScoreTerm, divisor: float) -> Row:
         cells = ("–", "–", f"{term.weight:g}", f"not retrieved by {term.source}")
         if term.rank is not None:
             roles = ", ".join(term.roles)
-            cells = (str(term.rank), f"{term.score:.6g}", f"{term.weight:g}", roles)
-    return Row((term.name, f"{term.value / divisor:+.6g}", *cells))
+            cells = (str(term.rank), f"{term.score:.4g}", f"{term.weight:g}", roles)
+    return Row((term.name, f"{term.value / divisor:+.4g}", *cells))
 
 
 def _blend_rows(trace: ScoreTrace, blend: BlendTrace) -> Iterator[Row]:
     values, rerank, details = trace.contributions, f"rerank {blend.reranker}", blend.rerank_formula
     if blend.retrieval is not None:
-        product = f"{blend.retrieval_weight:.6g} × {blend.retrieval:.6g}"
+        product = f"{blend.retrieval_weight:.4g} × {blend.retrieval:.4g}"
         text = f"{product}; {blend.retrieval_formula}"
         yield _sum_row("retrieval", values["retrieval"], details=text)
-        details = f"{blend.rerank_weight:.6g} × {blend.rerank:.6g}; {details}"
+        details = f"{blend.rerank_weight:.4g} × {blend.rerank:.4g}; {details}"
     yield _sum_row(rerank, values[rerank], details=details)
     yield _sum_row("= score", trace.score)
 
 
 def _sum_row(name: str, value: float, rank: str = "", *, details: str = "") -> Row:
-    return Row((name, f"{value:+.6g}", rank, "", "", details))
+    return Row((name, f"{value:+.4g}", rank, "", "", details))

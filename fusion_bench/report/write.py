@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import yaml
@@ -24,7 +25,12 @@ MAX_NAME_LENGTH = 60
 
 
 def write_report(
-    report: Report, folder: Path, *, plots: bool = True, plot_format: str = "png"
+    report: Report,
+    folder: Path,
+    *,
+    plots: bool = True,
+    plot_format: str = "png",
+    max_figures: int | None = None,
 ) -> list[Path]:
     """Write ``report.json``, ``report.md`` and the figures of an evaluation.
 
@@ -33,6 +39,7 @@ def write_report(
         folder: Where to; created if missing.
         plots: Whether to draw figures, which imports Matplotlib.
         plot_format: ``png`` or ``svg``.
+        max_figures: Only the first figures of each collection; None = all.
 
     Returns:
         The files, ``report.json`` first.
@@ -41,7 +48,7 @@ def write_report(
         FusionBenchError: The folder cannot be written to.
     """
     page = evaluation_page.build_page(
-        report, _evaluation_figures(report, plot_format) if plots else ()
+        report, _evaluation_figures(report, plot_format, max_figures) if plots else ()
     )
     record = f"{report.model_dump_json()}\n"
     return write_files(folder, {"report.json": record, "report.md": render_page(page)}, page)
@@ -109,7 +116,9 @@ def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error
 
 
-def _evaluation_figures(report: Report, plot_format: str) -> list[list[Figure]]:
+def _evaluation_figures(
+    report: Report, plot_format: str, max_figures: int | None
+) -> list[list[Figure]]:
     """For each collection its figures, under file names that differ on any file system."""
     from fusion_bench.report.plots import make_figures
 
@@ -117,7 +126,7 @@ def _evaluation_figures(report: Report, plot_format: str) -> list[list[Figure]]:
     figures: list[list[Figure]] = []
     for collection in report.collections:
         figures.append([])
-        for figure in make_figures("evaluation", report, collection):
+        for figure in islice(make_figures("evaluation", report, collection), max_figures):
             name = _safe_name(figure.file.removesuffix(".png"))
             stem = f"{_safe_name(collection.name)}-{name}"
             # The first free one; case does not tell two names apart.

@@ -17,7 +17,7 @@ from fusion_bench.evaluation.run_experiment import (
     ignore_progress,
     report_provenance,
 )
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -44,11 +44,14 @@ from fusion_bench.tune.validation.trial_selection import choose_trial
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
 
 
-def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport, list[Path]]]:
+def run_tuning(
+    experiment: Experiment, source: Source, options: TuneOptions
+) -> Iterator[tuple[TuningReport, list[Path]]]:
     """Tune an experiment's system on each of its datasets, and write the reports.
 
     Args:
-        path: The experiment's file.
+        experiment: The experiment.
+        source: The file that it was read from, with the values that replace the file's.
         options: All else.
 
     Yields:
@@ -57,7 +60,6 @@ def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport,
     Raises:
         FusionBenchError: A file or an option breaks a rule.
     """
-    experiment, source = read_experiment(path)
     tuning = _merge_settings(experiment, source, options.overrides)
     for name, file in find_datasets(experiment, source, options.folders):
         single = experiment.dataset is not None
@@ -67,7 +69,12 @@ def run_tuning(path: Path, options: TuneOptions) -> Iterator[tuple[TuningReport,
             dataset = load_tuning_dataset(experiment, source, tuning, file)
             objective = create_objective(experiment, source, tuning, dataset)
             opened = source.path.resolve(), file.resolve()
-            paths = ObjectivePaths(*opened, tuning, v2_enabled=experiment.v2_enabled)
+            paths = ObjectivePaths(
+                *opened,
+                tuning,
+                v2_enabled=experiment.v2_enabled,
+                overrides=source.override_texts,
+            )
             with options.distribute(objective, paths) as distributed:
                 run = TuningRun(
                     distributed,

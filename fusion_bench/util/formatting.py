@@ -49,6 +49,12 @@ def format_number(value: float | None, *, signed: bool = False) -> str:
     return "0.0000"
 
 
+def format_apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with four significant digits, or as many as it takes to tell them apart."""
+    pairs = ((f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{first:.4g}", f"{second:.4g}"))
+
+
 def format_interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
     """``[low, high]``, or ``n/a``."""
     if not (is_known(low) and is_known(high)):

@@ -12,6 +12,7 @@ from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_order, explain_ranking
 from fusion_bench.explain.score_trace import ScoreTrace
+from fusion_bench.util.formatting import format_apart
 from tests.contract.cases import (
     DATASETS,
     QUERIES,
@@ -29,7 +30,7 @@ def reason(above: ScoreTrace, below: ScoreTrace) -> str:
         return f"{below.document} is {below.tier}"
     if f"{above.score:.11e}" == f"{below.score:.11e}":
         return "equal scores"
-    return f"{above.score:.6g} > {below.score:.6g}: mostly "
+    return f"{' > '.join(format_apart(above.score, below.score))}: mostly "
 
 
 def hold(config: dict[str, Any]) -> int:

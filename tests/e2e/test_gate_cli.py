@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -32,6 +33,12 @@ def ran(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
     return code, out, err
 
 
+def next_commands(out: str) -> list[list[str]]:
+    """The commands that the end of the output names, without their purposes."""
+    lines = out.split("\nNext:\n")[1].splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
 def worse(root: Path) -> None:
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
 
@@ -56,7 +63,15 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert "['a']" in out
     assert "mine, query q11: RR@10 1.0000 → 0.2500" in out
     assert "d11 (grade 1) 1 → 4: no source in use" not in out
-    assert out.endswith("regressed: 4 checks (0 pass, 4 regressed, 0 inconclusive)\n")
+    assert "\nregressed: 4 checks (0 pass, 4 regressed, 0 inconclusive)\n" in out
+    assert "\n- mine / RR@10: 1.0000 → 0.5208, -47.9 %: 0 queries better, 45 worse of 60\n" in out
+    assert next_commands(out) == [
+        ["explain", "q3", "--experiment", EXPERIMENT],
+        ["gate", EXPERIMENT, "--update", "--reason", "…"],
+    ]
+    assert ran(capsys, *next_commands(out)[0])[0] == 0
+    assert ran(capsys, *next_commands(out)[1])[0] == 0
+    assert ran(capsys, "gate", EXPERIMENT)[0] == 0
 
 
 def test_a_loser_that_top_k_cuts_keeps_its_rank_and_its_term(root: Path, capsys: Capture) -> None:
@@ -91,6 +106,61 @@ def test_a_table_through_a_pipe_is_as_wide_as_it_takes_or_as_it_is_told(
     narrow = ran(capsys, "eval", EXPERIMENT, "--no-plots")[1]
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Left out here: 95 % interval" in " ".join(narrow.split())
+
+
+def test_the_next_commands_keep_the_options_and_name_the_dataset(
+    root: Path, capsys: Capture
+) -> None:
+    for name in ("mine", "other"):
+        folder = root / "lists" / name
+        shutil.copytree(root / "datasets/mine", folder)
+        spec = folder / "dataset.yaml"
+        spec.write_text(spec.read_text().replace("name: mine", f"name: {name}-1"))
+    edit(root, EXPERIMENT, "dataset: mine", "datasets: [mine, other]")
+    options = ("--datasets", "lists", "--baseline", "a b.json")
+    ran(capsys, "gate", EXPERIMENT, *options, "--update", "--reason", "r")
+    assert "Next:" not in ran(capsys, "gate", EXPERIMENT, *options)[1]
+    run = (root / "lists/mine/b.trec").read_text()
+    (root / "lists/other/a.trec").write_text(run)
+    code, out, _ = ran(capsys, "gate", EXPERIMENT, *options)
+    assert code == 1
+    explain, accept = next_commands(out)
+    assert explain[:2] == ["explain", "q3"]
+    assert explain[explain.index("--dataset") + 1] == "other"
+    assert accept[accept.index("--baseline") + 1] == "a b.json"
+    assert ran(capsys, *explain)[0] == 0
+    assert ran(capsys, *accept)[0] == 0
+
+
+def test_an_update_that_passes_is_offered(root: Path, capsys: Capture) -> None:
+    worse(root)
+    ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
+    edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
+    code, out, _ = ran(capsys, "gate", EXPERIMENT)
+    assert code == 0
+    assert next_commands(out) == [["gate", EXPERIMENT, "--update", "--reason", "…"]]
+
+
+def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
+    update = ("gate", EXPERIMENT, "--update", "--reason")
+    ran(capsys, *update, "first")
+    code, out, err = ran(capsys, *update, "first")
+    assert (code, out) == (2, "")
+    assert "nothing to update" in err
+    code, out, _ = ran(capsys, *update, "agreed")
+    assert (code, out) == (
+        0,
+        f"Written: {BASELINE}: nothing changed; reasons of update 1: first; agreed\n",
+    )
+    worse(root)
+    code, out, _ = ran(capsys, *update, "b is cheaper")
+    assert code == 0
+    assert re.search(r"^mine / RR@10 +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE)
+    assert "- mine, query q3: RR@10 1.0000 → 0.2500" in out
+    assert f"Written: {BASELINE}: live, update 2: b is cheaper" in out
+    record = json.loads(ran(capsys, *update, "again", "--json")[1])
+    assert record["reasons"] == ["b is cheaper", "again"]
+    assert [check["status"] for check in record["checks"]] == ["regressed"] * 4
 
 
 def test_every_form_of_the_decision(root: Path, capsys: Capture) -> None:

@@ -45,9 +45,23 @@ def test_power_first_one_table_verdict_last(folder: Path, capsys: Capture) -> No
     assert out.count("─────") >= 1
     for name in ("a", "b + r", "rrf k=60", "rrf k=10 + r", "convex theoretical", "z-score + r"):
         assert any(line.startswith(f"{name}  ") for line in lines), name
-    assert "rrf k=60" in lines[-2]
-    assert lines[-1].startswith("Written: reports/try/report.json, ")
-    assert list((folder / "reports/try").glob("*.png"))
+    assert any(line.startswith("Written: reports/try/report.json, ") for line in lines)
+    assert "rrf k=60" in lines[-3]
+    assert lines[-2:] == [
+        "Next:",
+        f"  fusion-bench try {' '.join([*LISTS, *RERANK])} --save mine"
+        "  # write the files for eval, tune and gate",
+    ]
+    assert len(list((folder / "reports/try").glob("*.png"))) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_short_summary_in_markdown(capsys: Capture) -> None:
+    assert main(["try", *LISTS, "--no-plots", "--markdown", "-", "--save", "mine"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert "rrf k=60" in lines[2]
+    assert any(line.startswith("| **rrf k=60**") for line in lines)
 
 
 @pytest.mark.usefixtures("folder")

@@ -11,7 +11,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.alias_notes import describe_fusion_alias, list_alias_notes
 from fusion_bench.experiment.experiment import Experiment
 
-REMARK = " (a sum divided by the sum of the weights: the same order)"
+REMARK = " (divides by Σ w: the same order)"
 DATA: dict[str, Any] = {
     "dataset": "d",
     "measures": ["ndcg@10", "RR@10"],

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.gate.baseline import (
     Baseline,
-    BaselineUpdate,
     CollectionBaseline,
     read_baseline,
     write_baseline,
 )
+from fusion_bench.gate.history import BaselineUpdate
 
 
 def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:
@@ -36,7 +36,7 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
     )
     change = BaselineUpdate(
         updated_at="2026-01-01T00:00:00+00:00",
-        reason=reason,
+        reasons=(reason,),
         version="0",
         config_sha256="b" * 64,
         means={"mine": {"RR@10": 0.5}},
@@ -46,6 +46,7 @@ def baseline(values: list[float], reason: str = "first", **changed: object) -> B
         "experiment": "mine",
         "system": "live",
         "config": {"runs": ["a"]},
+        "policy": {"checks": {"RR@10": {"max_drop": 0.01}}},
         "v2_enabled": True,
         "ties": "trec",
         "collections": (arm,),

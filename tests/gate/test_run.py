@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.scores import Scores, evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline import Baseline, read_baseline, write_baseline
+from fusion_bench.gate.baseline import read_baseline, write_baseline
 from fusion_bench.gate.run import run_gate
 from fusion_bench.io.provenance import ListMeta, meta_path
 from tests.gate import cases
@@ -484,35 +484,7 @@ def test_a_configuration_that_no_longer_fits_is_refused(root: Path) -> None:
         gate_verdict(root)
 
 
-# ── updates
-
-
-def test_updates_keep_the_history_of_reasons(root: Path) -> None:
-    path = renew_baseline(root, "first")
-    swap(root, "{runs: [b]}")
-    renew_baseline(root, "b is\n cheaper")
-    found = read_baseline(path)
-    assert isinstance(found, Baseline)
-    assert [change.reason for change in found.history] == ["first", "b is cheaper"]
-    means = [change.means["mine"]["RR@10"] for change in found.history]
-    assert means[0] == 1
-    assert means[1] < 1
-    assert gate_verdict(root).exit_code == 0
-    assert gate_verdict(root).baseline_reason == "b is cheaper"
-
-
-@pytest.mark.parametrize("reason", [" \n", "\ud800"])
-def test_a_reason_must_say_something(root: Path, reason: str) -> None:
-    with pytest.raises(ConfigError, match="say why the values may change"):
-        renew_baseline(root, reason)
-    assert not (root / "reports").exists()
-
-
-def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
-    path = renew_baseline(root)
-    path.write_text(path.read_text().replace("first", "fake"))
-    with pytest.raises(DataError, match="its checksum does not match"):
-        renew_baseline(root, "second")
+# ── the configuration
 
 
 def test_the_switch_is_part_of_the_configuration(root: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from fusion_bench.errors import did_you_mean
 from fusion_bench.util.formatting import (
     escape_control_chars,
+    format_apart,
+    format_change,
     format_coverage,
     format_interval,
     format_number,
@@ -161,3 +163,29 @@ def test_shares(value: float | None, text: str) -> None:
 @pytest.mark.parametrize(("alpha", "text"), [(0.05, "95 %"), (0.1, "90 %"), (0.001, "99.9 %")])
 def test_coverage(alpha: float, text: str) -> None:
     assert format_coverage(alpha) == text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (0.614595, 0.425821, ("0.6146", "0.4258")),
+        (0.0325136, 0.0325111, ("0.032514", "0.032511")),
+        (0.5, 0.5, ("0.5", "0.5")),
+    ],
+)
+def test_two_numbers_are_told_apart(first: float, second: float, expected: tuple[str, str]) -> None:
+    assert format_apart(first, second) == expected
+
+
+@pytest.mark.parametrize(
+    ("difference", "baseline", "expected"),
+    [
+        (0.1, 0.5, "+20.0 %: 1 query better, 2 worse of 60"),
+        (-0.05, 0.5, "-10.0 %: 1 query better, 2 worse of 60"),
+        (0.1, 0.0, "1 query better, 2 worse of 60"),
+        (0.1, None, "1 query better, 2 worse of 60"),
+        (math.nan, 0.5, "1 query better, 2 worse of 60"),
+    ],
+)
+def test_a_change_for_people(difference: float, baseline: float | None, expected: str) -> None:
+    assert format_change(difference, baseline, wins=1, losses=2, queries=60) == expected

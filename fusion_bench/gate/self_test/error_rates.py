@@ -16,10 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress
-from fusion_bench.gate.baseline import GateRecord
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test.simulate import (
     GroupedCheck,
@@ -37,7 +37,7 @@ from fusion_bench.stats.intervals import clopper_pearson
 DROP_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 
 
-class ErrorRate(GateRecord):
+class ErrorRate(StoredRecord):
     """A measured error rate or power, beside the stated one.
 
     Attributes:
@@ -69,7 +69,7 @@ class ErrorRate(GateRecord):
     agrees: bool
 
 
-class PowerCurve(GateRecord):
+class PowerCurve(StoredRecord):
     """The power that the gate states for a check.
 
     Attributes:
@@ -83,7 +83,7 @@ class PowerCurve(GateRecord):
     max_drop: float
 
 
-class SelfTestResult(GateRecord):
+class SelfTestResult(StoredRecord):
     """Every error rate, and the power curve of every check.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any
 from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import find_columns
+from fusion_bench.io.formats._uniform_objects import read_uniform_objects
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.io.raw_table import Kind, RawTable
 
@@ -15,8 +16,12 @@ from fusion_bench.io.raw_table import Kind, RawTable
 @register_format("json_lines", ".jsonl", ".ndjson")
 def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
     """Read objects such as ``{"query": "q1", "document": "d1", "score": 0.5}``."""
+    objects = list(read_objects(path))
+    table = read_uniform_objects(objects, kind, has_ranks=has_ranks, columns=columns)
+    if table is not None:
+        return table
     rows: list[tuple[int, str, str, Any, Any]] = []
-    for number, item in read_objects(path):
+    for number, item in objects:
         where = f"{path}:{number}"
         names = find_columns(list(item), kind, where, columns)
         rank = item[names["rank"]] if "rank" in names else None

@@ -51,10 +51,13 @@ def _provenance(report: Report) -> Section:
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
+    overrides = {"--set": ", ".join(provenance.overrides)} if provenance.overrides else {}
+    summary += [f"{option} {values}" for option, values in overrides.items()]
     shown = [key for key in ("ties", "alpha", "interval", "resamples", "seed") if key in settings]
     facts = {
         "created": provenance.created,
         "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+        **overrides,
         "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
         "RAG_FUSION_V2_ENABLED": v2,
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},

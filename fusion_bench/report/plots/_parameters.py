@@ -23,6 +23,12 @@ MARKS = {
 }
 
 
+def format_tuning_title(report: TuningReport, what: str) -> str:
+    """What a plot shows, of which system on which dataset."""
+    system, dataset = (base.plot_text(name, 30) for name in (report.system, report.dataset))
+    return f"{what}: {system} on {dataset}"
+
+
 def marked_trials(report: TuningReport) -> dict[str, Trial]:
     """The default trial and the chosen one, by the key of their mark."""
     default = next(trial for trial in report.trials if trial.origin == "default")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
+from fusion_bench.report.plots._parameters import format_tuning_title
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number, format_percent
@@ -20,7 +21,7 @@ def calibration_figures(report: TuningReport) -> Iterator[Figure]:
     thresholds = report.thresholds
     if thresholds is None or not thresholds.calibration:
         return
-    bins, draw = thresholds.calibration, partial(draw_calibration, thresholds)
+    bins, draw = thresholds.calibration, partial(draw_calibration, report, thresholds)
     total = sum(item.queries for item in bins)
     error = sum(item.queries * abs(item.score - item.share) for item in bins) / total
     first, last = bins[0], bins[-1]
@@ -35,7 +36,7 @@ def calibration_figures(report: TuningReport) -> Iterator[Figure]:
     yield Figure("calibration.png", "Calibration of the rerank scores", caption, draw)
 
 
-def draw_calibration(thresholds: ThresholdReport) -> Drawing:
+def draw_calibration(report: TuningReport, thresholds: ThresholdReport) -> Drawing:
     """Best score against the share of queries with a relevant document, and the thresholds."""
     points = [(item.score, item.share) for item in thresholds.calibration]
     with base.open_drawing(3.6) as (drawing, [axes]):
@@ -51,4 +52,5 @@ def draw_calibration(thresholds: ThresholdReport) -> Drawing:
             axes.axvline(rule.lower, color=base.RED, lw=1, ls=dashes)
         label = f"best rerank score in the top {thresholds.top}"
         axes.set(ylim=(-0.03, 1.03), xlabel=label, ylabel="share with a relevant document")
+        drawing.suptitle(format_tuning_title(report, "Calibration of the rerank scores"))
     return drawing

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._parameters import MARKS, unit_positions
+from fusion_bench.report.plots._parameters import MARKS, format_tuning_title, unit_positions
 from fusion_bench.report.tuning.format_values import format_range
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -54,6 +54,7 @@ def draw_folds(report: TuningReport) -> Drawing:
         axes.set_xticks([0, 0.5, 1], ["least", "middle", "greatest"])
         axes.set_xlabel("position in its range, or in the list of its choices")
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.6, len(parameters) - 0.3))
+        drawing.suptitle(format_tuning_title(report, "Spread over the folds"))
     return drawing
 
 

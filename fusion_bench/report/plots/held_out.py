@@ -11,6 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
+from fusion_bench.report.plots._parameters import format_tuning_title
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_interval, format_number
 
@@ -38,6 +39,7 @@ def draw_held_out(report: TuningReport) -> Drawing:
         left.set(xlabel="held-out queries, sorted by their difference", ylabel=label)
         left.set_xlim(0, len(values))
         _draw_gains(right, report)
+        drawing.suptitle(format_tuning_title(report, "Held-out differences"))
     return drawing
 
 

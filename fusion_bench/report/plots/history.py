@@ -11,7 +11,12 @@ from matplotlib.ticker import MaxNLocator
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._parameters import MARKS, limit_to_best, trial_values
+from fusion_bench.report.plots._parameters import (
+    MARKS,
+    format_tuning_title,
+    limit_to_best,
+    trial_values,
+)
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.formatting import format_number
 
@@ -52,4 +57,5 @@ def draw_history(report: TuningReport) -> Drawing:
         limit_to_best(axes, report)
         axes.set(xlabel="trial", ylabel=f"{base.plot_text(report.measure)}, tuning queries")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        drawing.suptitle(format_tuning_title(report, "Optimization history"))
     return drawing

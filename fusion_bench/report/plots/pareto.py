@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator, StrMethodFormatter, SymmetricalLogLoc
 
 import fusion_bench.report.plots._base as base
 from fusion_bench.report.page import Figure
-from fusion_bench.report.plots._parameters import MARKS
+from fusion_bench.report.plots._parameters import MARKS, format_tuning_title
 from fusion_bench.report.tuning.pareto_findings import pareto_texts
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -59,6 +59,7 @@ def draw_pareto_front(report: TuningReport, front: ParetoFront) -> Drawing:
             _draw_panel(axes, front, effort)
             axes.set_xlabel(EFFORT_LABELS[effort])
         panels[0].set_ylabel(base.plot_text(report.measure))
+        drawing.suptitle(format_tuning_title(report, "Quality against effort"))
     return drawing
 
 

@@ -17,7 +17,7 @@ def draw_power(study: Mapping[str, Any]) -> Drawing:
         study: The fields of a ``SelfTestResult``.
     """
     curves = study["power_curves"]
-    with base.open_drawing(2.7, len(curves), columns=1) as (drawing, panels):
+    with base.open_drawing(2.7, len(curves), columns=1, margin=0.4) as (drawing, panels):
         for axes, (name, curve) in zip(panels, curves.items(), strict=True):
             axes.plot(curve["drop"], curve["power"], color=base.BLUE, label="computed power")
             rates = [r for r in study["error_rates"] if (r["check"], r["kind"]) == (name, "power")]
@@ -28,4 +28,6 @@ def draw_power(study: Mapping[str, Any]) -> Drawing:
             axes.axhline(0.8, ls="--", lw=0.8, color=base.GRAY, label="80 % power")
             axes.set(title=base.plot_text(name), ylim=(-0.03, 1.03))
             axes.set(xlabel="true drop", ylabel="share called regressed")
+        reference, candidate = (base.plot_text(name, 24) for name in study["systems"])
+        drawing.suptitle(f"Power of the gate: {candidate} against {reference}")
     return drawing

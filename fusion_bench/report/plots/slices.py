@@ -13,6 +13,7 @@ from fusion_bench.report.page import Figure
 from fusion_bench.report.plots._parameters import (
     MARKS,
     axis_positions,
+    format_tuning_title,
     limit_to_best,
     marked_trials,
     set_parameter_scale,
@@ -47,6 +48,7 @@ def draw_slices(report: TuningReport) -> Drawing:
             _draw_panel(axes, report, parameter)
         limit_to_best(panels[0], report)
         drawing.supylabel(f"{base.plot_text(report.measure)}, tuning queries")
+        drawing.suptitle(format_tuning_title(report, "Slices"))
     return drawing
 
 

@@ -46,13 +46,14 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
 
 def _facts(report: TuningReport) -> dict[str, str]:
     seed = "" if report.split_seed is None else f", split seed {report.split_seed!r}"
-    versions = report.provenance.versions.items()
+    versions, overrides = report.provenance.versions.items(), report.provenance.overrides
     return {
         "dataset": report.dataset,
         "fingerprint": report.fingerprint,
         "split": f"{report.split}{seed}",
         "trials run": f"{len(report.trials):,}",
         **{key: str(value) for key, value in report.settings.items() if value is not None},
+        **({"--set": ", ".join(overrides)} if overrides else {}),
         "created": report.provenance.created,
         "versions": ", ".join(f"{name} {version}" for name, version in versions),
     }

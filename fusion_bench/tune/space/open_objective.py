@@ -96,6 +96,7 @@ class ObjectivePaths:
         dataset: The ``dataset.yaml``.
         tuning: As the experiment and the command line say.
         v2_enabled: As ``RAG_FUSION_V2_ENABLED`` says.
+        overrides: Values that replace the experiment's, as ``PATH=VALUE``.
         fingerprint: Of the objective that must be there; None = any.
     """
 
@@ -103,6 +104,7 @@ class ObjectivePaths:
     dataset: Path
     tuning: TuneSettings = field(hash=False)
     v2_enabled: bool = True
+    overrides: tuple[str, ...] = ()
     fingerprint: str | None = field(default=None, compare=False)
 
     def open(self) -> tuple[TuningObjective, Mapping[str, Query]]:
@@ -111,7 +113,9 @@ class ObjectivePaths:
         Raises:
             FusionBenchError: A file breaks a rule, or contents differ from the fingerprint.
         """
-        experiment, source = read_experiment(self.experiment, v2_enabled=self.v2_enabled)
+        experiment, source = read_experiment(
+            self.experiment, overrides=self.overrides, v2_enabled=self.v2_enabled
+        )
         dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
         objective = create_objective(experiment, source, self.tuning, dataset)
         if self.fingerprint not in {None, objective.fingerprint}:

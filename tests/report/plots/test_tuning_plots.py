@@ -92,7 +92,7 @@ def test_held_out_differences_and_the_interval_that_decides() -> None:
 
 
 def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> None:
-    axes = draw_calibration(thresholds()).axes[0]
+    axes = draw_calibration(record(), thresholds()).axes[0]
     assert np.asarray(axes.lines[1].get_xydata()).tolist() == [[0.1, 0.2], [0.9, 0.7]]
     uprights = [float(np.asarray(line.get_xdata())[0]) for line in axes.lines[2:]]
     assert uprights == [0.7, 0.3, 0.5, 0.2]

@@ -1,0 +1,118 @@
+"""Annotations of GitHub Actions: ``::error file=…,line=…::…`` beside the line of the experiment.
+
+See "Workflow commands for GitHub Actions". They go to standard error, which the runner reads too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from fusion_bench.cli._errors import locate_error
+from fusion_bench.errors import FusionBenchError
+
+if TYPE_CHECKING:
+    from fusion_bench.config.models import Location, Source
+    from fusion_bench.experiment.gate_settings import GatePolicy
+    from fusion_bench.gate.result import GateVerdict
+
+TITLE = "fusion-bench gate"
+
+
+def is_on_github(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a job of GitHub Actions."""
+    return environment.get("GITHUB_ACTIONS") == "true"
+
+
+@contextmanager
+def annotated_errors(experiment: Path) -> Iterator[None]:
+    """Annotate the error that ends the context, on GitHub."""
+    try:
+        yield
+    except FusionBenchError as error:
+        if is_on_github():
+            file, line, message = locate_error(str(error))
+            path = experiment if file is None else Path(file)
+            typer.echo(format_annotation("error", path, line, message), err=True)
+        raise
+
+
+def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) -> None:
+    """Print one line for whatever did not pass, on GitHub.
+
+    Args:
+        verdict: Of the gate.
+        source: The experiment's file with its lines.
+        policy: The policy that the verdict is of.
+    """
+    if is_on_github():
+        for level, location, message in list_problems(verdict, policy):
+            line = _find_line(source, location)
+            typer.echo(format_annotation(level, source.path, line, message), err=True)
+
+
+def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
+    """Level, path in the experiment and text of whatever did not pass."""
+    from fusion_bench.gate.report import describe_check, describe_query_check
+
+    for refusal in verdict.refusals:
+        yield "error", ("gate",), refusal
+    unclear = "error" if verdict.on_inconclusive == "fail" else "warning"
+    # The checks of one collection follow each other in the order of the policy.
+    keys = [key for key in policy.checks for _ in policy.slices_of(key)]
+    for i, check in enumerate(verdict.checks):
+        if check.status != "pass":
+            level = "error" if check.status == "regressed" or check.error else unclear
+            text = f"{check.name}: {check.status}: {describe_check(check)}"
+            yield level, ("gate", "checks", keys[i % len(keys)]), text
+    collections = len(verdict.guards) // max(1, len(policy.guards))
+    for i, guard in enumerate(verdict.guards):
+        if not guard.holds:
+            text = f"{guard.collection}: {describe_query_check(guard)}"
+            yield "error", ("gate", "guards", i // collections), text
+    for i, golden in enumerate(verdict.golden):
+        if not golden.holds:
+            yield "error", ("gate", "golden", i), describe_query_check(golden)
+
+
+def _find_line(source: Source, location: Location) -> int | None:
+    """The line of a value, or of the nearest key above it; checks may stand in the short form."""
+    short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
+    for path in (location, short, location[:2], location[:1]):
+        if path in source.lines:
+            return source.lines[path]
+    return None
+
+
+def format_annotation(level: str, file: Path, line: int | None, message: str) -> str:
+    """One workflow command, escaped as GitHub demands.
+
+    Args:
+        level: ``error``, ``warning`` or ``notice``.
+        file: The file; below the workspace it is named from there.
+        line: Its line, from 1.
+        message: What is wrong.
+    """
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    if workspace and file.resolve().is_relative_to(Path(workspace).resolve()):
+        file = file.resolve().relative_to(Path(workspace).resolve())
+    properties = {"file": file.as_posix(), "line": line, "title": TITLE}
+    listed = ",".join(
+        f"{name}={_escape_property(str(value))}"
+        for name, value in properties.items()
+        if value is not None
+    )
+    return f"::{level} {listed}::{_escape_message(message)}"
+
+
+def _escape_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")

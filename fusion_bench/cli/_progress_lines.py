@@ -1,0 +1,70 @@
+"""Progress of long work where no terminal shows a bar: a line on standard error at intervals."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+#: Seconds between two lines; shorter work prints none.
+LINE_INTERVAL = 10.0
+
+
+class ProgressLines:
+    """The stage that a command has reached, printed at intervals.
+
+    Args:
+        interval: Seconds between two lines.
+    """
+
+    def __init__(self, interval: float) -> None:
+        self.interval = interval
+        self._started = time.monotonic()
+        self._stage = ""
+        self._finished = threading.Event()
+
+    def update(self, stage: str, done: int, total: int) -> None:
+        """Note the stage, the steps done and all steps; the next line shows them."""
+        self._stage = f"{stage}, {done} of {total}, " if total > 1 else f"{stage}, "
+
+    def print_lines(self) -> None:
+        """Print until :meth:`finish`."""
+        while not self._finished.wait(self.interval):
+            seconds = time.monotonic() - self._started
+            with suppress(OSError, ValueError):  # nobody reads standard error, or it is closed
+                print(f"progress: {self._stage}{seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
+
+    def finish(self) -> None:
+        """End the printing."""
+        self._finished.set()
+
+
+_LINES: ContextVar[ProgressLines | None] = ContextVar("progress lines", default=None)
+
+
+@contextmanager
+def progress_lines(interval: float = LINE_INTERVAL) -> Iterator[None]:
+    """Print progress while the context lasts, unless standard error is a terminal."""
+    if sys.stderr is None or sys.stderr.isatty():
+        yield
+        return
+    lines = ProgressLines(interval)
+    token = _LINES.set(lines)
+    thread = threading.Thread(target=lines.print_lines, name="progress lines", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        lines.finish()
+        thread.join(timeout=1)  # a pipe that nobody reads may block it
+        _LINES.reset(token)
+
+
+def update_lines(stage: str, done: int, total: int) -> None:
+    """Note what a command does now, for the lines that it prints, if any."""
+    lines = _LINES.get()
+    if lines is not None:
+        lines.update(stage, done, total)

@@ -1,0 +1,104 @@
+"""Values of an experiment that the command line replaces: ``--set systems.rrf.fusion.k=20``."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import yaml
+
+from fusion_bench.config.models import Location, Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.system import System
+
+#: Keys whose value is a method: its name alone, or a mapping with ``method``.
+METHOD_KEYS: Final = ("fusion", "blend", "normalize")
+
+
+def apply_overrides(source: Source, overrides: Sequence[str]) -> Source:
+    """Replace values of an experiment.
+
+    Args:
+        source: The experiment as YAML says it.
+        overrides: ``PATH=VALUE`` each, the value as YAML; a later one wins.
+
+    Returns:
+        The source with the values in their places; it remembers which ones were set.
+
+    Raises:
+        ConfigError: No ``PATH=VALUE``, a value that is no YAML, or a path through a value that
+            has no keys.
+        UnknownNameError: A system that the experiment does not have.
+    """
+    if not overrides:
+        return source
+    data = copy.deepcopy(source.data)
+    places: dict[Location, str] = {}
+    for override in overrides:
+        places[_set_value(data, override)] = override
+    return replace(source, data=data, overrides=places)
+
+
+def _set_value(data: dict[Any, Any], override: str) -> Location:
+    """Put one value in its place, and return the place."""
+    here: Any = data
+    rest = override
+    location: Location = ()
+    while True:
+        key, separator, rest = _split_key(here, rest, override)
+        if location == ("systems",) and key not in here:
+            raise UnknownNameError("system", key, map(str, here), where=f"--set {override}")
+        location = (*location, key)
+        if separator == "=":
+            here[key] = _parse_value(rest, override)
+            return location
+        here = _open_value(here, key, override, location)
+
+
+def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # noqa: ANN401 - as YAML says it
+    """The first key of a path, what ends it (``.`` or ``=``), and the rest.
+
+    A key of the experiment may hold dots and equals signs itself: the longest that fits is meant.
+    """
+    known = range(len(here)) if isinstance(here, list) else here
+    for key in sorted(known, key=lambda key: -len(str(key))):
+        rest = text.removeprefix(str(key))
+        if text.startswith(str(key)) and rest[:1] in {".", "="}:
+            return key, rest[0], rest[1:]
+    match = re.match(r"(?P<key>[^.=]+)(?P<separator>[.=])(?P<rest>.*)", text, re.DOTALL)
+    if match is None:
+        raise ConfigError(
+            f"--set {override}: PATH=VALUE is needed, such as systems.rrf.fusion.k=20"
+        )
+    if isinstance(here, list):
+        raise ConfigError(
+            f"--set {override}: {match['key']!r} is no item of a list of {len(here)}: items are "
+            "numbered from 0"
+        )
+    return match["key"], match["separator"], match["rest"]
+
+
+def _open_value(here: Any, key: Any, override: str, location: Location) -> Any:  # noqa: ANN401 - as above
+    """The mapping or list below a key, made where there is none."""
+    value = here[key] if isinstance(here, list) else here.get(key)
+    if value is None:
+        default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
+        value = {} if default is None else {"method": default.method}
+    elif isinstance(value, str) and key in METHOD_KEYS:
+        value = {"method": value}
+    if not isinstance(value, dict | list):
+        path = ".".join(map(str, location))
+        raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
+    here[key] = value
+    return value
+
+
+def _parse_value(text: str, override: str) -> object:
+    try:
+        value: object = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        raise ConfigError(f"--set {override}: {text!r} is not a value in YAML") from None
+    return value

@@ -1,0 +1,159 @@
+"""Write the candidate as the new baseline, and record what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusion_bench._version import ENGINE, __version__
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.gate.baseline import (
+    Baseline,
+    CollectionBaseline,
+    digest_json,
+    read_baseline,
+    write_baseline,
+)
+from fusion_bench.gate.comparability import (
+    find_changes,
+    find_incompatibilities,
+    find_list_changes,
+)
+from fusion_bench.gate.comparison import check_policy, pair_values
+from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
+from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.formatting import is_encodable
+
+
+def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline:
+    """Write the candidate as the new baseline.
+
+    The newest entry of the history says what the update changed: each check with the verdict of
+    the gate on the new values against the old ones, and the queries that lost most. Where nothing
+    changed, a new reason is added to the newest entry.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        baseline: File to write.
+        reason: Why the values may change.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
+            result, a value is not finite, or nothing changed and the reason is not new.
+    """
+    if not reason.strip() or not is_encodable(reason):
+        raise ConfigError("--reason: say why the values may change, in UTF-8 text")
+    reason = " ".join(reason.split())
+    previous = read_baseline(baseline, inputs.source.path)
+    collections = inputs.load_collections()
+    unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
+    if unusable:
+        raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
+    inputs.progress("evaluating", 0, 1)
+    new = _build_baseline(inputs, collections, reason)
+    if previous is None:
+        history = new.history
+    elif previous.contents == new.contents:
+        history = (*previous.history[:-1], _add_reason(baseline, previous.history[-1], reason))
+    else:
+        changes = _describe_changes(inputs, baseline, previous, collections)
+        history = (*previous.history, new.history[0].model_copy(update=changes))
+    new = new.model_copy(update={"history": history})
+    write_baseline(new, baseline)
+    return new
+
+
+def _build_baseline(
+    inputs: GateInputs, collections: Sequence[EvaluationSet], reason: str
+) -> Baseline:
+    """The candidate as a baseline, with this update as its only one."""
+    candidate, experiment = inputs.candidate, inputs.experiment
+    records = tuple(describe_collection(task, candidate) for task in collections)
+    config = candidate.resolved_config
+    update = BaselineUpdate(
+        updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        reasons=(reason,),
+        version=__version__,
+        config_sha256=digest_json(config),
+        means={record.collection: _compute_means(record) for record in records},
+    )
+    return Baseline(
+        engine=ENGINE,
+        experiment=inputs.source.path.stem,
+        system=candidate.name,
+        config=config,
+        policy=inputs.policy.model_dump(mode="json"),
+        v2_enabled=experiment.v2_enabled,
+        ties=experiment.ties,
+        collections=records,
+        history=(update,),
+    )
+
+
+def _compute_means(record: CollectionBaseline) -> dict[str, float]:
+    """The mean of each measure.
+
+    Raises:
+        FusionBenchError: A value is not finite.
+    """
+    means = {}
+    for name, values in record.value_arrays().items():
+        if not np.isfinite(values).all():
+            raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
+        means[name] = exact_mean(values)
+    return means
+
+
+def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> BaselineUpdate:
+    """The newest update with one more reason.
+
+    Raises:
+        FusionBenchError: It has this reason already.
+    """
+    if reason in newest.reasons:
+        raise FusionBenchError(
+            f"{baseline}: nothing to update: values, configuration, contents and policy are those "
+            f"of {newest.updated_at}, and so is the reason: a new --reason is added to it"
+        )
+    return newest.model_copy(update={"reasons": (*newest.reasons, reason)})
+
+
+def _describe_changes(
+    inputs: GateInputs, baseline: Path, previous: Baseline, collections: Sequence[EvaluationSet]
+) -> dict[str, Any]:
+    """What the update changes, as fields of its record.
+
+    The reference is the old value of each query, whatever the policy says of changed lists.
+    """
+    candidate = inputs.candidate
+    config_changes = find_changes(previous.config, candidate.resolved_config)
+    descriptions = [describe_collection(task) for task in collections]
+    reasons = tuple(find_incompatibilities(previous, inputs.experiment.ties, descriptions))
+    if reasons:
+        return {"incomparable": reasons, "config_changes": config_changes}
+    # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
+    list_changes = tuple(
+        change for change in find_list_changes(previous, descriptions) if change.change != "missing"
+    )
+    verdict = GateVerdict(
+        experiment=inputs.source.path.stem,
+        baseline=str(baseline),
+        system=candidate.name,
+        on_inconclusive=inputs.policy.inconclusive,
+    )
+    pairs = pair_values(inputs, previous, collections)
+    verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
+    return {
+        "verdict": verdict.headline,
+        "config_changes": config_changes,
+        "list_changes": list_changes,
+        "checks": tuple(map(CheckUpdate.from_result, verdict.checks)),
+        "losses": tuple(map(QueryLoss.from_result, verdict.regressions)),
+    }

@@ -1,0 +1,128 @@
+"""Values of an experiment that the command line replaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.config.models import Source
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.overrides import apply_overrides
+
+DATA: dict[str, Any] = {
+    "dataset": "d",
+    "measures": ["nDCG@10"],
+    "baseline": "one",
+    "systems": {
+        "one": {"runs": ["a"]},
+        "rrf 0.5=x": {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": 60}},
+        "name": {"runs": ["a", "b"], "fusion": "convex", "depth": 10},
+        "bonus": {"runs": ["a"], "fusion": {"method": "rrf_v2", "bonus": {1: 0.05}}},
+    },
+}
+
+
+def changed(*overrides: str) -> dict[str, Any]:
+    data: dict[str, Any] = apply_overrides(Source(Path("e.yaml"), DATA), overrides).data
+    return data
+
+
+@pytest.mark.parametrize(
+    ("override", "place", "value"),
+    [
+        ("baseline=name", ["baseline"], "name"),
+        ("seed=3", ["seed"], 3),
+        ("split=", ["split"], None),
+        ("measures=[AP, RR@10]", ["measures"], ["AP", "RR@10"]),
+        ("measures.0=AP", ["measures", 0], "AP"),
+        ("systems.one.depth=5", ["systems", "one", "depth"], 5),
+        ("systems.one.fusion=rrf", ["systems", "one", "fusion"], "rrf"),
+        ("systems.one.fusion.k=5", ["systems", "one", "fusion"], {"method": "rrf", "k": 5}),
+        ("systems.one.blend.x=5", ["systems", "one", "blend"], {"method": "none", "x": 5}),
+        ("systems.rrf 0.5=x.fusion.k=5", ["systems", "rrf 0.5=x", "fusion", "k"], 5),
+        (
+            "systems.name.fusion.alpha=0.3",
+            ["systems", "name", "fusion"],
+            {"method": "convex", "alpha": 0.3},
+        ),
+        (
+            "systems.name.fusion.weights.a=2",
+            ["systems", "name", "fusion"],
+            {"method": "convex", "weights": {"a": 2}},
+        ),
+        ("systems.bonus.fusion.bonus.1=1", ["systems", "bonus", "fusion", "bonus", 1], 1),
+        ("tune.trials=9", ["tune"], {"trials": 9}),
+        ("gate.nDCG@10.max_drop=0.1", ["gate"], {"nDCG@10": {"max_drop": 0.1}}),
+    ],
+)
+def test_puts_a_value_in_its_place(override: str, place: list[Any], value: object) -> None:
+    found: Any = changed(override)
+    for key in place:
+        found = found[key]
+    assert found == value
+
+
+def test_leaves_the_data_alone_and_takes_the_last() -> None:
+    source = apply_overrides(Source(Path("e.yaml"), DATA), ["seed=1", "split=dev", "seed=2"])
+    assert (source.data["seed"], "seed" in DATA) == (2, False)
+    assert source.override_texts == ("seed=2", "split=dev")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("", "--set : PATH=VALUE is needed"),
+        ("seed", "--set seed: PATH=VALUE is needed"),
+        ("=3", "--set =3: PATH=VALUE is needed"),
+        ("seed=[1", "--set seed=[1: '[1' is not a value in YAML"),
+        ("baseline.x=1", "--set baseline.x=1: baseline is 'one', which has no keys"),
+        ("measures.7=AP", "--set measures.7=AP: '7' is no item of a list of 1"),
+        ("measures.0.x=1", "--set measures.0.x=1: measures.0 is 'nDCG@10', which has no keys"),
+        ("systems.two.depth=1", "--set systems.two.depth=1: unknown system 'two'"),
+        ("systems.two=1", "--set systems.two=1: unknown system 'two'"),
+    ],
+)
+def test_an_override_that_breaks_a_rule(override: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        changed(override)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_unknown_system_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'name'\? \(known: bonus, name, one"):
+        changed("systems.nam.depth=1")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("sede=3", "--set sede: unknown key 'sede'; did you mean 'seed'? (known: "),
+        ("sistems.a.b=3", "--set sistems: unknown key 'sistems'; did you mean 'systems'?"),
+        ("systems.rrf.fusion.q=3", "--set systems.rrf.fusion.q: unknown key 'q' (known: method, "),
+        ("systems.rrf.fusion.k=x", "--set systems.rrf.fusion.k: input should be a valid number"),
+        ("systems.rrf.fusion.k=[1, x]", "--set systems.rrf k=x.fusion.k: input should be"),
+        ("baseline=two", "--set baseline: unknown baseline 'two'"),
+    ],
+)
+def test_a_value_that_the_experiment_refuses(tmp_path: Path, override: str, message: str) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("dataset: d\nbaseline: rrf\nsystems: {rrf: {runs: [a, b]}}\n", encoding="utf-8")
+    if "[" in override:
+        path.write_text(path.read_text().replace("baseline: rrf", "baseline: rrf k=1"))
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(path, overrides=[override])
+    assert str(caught.value).startswith(message)
+
+
+def test_a_list_is_a_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text(
+        "dataset: d\nbaseline: one\nsystems: {one: {runs: [a]}, rrf: {runs: [a, b]}}\n",
+        encoding="utf-8",
+    )
+    experiment, source = read_experiment(path, overrides=["systems.rrf.fusion.k=[10, 60]"])
+    assert [*experiment.systems] == ["one", "rrf k=10", "rrf k=60"]
+    assert source.override_texts == ("systems.rrf.fusion.k=[10, 60]",)

@@ -1,0 +1,162 @@
+"""Updates of a baseline: what they change is kept, and one that changes nothing is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.gate.baseline import Baseline, read_baseline
+from fusion_bench.gate.history import BaselineUpdate
+from fusion_bench.gate.update_page import build_update_page
+from tests.gate import cases
+from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
+from tests.gate.test_run import swap
+from tests.tiny import edit
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return cases.make_project(tmp_path)
+
+
+def stored(path: Path) -> Baseline:
+    baseline = read_baseline(path)
+    assert baseline is not None
+    return baseline
+
+
+def newest(path: Path) -> BaselineUpdate:
+    return stored(path).history[-1]
+
+
+def test_updates_keep_the_history_of_reasons(root: Path) -> None:
+    path = renew_baseline(root, "first")
+    swap(root, "{runs: [b]}")
+    renew_baseline(root, "b is\n cheaper")
+    found = read_baseline(path)
+    assert isinstance(found, Baseline)
+    assert [change.reasons for change in found.history] == [("first",), ("b is cheaper",)]
+    means = [change.means["mine"]["RR@10"] for change in found.history]
+    assert means[0] == 1
+    assert means[1] < 1
+    assert gate_verdict(root).exit_code == 0
+    assert gate_verdict(root).baseline_reason == "b is cheaper"
+
+
+@pytest.mark.parametrize("reason", [" \n", "\ud800"])
+def test_a_reason_must_say_something(root: Path, reason: str) -> None:
+    with pytest.raises(ConfigError, match="say why the values may change"):
+        renew_baseline(root, reason)
+    assert not (root / "reports").exists()
+
+
+def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
+    path = renew_baseline(root)
+    path.write_text(path.read_text().replace("first", "fake"))
+    with pytest.raises(DataError, match="its checksum does not match"):
+        renew_baseline(root, "second")
+
+
+def test_the_first_update_has_nothing_to_compare_with(root: Path) -> None:
+    update = newest(renew_baseline(root))
+    assert (update.verdict, update.checks, update.losses, update.incomparable) == ("", (), (), ())
+
+
+def test_an_update_keeps_old_and_new_values_and_the_largest_losses(root: Path) -> None:
+    queries = root / "datasets/mine/queries.jsonl"
+    queries.write_text(queries.read_text().replace('"q3",', '"q3", "text": "why so low?",'))
+    path = renew_baseline(root)
+    swap(root, "{runs: [b]}")
+    asked = gate_verdict(root)
+    renew_baseline(root, "b is cheaper")
+    update = newest(path)
+    assert update.verdict == asked.headline
+    assert update.config_changes == {"runs": (["a"], ["b"])}
+    assert [
+        (check.name, check.status, check.old_mean, check.new_mean, check.changed)
+        for check in update.checks
+    ] == [
+        (check.name, check.status, check.baseline_mean, check.candidate_mean, check.changed)
+        for check in asked.checks
+    ]
+    assert [(loss.query, loss.old_value, loss.new_value) for loss in update.losses] == [
+        (loss.query, loss.value_before, loss.value_after) for loss in asked.regressions
+    ]
+    assert {loss.query: loss.text for loss in update.losses}["q3"] == "why so low?"
+    page = build_update_page(stored(path))
+    assert page.headline is not None
+    assert page.headline.tone == "failed"
+    assert [row.tone for row in page.sections[0].tables[1].rows] == ["failed"] * 4
+
+
+def test_an_update_to_new_lists_says_what_they_lose(root: Path) -> None:
+    path = renew_baseline(root)
+    edit(root, EXPERIMENT, "  system: live\n", "  system: live\n  lists: refuse\n")
+    (root / "datasets/mine/a.trec").write_text((root / "datasets/mine/b.trec").read_text())
+    renew_baseline(root, "rebuilt")
+    update = newest(path)
+    assert [(change.part, change.change) for change in update.list_changes] == [
+        ("runs/a", "contents")
+    ]
+    assert {check.status for check in update.checks} == {"regressed"}
+    assert gate_verdict(root).exit_code == 0
+
+
+def test_an_update_with_new_judgments_cannot_be_compared(root: Path) -> None:
+    path = renew_baseline(root)
+    edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 n0 1\n")
+    renew_baseline(root, "judged again")
+    update = newest(path)
+    assert update.incomparable[0].startswith("mine: contents of qrels changed")
+    assert (update.verdict, update.checks) == ("", ())
+    page = build_update_page(stored(path))
+    [means] = page.sections[0].tables
+    assert means.rows[0].cells == ("mine / RR@10", "1.0000", "0.9917")
+    assert page.headline is not None
+    assert page.headline.tone == "inconclusive"
+
+
+def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
+    path = renew_baseline(root, "first")
+    before = path.read_bytes()
+    with pytest.raises(FusionBenchError, match=r"mine\.json: nothing to update: .*--reason"):
+        renew_baseline(root, " first\n")
+    assert path.read_bytes() == before
+    old = stored(path)
+    renew_baseline(root, "approved by the team")
+    new = stored(path)
+    assert [update.reasons for update in new.history] == [("first", "approved by the team")]
+    assert new.contents == old.contents
+    assert new.history[0].updated_at == old.history[0].updated_at
+    assert gate_verdict(root).baseline_reason == "first; approved by the team"
+    with pytest.raises(FusionBenchError, match="nothing to update"):
+        renew_baseline(root, "first")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "statuses"),
+    [
+        (EXPERIMENT, "RR@10: {max_drop: 0.01}", "RR@10: {max_drop: 0.02}", {"pass"}),
+        (EXPERIMENT, "{runs: [a]}", "{runs: [a], depth: 4}", {"pass"}),
+        ("datasets/mine/a.trec", "q7 Q0 n0 2 0.8 a", "q7 Q0 n0 2 0.81 a", {"pass"}),
+        ("datasets/mine/queries.jsonl", '"q0", "type": "global"', '"q0", "type": "other"', set()),
+    ],
+)
+def test_policy_configuration_and_contents_are_changes(
+    root: Path, name: str, old: str, new: str, statuses: set[str]
+) -> None:
+    path = renew_baseline(root, "first")
+    edit(root, name, old, new)
+    renew_baseline(root, "first")
+    assert len(stored(path).history) == 2
+    assert {check.status for check in newest(path).checks} == statuses
+
+
+def test_the_gate_names_a_policy_that_changed(root: Path) -> None:
+    renew_baseline(root)
+    edit(root, EXPERIMENT, "    RR@10: {max_drop: 0.01}", "    RR@10: {max_drop: 0.2}")
+    result = gate_verdict(root)
+    assert result.policy_changes == {"checks.RR@10.max_drop": (0.01, 0.2)}
+    assert result.exit_code == 0
