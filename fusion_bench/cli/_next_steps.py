@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING
@@ -16,16 +17,29 @@ if TYPE_CHECKING:
     from fusion_bench.gate.result import GateVerdict
 
 
-def format_command(*words: object, datasets: Sequence[Path] | None = None) -> str:
-    """A ``fusion-bench`` command, quoted for a shell, with the folders of named datasets."""
-    folders = (word for folder in datasets or () for word in ("--datasets", folder))
-    return join(str(word) for word in ("fusion-bench", *words, *folders))
+def format_command(
+    *words: object, datasets: Sequence[Path] | None = None, overrides: Sequence[str] | None = None
+) -> str:
+    """A ``fusion-bench`` command, quoted for a shell.
+
+    Args:
+        words: The command and its arguments.
+        datasets: Folders of named datasets.
+        overrides: Values of the experiment that ``--set`` replaced.
+    """
+    options = (("--datasets", datasets), ("--set", overrides))
+    given = (
+        word for option, values in options for value in values or () for word in (option, value)
+    )
+    return join(str(word) for word in ("fusion-bench", *words, *given))
 
 
 def after_eval(
     report: Report, experiment: Path, parsed: Experiment, datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
     """Explain the query that lost most, tune, and gate where the experiment says so."""
+    overrides = report.provenance.overrides
+    to_command = partial(format_command, datasets=datasets, overrides=overrides)
     for collection in report.collections[:1]:
         loss = find_worst_query(collection)
         if loss is not None:
@@ -33,15 +47,16 @@ def after_eval(
             one_of = ("--dataset", collection.name) if len(report.collections) > 1 else ()
             words = ("explain", query, "--experiment", experiment, "--system", system, *one_of)
             purpose = f"the query on which {system} loses most"
-            yield NextStep(format_command(*words, datasets=datasets), purpose)
+            yield NextStep(to_command(*words), purpose)
     best = report.collections[0].ranked_systems[0].name if report.collections else ""
     system_option = () if parsed.tune is not None or not best else ("--system", best)
     name = parsed.tune.system if parsed.tune is not None else best
-    command = format_command("tune", experiment, *system_option, datasets=datasets)
+    command = to_command("tune", experiment, *system_option)
     yield NextStep(command, f"search better parameters of {name}")
     if parsed.gate is not None:
-        command = format_command("gate", experiment, datasets=datasets)
-        yield NextStep(command, "check for regressions against the stored baseline")
+        yield NextStep(
+            to_command("gate", experiment), "check for regressions against the stored baseline"
+        )
 
 
 def find_worst_query(collection: Collection) -> tuple[str, str] | None:

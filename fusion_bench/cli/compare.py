@@ -64,6 +64,7 @@ def compare(
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
         from fusion_bench.cli._next_steps import after_compare
         from fusion_bench.evaluation.compare_systems import compare_files
+        from fusion_bench.measures.aliases import list_renamed
         from fusion_bench.report.evaluation.evaluation_page import build_page
 
         if len(files) < 2:
@@ -75,6 +76,7 @@ def compare(
         lists = dict(zip(names, files, strict=False))
         page = replace(build_page(report), next_steps=tuple(after_compare(qrels, lists)))
         print_result(report, page, as_json=json, markdown=markdown)
+        base.echo_notes(list_renamed(measure or ()))
         return
     base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
     from fusion_bench.errors import DataError

@@ -21,13 +21,14 @@ command = base.command_app()
 )
 def methods_command(json: base.JsonFlag = False) -> None:
     """List fusion methods, blends and normalizers with their parameters and defaults."""
-    from fusion_bench.experiment.method_table import list_methods
+    from fusion_bench.experiment.method_table import list_aliases, list_methods
 
-    methods = list_methods()
+    methods, aliases = list_methods(), list_aliases()
     if json:
-        print_json(methods)
+        print_json({**methods, "aliases": aliases})
         return
-    print_tables(*(build_method_table(kind, entries) for kind, entries in methods.items()))
+    tables = (build_method_table(kind, entries) for kind, entries in methods.items())
+    print_tables(*tables, build_alias_table(aliases))
 
 
 def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table:
@@ -40,3 +41,15 @@ def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table
         parameters = ", ".join(f"{name} = {value}" for name, value in entry["parameters"].items())
         rows.append(Row((entry["method"], entry["formula"], parameters, entry["source"])))
     return Table(kind, tuple(Column(name, is_text=True) for name in names), tuple(rows))
+
+
+def build_alias_table(aliases: Mapping[str, Mapping[str, str]]) -> Table:
+    """A row an alias: the method and the parameters that it stands for."""
+    from fusion_bench.report.page import Column, Row, Table
+
+    rows = (
+        Row((name, ", ".join(f"{key}: {value}" for key, value in meant.items())))
+        for name, meant in aliases.items()
+    )
+    columns = (Column("alias", is_text=True), Column("stands for", is_text=True))
+    return Table("other names of fusion methods", columns, tuple(rows))

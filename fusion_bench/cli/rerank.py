@@ -139,6 +139,7 @@ def rerank_command(
 def _simulate(options: RerankOptions, *, as_json: bool) -> None:
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.cli._rerank_output import print_simulation
+    from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.rerank.run import safe_file_name, simulate_list
     from fusion_bench.rerank.simulation.simulation_result import write_simulation
     from fusion_bench.util.atomic_files import require_folder
@@ -150,3 +151,4 @@ def _simulate(options: RerankOptions, *, as_json: bool) -> None:
         result = simulate_list(options, lambda done, total: show("simulating", done, total))
     written = write_simulation(result, folder, f"{options.system} on {dataset}")
     print_simulation(result, written, as_json=as_json)
+    base.echo_notes(list_renamed([options.measure]))

@@ -73,6 +73,7 @@ def try_command(
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.save_starter import check_free, save_starter
     from fusion_bench.evaluation.starter_comparison import StarterInput, compare_starter_systems
+    from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.evaluation.starter_page import build_starter_page
     from fusion_bench.report.write import write_report
     from fusion_bench.util.atomic_files import require_folder
@@ -102,3 +103,4 @@ def try_command(
     page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
     record = {"verdict": page.headline, "notes": done.notes, "report": done.report}
     print_result(record, page, as_json=json, written=written, markdown=markdown)
+    base.echo_notes(list_renamed(measure or ()))

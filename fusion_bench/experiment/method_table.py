@@ -43,6 +43,14 @@ def list_methods() -> dict[str, list[MethodEntry]]:
     }
 
 
+def list_aliases() -> dict[str, dict[str, str]]:
+    """Other name of a fusion method → the method and the parameters that it stands for."""
+    return {
+        name: {key: str(value) for key, value in meant.items()}
+        for name, meant in sorted(fusions.aliases.items())
+    }
+
+
 def _describe_method(name: str, model: type[StrictModel]) -> MethodEntry:
     """The entry of a method; without a formula, its docstring's first sentence after the name."""
     first = (model.__doc__ or "").split("\n\n")[0]

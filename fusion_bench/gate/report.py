@@ -14,7 +14,9 @@ from fusion_bench.gate.result import (
     GuardResult,
     ListChange,
     QueryRegression,
+    check_name,
 )
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import (
     escape_control_chars,
@@ -144,7 +146,7 @@ def _check_cells(check: CheckResult) -> tuple[str, ...]:
         status += " (for these queries only)"
     rate = check.false_pass_rate
     return (
-        check.name,
+        check_name(check.collection, check.slice, display_measure(check.measure)),
         status,
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),

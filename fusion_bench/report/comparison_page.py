@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import (
@@ -59,7 +60,7 @@ def _build_table(item: CollectionComparison) -> Table:
     rows = tuple(
         Row(
             (
-                comparison.measure,
+                display_measure(comparison.measure),
                 comparison.candidate,
                 format_number(comparison.candidate_mean),
                 format_number(comparison.difference, signed=True),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_coverage, format_interval, format_number
@@ -47,7 +48,7 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
         "Intervals are not adjusted for the number of types; no verdict rests on them."
     )
-    return Table(f"{primary} by query type", columns, tuple(rows), (note,))
+    return Table(f"{display_measure(primary)} by query type", columns, tuple(rows), (note,))
 
 
 def _values(collection: Collection, row: SystemResult, mask: NDArray[np.bool_]) -> FloatArray:

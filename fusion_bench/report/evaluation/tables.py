@@ -9,6 +9,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -37,7 +38,8 @@ def primary_table(report: Report, collection: Collection) -> Table:
         "tied and lost against the baseline."
     )
     references = [f"{row.name} ({row.kind}): {row.note}" for row in collection.reference_rows]
-    return Table(f"Primary measure: {primary}", table.columns, table.rows, (note, *references))
+    title = f"Primary measure: {display_measure(primary)}"
+    return Table(title, table.columns, table.rows, (note, *references))
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
@@ -47,7 +49,7 @@ def secondary_table(report: Report, collection: Collection, measure: str) -> Tab
         f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
         f"by {collection.primary_measure}."
     )
-    return Table(measure, table.columns, table.rows, (note,))
+    return Table(display_measure(measure), table.columns, table.rows, (note,))
 
 
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.report.tuning.format_values import (
     MAX_CHOICES,
@@ -92,7 +93,7 @@ def gain_table(report: TuningReport) -> Table:
             "there. Its folds share queries, so its interval is too narrow for a verdict."
         )
     gains.append(("held out (verdict)", report.held_out))
-    title = f"{report.measure}: tuned against default"
+    title = f"{display_measure(report.measure)}: tuned against default"
     headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
 
