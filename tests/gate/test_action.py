@@ -1,0 +1,245 @@
+"""The composite action: its steps as a runner runs them, against an API on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+
+from tests.gate import cases
+from tests.gate.cases import EXPERIMENT, renew_baseline
+from tests.tiny import edit
+
+ROOT = Path(__file__).parent.parent.parent
+ACTION = ROOT / ".github/actions/gate"
+STEPS = yaml.safe_load((ACTION / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+BOT, TOKEN = "github-actions[bot]", "secret-of-this-test"
+COMMENTS = "/repos/me/shop/issues"
+
+
+class Comments(BaseHTTPRequestHandler):
+    """The comments of pull request 7, as GitHub's API has them."""
+
+    comments: ClassVar[list[dict[str, Any]]] = []
+    calls: ClassVar[list[tuple[str, str]]] = []
+    tokens: ClassVar[set[str | None]] = set()
+    status: ClassVar[int] = 200
+
+    def handle_call(self) -> None:
+        path, _, query = self.path.partition("?")
+        self.calls.append((self.command, path))
+        self.tokens.add(self.headers["Authorization"])
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+        answer: object = {}
+        if self.command == "GET":
+            page = int(query.rpartition("page=")[2])
+            answer = self.comments[100 * (page - 1) : 100 * page]
+        elif self.command == "POST":
+            self.comments.append({"id": len(self.comments), "user": {"login": BOT}, **body})
+        else:
+            self.comments[int(path.rpartition("/")[2])].update(body)
+        data = json.dumps(answer).encode()
+        self.send_response(self.status)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_PATCH = handle_call  # noqa: N815 - the names that http.server calls
+
+    def log_message(self, *_: object) -> None:
+        """Stay quiet."""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What a runner sets for the script, with the API on this machine."""
+    Comments.comments, Comments.calls, Comments.tokens, Comments.status = [], [], set(), 200
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
+    (tmp_path / "page.md").write_text("# the page\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Comments)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield {
+        "PATH": os.environ["PATH"],
+        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": "me/shop",
+        "GITHUB_TOKEN": TOKEN,
+        "GITHUB_SERVER_URL": "https://github.example",
+        "GITHUB_RUN_ID": "99",
+    }
+    server.shutdown()
+    server.server_close()
+
+
+def post(
+    tmp_path: Path, environment: dict[str, str], key: str = "e.yaml"
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ACTION / "post_comment.py"), "page.md", "--key", key]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert TOKEN not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def bodies() -> list[str]:
+    return [comment["body"] for comment in Comments.comments]
+
+
+def test_a_comment_is_created_then_replaced(tmp_path: Path, environment: dict[str, str]) -> None:
+    assert post(tmp_path, environment).stdout == "comment created\n"
+    [first] = bodies()
+    assert first.startswith("<!-- fusion-bench gate ")
+    assert "\n# the page\n" in first
+    assert "https://github.example/me/shop/actions/runs/99" in first
+    assert post(tmp_path, environment).stdout == "comment unchanged\n"
+    (tmp_path / "page.md").write_text("# another\n")
+    assert post(tmp_path, environment).stdout == "comment replaced\n"
+    [second] = bodies()
+    assert "# another" in second
+    assert second.splitlines()[0] == first.splitlines()[0]
+    assert Comments.calls[:2] == [
+        ("GET", f"{COMMENTS}/7/comments"),
+        ("POST", f"{COMMENTS}/7/comments"),
+    ]
+    assert Comments.calls[-1] == ("PATCH", f"{COMMENTS}/comments/0")
+    assert Comments.tokens == {f"Bearer {TOKEN}"}
+
+
+def test_each_experiment_has_its_own_comment(tmp_path: Path, environment: dict[str, str]) -> None:
+    for key in ("a.yaml", "b.yaml", "--> <b>.yaml", "a.yaml"):
+        post(tmp_path, environment, key)
+    assert len(bodies()) == 3
+    assert not any("<b>" in body for body in bodies())
+
+
+def test_it_is_found_behind_many_others_and_only_if_it_is_ours(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    post(tmp_path, environment)
+    [ours] = Comments.comments
+    quoted = {"user": {"login": "somebody"}, "body": ours["body"]}
+    others = [{"id": i, **quoted} for i in range(100)]
+    Comments.comments[:] = [*others, {**ours, "id": 100}, {"id": 101, "user": None, "body": None}]
+    (tmp_path / "page.md").write_text("# new\n")
+    assert post(tmp_path, environment).stdout == "comment replaced\n"
+    assert [i for i, body in enumerate(bodies()) if body and "# new" in body] == [100]
+
+
+def test_a_long_page_is_cut(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "page.md").write_text("x" * 100_000)
+    post(tmp_path, environment)
+    assert 60_000 < len(bodies()[0]) < 65_536
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(403, "pull-requests: write"), (307, "HTTP 307"), (500, "HTTP 500")]
+)
+def test_what_cannot_be_posted_is_a_warning(
+    tmp_path: Path, environment: dict[str, str], status: int, words: str
+) -> None:
+    Comments.status = status
+    done = post(tmp_path, environment)
+    assert done.returncode == 0
+    assert done.stdout.startswith("::warning::no comment posted: ")
+    assert words in done.stdout
+    assert len(Comments.calls) == 1  # no redirect is followed
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"GITHUB_TOKEN": None},
+        {"GITHUB_EVENT_PATH": "absent.json"},
+        {"GITHUB_API_URL": "http://elsewhere.example"},
+        {"GITHUB_EVENT_PATH": "page.md"},
+    ],
+)
+def test_another_environment_is_an_error(
+    tmp_path: Path, environment: dict[str, str], changed: dict[str, str | None]
+) -> None:
+    given = environment | changed
+    done = post(tmp_path, {name: value for name, value in given.items() if value is not None})
+    assert done.returncode == 2
+    assert done.stdout.startswith("::error::no comment posted: ")
+    assert Comments.calls == []
+
+
+def test_an_api_that_is_away_is_a_warning(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = post(tmp_path, environment | {"GITHUB_API_URL": "http://127.0.0.1:9"})
+    assert (done.returncode, done.stdout.split(":")[2]) == (0, "warning")
+
+
+# ── the action's own steps
+
+
+GATE = f'exec "{sys.executable}" -m fusion_bench "$@"'
+
+
+def run_steps(root: Path, environment: dict[str, str], script: str = GATE) -> tuple[int, str]:
+    """Run the steps as a runner does; the exit code of the last, and the summary of the job."""
+    for name in ("out", "summary"):
+        (root / name).write_text("")
+    command = root / "fusion-bench"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    runner = environment | {
+        "PYTHONPATH": str(ROOT),
+        "RUNNER_TEMP": str(root),
+        "GITHUB_OUTPUT": str(root / "out"),
+        "GITHUB_STEP_SUMMARY": str(root / "summary"),
+        "GITHUB_ACTION_PATH": str(ACTION),
+        "COMMAND": str(command),
+        "EXPERIMENT": EXPERIMENT,
+        "ARGUMENTS": "--out reports/ci  --junit gate.xml",
+        "AUTHOR": BOT,
+    }
+    code = 0
+    for step in STEPS:
+        outputs = dict(line.split("=") for line in (root / "out").read_text().splitlines())
+        done = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
+            cwd=root,
+            env=runner | {"CODE": outputs.get("exit-code", "")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert TOKEN not in done.stdout + done.stderr
+        code = done.returncode
+    return code, (root / "summary").read_text()
+
+
+def test_the_steps_check_comment_and_end_with_the_gates_code(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    root = cases.make_project(tmp_path)
+    renew_baseline(root)
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    code, summary = run_steps(root, environment)
+    assert code == 1
+    [body] = bodies()
+    assert "**regressed: 4 checks" in body
+    assert summary.strip() in body
+    assert (root / "gate.xml").exists()
+    assert (root / "reports/ci/gate.json").exists()
+    code, summary = run_steps(root, environment, "exit 2")
+    assert code == 2
+    assert "not checked (exit code 2)" in summary
+    assert "not checked (exit code 2)" in bodies()[0]
+    assert len(bodies()) == 1
+
+
+def test_no_input_is_pasted_into_a_script() -> None:
+    assert not any("${{" in step["run"] for step in STEPS)
