@@ -216,7 +216,9 @@ def _limit_bytes() -> int | None:
 
 
 def _text_size(path: Path) -> int:
-    """Bytes of a file's text; a gzip file ends with those of its last part."""
+    """Bytes of the text of a file or folder; a gzip file ends with those of its last part."""
+    if path.is_dir():
+        return sum(_text_size(file) for file in path.iterdir() if file.is_file())
     with path.open("rb") as file:
         if file.read(len(GZIP)) != GZIP:
             return path.stat().st_size

@@ -206,6 +206,9 @@ class DatasetPaths:
             there = [file.name for file in path.parent.glob("*") if file.name != FILE]
             near = did_you_mean(path.name, sorted(there)) or ": check the path"
             raise DataError(f"{self.source.where(location)}: {path}: no such file{near}")
+        if path.is_dir():
+            for file in path.iterdir():
+                self(f"{given}/{file.name}", *location)
         return path
 
     def __call__(self, given: str, *location: str) -> Path:

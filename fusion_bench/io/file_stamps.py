@@ -84,10 +84,14 @@ def _read_stamp(stamp: Path) -> tuple[State, str] | None:
 
 
 def hash_contents(path: Path) -> str:
-    """SHA-256 of a file's bytes.
+    """SHA-256 of a file's bytes; of a folder, of the names and bytes of its files.
 
     Raises:
         OSError: It cannot be read.
     """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file())
+        contents = [[file.name, hash_contents(file)] for file in files]
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -92,13 +92,20 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         DataError: A line that is not a JSON object.
     """
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
-            problem = getattr(error, "msg", error)
-            raise DataError(f"{path}:{number}: not JSON: {problem}") from None
-        if not isinstance(item, dict):
-            raise DataError(f"{path}:{number}: a JSON object is needed, found {line.strip()[:40]}")
-        yield number, item
+        if line.strip():
+            yield number, parse_object(line, f"{path}:{number}")
+
+
+def parse_object(text: str, where: str) -> dict[str, Any]:
+    """The JSON object that a text is.
+
+    Raises:
+        DataError: It is none.
+    """
+    try:
+        item = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
+        raise DataError(f"{where}: not JSON: {getattr(error, 'msg', error)}") from None
+    if not isinstance(item, dict):
+        raise DataError(f"{where}: a JSON object is needed, found {text.strip()[:40]}")
+    return item

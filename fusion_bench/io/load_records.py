@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ids import CategoricalIds
+from fusion_bench.data.ids import CategoricalIds, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Run, ScoreSpace
@@ -100,7 +100,7 @@ def make_run(
         ranks = None
         if rows.ranks is not None and (read_options.rank_from == "column" or rows.values is None):
             ranks = _parse_integers(rows.ranks, "rank")
-        scores = _invert_ranks(ranks) if rows.values is None else _parse_floats(rows.values)
+        scores = _score_ranks(rows, ranks) if rows.values is None else _parse_floats(rows.values)
         if score_space is not None:
             _check_space(scores, score_space)
         return Run.from_rows(
@@ -144,17 +144,23 @@ def _parse_floats(values: Sequence[str | float] | NDArray[np.number]) -> FloatAr
     return np.array(numbers)
 
 
-def _invert_ranks(ranks: IntArray | None) -> FloatArray:
-    """Scores for documents of which only ranks are known: 1 / rank, of ranks from 1.
+def _score_ranks(rows: RawTable, ranks: IntArray | None) -> FloatArray:
+    """Scores for documents of which only ranks are known: n … 1 for a list of n documents.
 
-    Source: Anserini's converter of MS MARCO runs to TREC runs.
+    These are the points of a Borda count, and what a list of bare document ids is given elsewhere.
     """
     if ranks is None:
         raise DataError("neither scores nor ranks: one of them is needed")
     if (ranks < 0).any():
         row = int(np.argmax(ranks < 0))
         raise DataError(f"rank {ranks[row]} is negative; ranks start at 0 or 1", row=row)
-    return 1 / (ranks + int(ranks.min() == 0))
+    queries = encode_ids(rows.queries).codes
+    order = np.lexsort((-np.arange(len(ranks)), -ranks, queries))  # of each query the last first
+    starts = np.flatnonzero(np.diff(queries[order], prepend=-1))
+    lengths = np.diff(starts, append=len(order))
+    scores = np.empty(len(order))
+    scores[order] = np.arange(1, len(order) + 1) - np.repeat(starts, lengths)
+    return scores
 
 
 def _refuse_booleans(values: Sequence[str | float], what: str) -> None:

@@ -396,3 +396,15 @@ def test_a_table_read_by_other_columns_is_not_taken_from_the_cache(made: Path) -
         made.write_text(YAML.replace("qrels: qrels.txt", spec))
         grades = load(made)[0].qrels.to_dict()
         assert grades == {"q1": {"d1": 1, "d2": 3} if column == "a" else {"d1": 2, "d2": 0}}
+
+
+def test_a_folder_is_read_again_when_one_of_its_files_changes(made: Path) -> None:
+    folder = made.parent / "answers"
+    folder.mkdir()
+    (folder / "q1.json").write_text('{"d1": 1, "d2": 2}')
+    made.write_text(YAML.replace("path: a.trec, roles", "path: answers, roles"))
+    for score in (1, 3):
+        (folder / "q2.json").write_text(f'{{"d1": {score}}}')
+        assert load(made)[0].runs["a"].to_dict()["q2"] == {"d1": score}
+        assert load(made)[0].runs["a"].to_dict()["q2"] == {"d1": score}
+    assert open_cache(made.parent, [folder]) is None  # it is small

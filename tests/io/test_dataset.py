@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,19 @@ def test_a_layout_that_breaks_a_rule(old: str, new: str, problem: str, tmp_path:
     edit(root, DATASET, old, new)
     with pytest.raises(ConfigError, match=rf"dataset\.yaml{problem}"):
         read_spec(root / DATASET)
+
+
+def test_a_folder_of_answers_is_a_run(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    folder = root / "datasets/tiny/answers"
+    folder.mkdir()
+    for query, documents in load_dataset(root / DATASET).runs["a"].to_dict().items():
+        hits = [{"_id": document, "_score": score} for document, score in documents.items()]
+        (folder / f"{query}.json").write_text(json.dumps({"hits": {"hits": hits}}))
+    expected = load_dataset(root / DATASET)
+    edit(root, DATASET, "path: a.trec", "path: answers")
+    assert load_dataset(root / DATASET).digests() == expected.digests()
+    (root / "outside.json").write_text("{}")
+    (folder / "q9.json").symlink_to(root / "outside.json")
+    with pytest.raises(ConfigError, match=r"runs\.a\.path: 'answers/q9\.json' leaves the dataset"):
+        load_dataset(root / DATASET)

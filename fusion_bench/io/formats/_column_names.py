@@ -14,10 +14,10 @@ from fusion_bench.io.raw_table import Kind
 
 #: Words in a name that suggest what a column of another name holds.
 SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "query": ("query", "search", "question", "topic", "keyword", "qid"),
+    "query": ("query", "search", "question", "topic", "keyword", "term", "qid"),
     "document": ("doc", "url", "product", "item", "page", "passage", "article", "sku", "pid"),
-    "score": ("score", "sim", "relevance", "confidence", "weight"),
-    "grade": ("grade", "rating", "rel", "judg", "label", "score"),
+    "score": ("score", "sim", "relevance", "confidence", "point"),
+    "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
 }
 VALUE_ROLES: Final[Mapping[Kind, str]] = {"run": "score", "qrels": "grade"}
 
@@ -30,6 +30,7 @@ def find_columns(
     *,
     known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
     required: Collection[str] = ("query", "document"),
+    is_ordered: bool = False,
 ) -> dict[str, str]:
     """The file's own name of each column that a kind needs, and of ``rank`` if it is there.
 
@@ -40,6 +41,7 @@ def find_columns(
         columns: What a column holds → its name, where it has none of the usual names.
         known_names: The usual names.
         required: What must be there besides a score or a grade.
+        is_ordered: The rows stand in the order of their ranks.
 
     Returns:
         ``query``, ``document``, ``value`` and perhaps ``rank`` → the name in the file. A run
@@ -55,7 +57,8 @@ def find_columns(
     value = VALUE_ROLES[kind]
     given = match_columns(names, (*required, value, "rank"), where, columns, known_names)
     missing = [role for role in (*required, value) if role not in given]
-    has_order = "rank" in given and ("rank" in columns or set(names) <= set(given.values()))
+    has_only_ranks = "rank" in columns or set(names) <= set(given.values())
+    has_order = has_only_ranks and (is_ordered or "rank" in given)
     if missing and not (kind == "run" and missing == [value] and has_order):
         raise DataError(_describe_missing(missing, given, names, where, known_names))
     return {"value" if role == value else role: name for role, name in given.items()}
@@ -106,10 +109,16 @@ def _describe_missing(
     else:
         allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
     found = ", ".join(names) or "nothing"
+    if set(names) <= set(given.values()):
+        remedy = "add it"
+    else:
+        remedy = (
+            "rename it, or write in dataset.yaml, beside the file's path, "
+            f"columns: {suggest_columns(missing, given, names)}"
+        )
     return (
         f"{where}: no column for the {' or the '.join(missing)} (found: {found}; allowed names: "
-        f"{allowed}): rename it, or write in dataset.yaml, beside the file's path, "
-        f"columns: {suggest_columns(missing, given, names)}"
+        f"{allowed}): {remedy}"
     )
 
 

@@ -124,14 +124,14 @@ def test_an_id_goes_before_a_text(tmp_path: Path) -> None:
 
 def test_a_run_of_ranks_alone_keeps_their_order(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "query,document,rank\nq1,d2,2\nq1,d1,1\nq1,d4,4\n")
-    assert load_run(path).to_dict() == {"q1": {"d1": 1.0, "d2": 0.5, "d4": 0.25}}
+    assert load_run(path).to_dict() == {"q1": {"d1": 3.0, "d2": 2.0, "d4": 1.0}}
     by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert by_column.ranks.tolist() == [1, 2, 4]
     path.write_text("query,document,rank,bm25\nq1,d2,1,3\nq1,d1,0,9\n")
     with pytest.raises(DataError, match=r"no column for the score .*columns: \{score: bm25\}"):
         load_run(path)  # the other column may be the score
     ranks = load_run(path, layout=FileLayout(columns={"rank": "rank"}))
-    assert ranks.to_dict() == {"q1": {"d1": 1.0, "d2": 0.5}}
+    assert ranks.to_dict() == {"q1": {"d1": 2.0, "d2": 1.0}}
 
 
 @pytest.mark.parametrize(

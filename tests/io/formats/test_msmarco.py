@@ -13,7 +13,7 @@ from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
 
 RUN = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"
-FOUND = {"1": {"700": 1.0, "900": 0.5}, "2": {"700": 1.0, "5": 0.25}}
+FOUND = {"1": {"700": 2.0, "900": 1.0}, "2": {"700": 2.0, "5": 1.0}}
 
 
 @pytest.mark.parametrize("name", ["run.tsv", "run.trec", "run.txt", "run", "run.dev.small"])

@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import NO_COLUMNS
 from fusion_bench.io.formats._uniform_objects import read_uniform_objects
+from fusion_bench.io.json_items import JsonItem
 from fusion_bench.io.load_records import load_run
 
 ROWS: list[dict[str, Any]] = [
@@ -27,7 +28,8 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def is_uniform(rows: list[dict[str, Any]]) -> bool:
     options: dict[str, Any] = {"has_ranks": False, "columns": NO_COLUMNS}
-    return read_uniform_objects(list(enumerate(rows, 1)), "run", **options) is not None
+    items = [JsonItem(line, row) for line, row in enumerate(rows, 1)]
+    return read_uniform_objects(items, "run", **options) is not None
 
 
 def test_both_ways_read_the_same(tmp_path: Path) -> None:

@@ -1,0 +1,189 @@
+"""JSON: one row or one ranked list a line; one document; or a folder of one answer a query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fusion_bench.errors import DataError
+from fusion_bench.io.file_layout import ColumnNames
+from fusion_bench.io.formats._base import register_format
+from fusion_bench.io.formats._column_names import (
+    VALUE_ROLES,
+    find_columns,
+    match_columns,
+    suggest_columns,
+)
+from fusion_bench.io.formats._json_hits import HitReader
+from fusion_bench.io.formats._uniform_objects import read_uniform_objects
+from fusion_bench.io.json_items import JsonItem, read_items
+from fusion_bench.io.json_objects import require_text
+from fusion_bench.io.json_shapes._base import RankedList, find_lists
+from fusion_bench.io.raw_table import Kind, RawTable
+
+#: The key of an answer that stands inside an object with the id of its query.
+ENVELOPE = "response"
+
+
+class Row(NamedTuple):
+    """One document of one query."""
+
+    place: int | str
+    query: str
+    document: str
+    value: Any
+    rank: Any
+
+
+@register_format("json", ".json")
+@register_format("jsonl", ".jsonl", ".ndjson")
+def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+    """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
+
+    :mod:`fusion_bench.io.json_shapes` has the shapes of a list. The line and the suffix do not
+    decide how a file is read: what stands in it does.
+    """
+    items = list(read_items(path))
+    table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
+    if table is not None:
+        return table
+    reader = RowReader(path, kind, columns)
+    rows = [row for item in items for row in reader.read_rows(item)]
+    ranks = [row.rank for row in rows]
+    values = [row.value for row in rows]
+    has_order = bool(rows) and None not in ranks
+    is_order_only = has_order and all(value is None for value in values)
+    return RawTable(
+        queries=[row.query for row in rows],
+        documents=[row.document for row in rows],
+        values=None if is_order_only else values,
+        ranks=ranks if has_order and (has_ranks or is_order_only) else None,
+        lines=[row.place for row in rows],
+    )
+
+
+class RowReader:
+    """Reads the rows of JSON values.
+
+    Attributes:
+        path: Their file or folder, for messages.
+        kind: What it holds.
+        columns: What a key holds → its name, where it has none of the usual names.
+    """
+
+    def __init__(self, path: Path, kind: Kind, columns: ColumnNames) -> None:
+        self.path, self.kind, self.columns = path, kind, columns
+        self._hits = HitReader(kind, columns)
+        self._row_names: dict[tuple[str, ...], dict[str, str] | None] = {}
+
+    def read_rows(self, item: JsonItem) -> Iterator[Row]:
+        """The rows of a value: one, or those of its ranked lists.
+
+        Raises:
+            DataError: It has no known shape, or something is missing.
+        """
+        names = self._find_row_names(item) if item.query is None else None
+        if names is not None:
+            yield self._read_row(item, names)
+            return
+        where = item.locate(self.path)
+        body, envelope = _open_envelope(item.value)
+        try:
+            lists = find_lists(body)
+            if lists is None and item.query is not None:
+                lists = find_lists({item.query: body})
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+        if lists is None:
+            self._refuse_unknown(body, where)
+        query = self._find_query(item, envelope, where)
+        for ranked in lists or ():
+            yield from self._read_list(item, ranked, query, envelope)
+
+    def _find_row_names(self, item: JsonItem) -> dict[str, str] | None:
+        """The names of a row's keys; None if the object is not a row."""
+        keys = tuple(item.value)
+        if keys not in self._row_names:
+            roles = "query", "document", VALUE_ROLES[self.kind], "rank"
+            where = item.locate(self.path)
+            present = {role: name for role, name in self.columns.items() if name in keys}
+            is_row = {"query", "document"} <= match_columns(keys, roles, where, present).keys()
+            self._row_names[keys] = (
+                find_columns(keys, self.kind, where, self.columns) if is_row else None
+            )
+        return self._row_names[keys]
+
+    def _read_row(self, item: JsonItem, names: dict[str, str]) -> Row:
+        where, value = item.locate(self.path), item.value
+        return Row(
+            item.place,
+            require_text(value[names["query"]], "query", where),
+            require_text(value[names["document"]], "document", where),
+            value[names["value"]] if "value" in names else None,
+            value[names["rank"]] if "rank" in names else None,
+        )
+
+    def _read_list(
+        self, item: JsonItem, ranked: RankedList, query: str | None, envelope: dict[str, Any]
+    ) -> Iterator[Row]:
+        name, place, ids = query, item.place, envelope.get("ids")
+        if ranked.query is not None:
+            line = f":{place}" if isinstance(place, int) else place
+            name, place = ranked.query, f"{line}: query {ranked.query!r}"
+        where = item._replace(place=place).locate(self.path)
+        if not isinstance(ids, list) and any(map(self._hits.has_index, ranked.hits)):
+            raise DataError(
+                f"{where}: the answer names documents by index alone: wrap it with the ids that "
+                f'were sent, in their order: {{"qid": {json.dumps(name or "q1")}, '
+                '"ids": ["d1", "d2", …], "response": {…}}'
+            )
+        if name is None:
+            keys = [key for key, value in envelope.items() if isinstance(value, str | int)]
+            columns = f", or write columns: {suggest_columns(['query'], {}, keys)}" if keys else ""
+            raise DataError(
+                f"{where}: the list names no query (found: {', '.join(envelope)}): add it, as in "
+                '{"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
+                f"named by the query's id{columns}"
+            )
+        for hit in self._hits.read_hits(ranked.hits, ids, where):
+            yield Row(place, name, *hit)
+
+    def _find_query(self, item: JsonItem, envelope: dict[str, Any], where: str) -> str | None:
+        """The query's id, from the file's name or the object; None if neither has it."""
+        if item.query is not None:
+            return item.query
+        keys = list(envelope)
+        present = {role: name for role, name in self.columns.items() if name in keys}
+        names = match_columns(keys, ("query",), where, present)
+        given = envelope[names["query"]] if names else None
+        return require_text(given, "query", where) if isinstance(given, str | int) else None
+
+    def _refuse_unknown(self, body: Any, where: str) -> None:  # noqa: ANN401 - any JSON
+        """Raise for a value that is neither a row nor of a known shape.
+
+        Raises:
+            DataError: Always.
+        """
+        is_row = isinstance(body, dict) and not any(
+            isinstance(v, dict | list) for v in body.values()
+        )
+        if is_row:
+            find_columns(list(body), self.kind, where, self.columns)
+        value = VALUE_ROLES[self.kind]
+        found = ", ".join(body) if isinstance(body, dict) else json.dumps(body)[:60]
+        raise DataError(
+            f"{where}: JSON of no known shape (found: {found}): a row is "
+            f'{{"query": …, "document": …, "{value}": …}}, a list is '
+            f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/formats.md has the others'
+        )
+
+
+def _open_envelope(value: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - any JSON
+    """An answer, and the object with the id of its query."""
+    if not isinstance(value, dict):
+        return value, {}
+    if isinstance(value.get(ENVELOPE), dict | list):
+        return value[ENVELOPE], value
+    return value, value

@@ -1,0 +1,1 @@
+"""The shapes in which JSON holds ranked lists: one module each."""

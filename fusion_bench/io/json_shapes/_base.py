@@ -1,0 +1,63 @@
+"""What a shape of JSON is, and the registry of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from fusion_bench.config.registry import Registry
+from fusion_bench.data.column_names import COLUMN_NAMES
+
+#: Keys that can only be a document's id.
+DOCUMENT_IDS: Final = {"id", "_id", *COLUMN_NAMES["document"]} - {"document", "doc"}
+
+
+class RankedList(NamedTuple):
+    """The documents of one query, best first.
+
+    Attributes:
+        hits: Objects, pairs of document and score, or ids.
+        query: The query's id; None = the object around the list, or the file's name, says it.
+    """
+
+    hits: Sequence[Any]
+    query: str | None = None
+
+
+#: Returns the lists in an object of its shape, and None for an object of another.
+Shape: TypeAlias = Callable[[Any], list[RankedList] | None]
+SHAPES: Registry[Shape] = Registry(
+    "JSON shape", "fusion_bench.io.json_shapes", "fusion_bench.json_shapes"
+)
+
+
+def register_shape(name: str) -> Callable[[Shape], Shape]:
+    """Decorator: register the function that recognizes a shape.
+
+    An object is of one shape at most: a new one must refuse what the others take.
+    """
+
+    def register(find_lists: Shape) -> Shape:
+        SHAPES.add_plugin(name, find_lists)
+        return find_lists
+
+    return register
+
+
+def find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
+    """The ranked lists in a JSON value; None if it has no known shape."""
+    for shape in SHAPES.load_built_in().values():
+        lists = shape(body)
+        if lists is not None:
+            return lists
+    return None
+
+
+def has_indices(hits: Sequence[Any]) -> bool:
+    """Whether hits name their documents by the place in the list that was sent."""
+    return bool(hits) and all(is_indexed(hit) for hit in hits)
+
+
+def is_indexed(hit: object) -> bool:
+    """Whether a hit has an index and no id; its ``document`` may be the text."""
+    return isinstance(hit, dict) and "index" in hit and not DOCUMENT_IDS & hit.keys()

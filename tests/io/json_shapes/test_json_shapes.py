@@ -1,0 +1,299 @@
+"""Answers of search engines and rerankers, and what other libraries write."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.errors import DataError
+from fusion_bench.io.file_layout import FileLayout
+from fusion_bench.io.json_shapes._base import SHAPES
+from fusion_bench.io.load_records import load_qrels, load_run
+
+ELASTICSEARCH = {
+    "took": 5,
+    "timed_out": False,
+    "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
+    "hits": {
+        "total": {"value": 2, "relation": "eq"},
+        "max_score": 1.5,
+        "hits": [
+            {"_index": "shop", "_id": "d1", "_score": 1.5, "_source": {"sku": "s1", "rank": 9}},
+            {"_index": "shop", "_id": "d2", "_score": 0.5, "_source": {"sku": "s2", "rank": 7}},
+        ],
+    },
+}
+OPENSEARCH = {**ELASTICSEARCH, "phase_results": {}, "hits": {**ELASTICSEARCH["hits"]}}  # type: ignore[dict-item]
+POINTS = [
+    {"id": "d1", "version": 0, "score": 1.5, "payload": {"sku": "s1"}},
+    {"id": "d2", "version": 0, "score": 0.5, "payload": {"sku": "s2"}},
+]
+QDRANT = {"result": {"points": POINTS}, "status": "ok", "time": 0.001}
+QDRANT_SEARCH = {"result": POINTS, "status": "ok", "time": 0.001}
+QDRANT_CLIENT = {"points": POINTS}
+PINECONE = {"matches": [{"id": "d1", "score": 1.5}, {"id": "d2", "score": 0.5}], "namespace": ""}
+SOLR = {"numFound": 2, "start": 0, "docs": [{"id": "d1", "score": 1.5}, {"id": "d2", "score": 0.5}]}
+NESTED = {"hits": [{"docid": "d1", "score": 1.5}, {"docid": "d2", "score": 0.5}]}
+COHERE = {
+    "id": "07734bd2",
+    "results": [
+        {"index": 2, "relevance_score": 1.5},
+        {"index": 0, "relevance_score": 0.5, "document": {"text": "…"}},
+    ],
+    "meta": {"api_version": {"version": "2"}},
+}
+VOYAGE = {
+    "object": "list",
+    "data": [
+        {"relevance_score": 1.5, "index": 2},
+        {"relevance_score": 0.5, "index": 0, "document": "a text"},
+    ],
+    "model": "rerank-2",
+    "usage": {"total_tokens": 26},
+}
+JINA = {"model": "m", "usage": {"total_tokens": 1}, "results": COHERE["results"]}
+TEI = [{"index": 2, "score": 1.5}, {"index": 0, "score": 0.5}]
+ENGINES = {
+    "elasticsearch": ELASTICSEARCH,
+    "opensearch": OPENSEARCH,
+    "qdrant": QDRANT,
+    "qdrant search": QDRANT_SEARCH,
+    "qdrant client": QDRANT_CLIENT,
+    "pinecone": PINECONE,
+    "solr": SOLR,
+    "nested": NESTED,
+    "bare list": POINTS,
+    "pairs": [["d1", 1.5], ["d2", 0.5]],
+}
+RERANKERS = {"cohere": COHERE, "voyage": VOYAGE, "jina": JINA, "tei": TEI}
+FOUND = {"d1": 1.5, "d2": 0.5}
+IDS = ["d2", "x", "d1"]
+
+
+def write_lines(path: Path, *items: Any) -> Path:  # noqa: ANN401 - any JSON
+    path.write_text("".join(json.dumps(item) + "\n" for item in items))
+    return path
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_answer_of_an_engine_as_lines(name: str, tmp_path: Path) -> None:
+    items = [{"qid": query, "response": ENGINES[name]} for query in ("q1", "q2")]
+    path = write_lines(tmp_path / "a.jsonl", *items)
+    assert load_run(path).to_dict() == {"q1": FOUND, "q2": FOUND}
+    (tmp_path / "a.json").write_text(json.dumps(items, indent=2))
+    assert load_run(tmp_path / "a.json").to_dict() == {"q1": FOUND, "q2": FOUND}
+    answer = ENGINES[name]
+    if isinstance(answer, dict):
+        path = write_lines(path, {"query_id": 1, **answer})
+        assert load_run(path).to_dict() == {"1": FOUND}
+
+
+@pytest.mark.parametrize("name", [*ENGINES, "documents"])
+def test_one_answer_a_file_of_a_folder(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    answer = json.dumps(ENGINES.get(name, FOUND))
+    (folder / "q 1.json").write_text(answer)
+    (folder / "q.2.json.gz").write_bytes(gzip.compress(answer.encode()))
+    (folder / "README.md").write_text("not an answer")
+    run = load_run(folder)
+    assert run.to_dict() == {"q 1": FOUND, "q.2": FOUND}
+    assert run.name == "answers"
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_an_answer_of_a_reranker_with_the_ids_that_were_sent(name: str, tmp_path: Path) -> None:
+    item = {"qid": "q1", "ids": IDS, "response": RERANKERS[name]}
+    assert load_run(write_lines(tmp_path / "a.jsonl", item)).to_dict() == {"q1": FOUND}
+    (tmp_path / "a").mkdir()
+    write_lines(tmp_path / "a/q7.json", {"ids": IDS, "response": RERANKERS[name]})
+    assert load_run(tmp_path / "a").to_dict() == {"q7": FOUND}
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_without_the_ids_the_message_shows_the_wrapper(name: str, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", {"qid": "q7", "response": RERANKERS[name]})
+    with pytest.raises(DataError) as caught:
+        load_run(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:1: ")
+    wrapper = said[said.index("{") :].replace("{…}", json.dumps(RERANKERS[name]))
+    item = json.loads(wrapper.replace(', "d2", …]', ', "x", "d2"]').replace("…", ""))
+    assert load_run(write_lines(path, item)).to_dict() == {"q7": {"d2": 1.5, "d1": 0.5}}
+    bare = RERANKERS[name]
+    if isinstance(bare, dict):
+        with pytest.raises(DataError, match=r'a\.jsonl:1: .*wrap it .*"ids": \["d1"'):
+            load_run(write_lines(path, bare))
+
+
+@pytest.mark.parametrize("index", [3, -1, 0.5, "1", None, True])
+def test_an_index_outside_of_the_ids(index: object, tmp_path: Path) -> None:
+    hits = [{"index": 0, "relevance_score": 1}, {"index": index, "relevance_score": 1}]
+    item = {"qid": "q1", "ids": IDS, "response": {"results": hits}}
+    with pytest.raises(DataError, match=r"a\.jsonl:1: index .* is none of the 3 ids"):
+        load_run(write_lines(tmp_path / "a.jsonl", item))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}, {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}),
+        ({"q1": [["d1", 2], ["d2", 1.0]], "q2": []}, {"q1": {"d1": 2, "d2": 1}}),
+        ({"hits": {"d1": 2}, "data": {"d2": 1}, "x": {}}, {"hits": {"d1": 2}, "data": {"d2": 1}}),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_queries_to_documents_as_ranx_writes_them(
+    content: Any,  # noqa: ANN401 - any JSON
+    expected: dict[str, dict[str, int]],
+    indent: int | None,
+    tmp_path: Path,
+) -> None:
+    for name in ("a.json", "a.jsonl"):
+        (tmp_path / name).write_text(json.dumps(content, indent=indent))
+        assert load_qrels(tmp_path / name).to_dict() == expected
+        assert load_run(tmp_path / name).to_dict() == expected
+
+
+def test_lists_without_scores_keep_their_order(tmp_path: Path) -> None:
+    items: list[Any] = [
+        {"qid": "q1", "hits": ["d1", "d2", "d3"]},
+        {"qid": "q2", "hits": [{"id": "d2"}, {"id": "d1"}]},
+        {"qid": "q3", "hits": [{"_id": "d1", "_score": None}]},
+    ]
+    run = load_run(write_lines(tmp_path / "a.jsonl", *items))
+    assert run.to_dict() == {
+        "q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0},
+        "q2": {"d2": 2.0, "d1": 1.0},
+        "q3": {"d1": 1.0},
+    }
+    with pytest.raises(DataError, match=r"no column for the grade|no grades, only ranks"):
+        load_qrels(tmp_path / "a.jsonl")
+
+
+def test_the_place_in_a_list_is_a_rank(tmp_path: Path) -> None:
+    hits = [{"id": "d1", "score": 1}, {"id": "d2", "score": 3}]
+    path = write_lines(tmp_path / "a.jsonl", {"qid": "q", "hits": hits})
+    assert list(load_run(path).to_dict()["q"]) == ["d2", "d1"]
+    by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
+    assert list(by_column.to_dict()["q"]) == ["d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("item", "columns"),
+    [
+        (
+            {"qid": "q", "hits": [{"sku": "s1", "points": 2}]},
+            {"document": "sku", "score": "points"},
+        ),
+        ({"term": "q", "hits": [{"id": "s1", "score": 2}]}, {"query": "term"}),
+        ({"qid": "q", "found": [{"id": "s1", "score": 2}]}, {}),
+        ({"qid": "q", "response": {"result": POINTS[:1]}}, {"document": "payload.sku"}),
+        (
+            {"qid": "q", "response": ELASTICSEARCH},
+            {"document": "_source.sku", "rank": "_source.rank"},
+        ),
+    ],
+)
+def test_keys_of_the_file_s_own(
+    item: dict[str, Any], columns: dict[str, str], tmp_path: Path
+) -> None:
+    run = load_run(write_lines(tmp_path / "a.jsonl", item), layout=FileLayout("jsonl", columns))
+    assert next(iter(run.to_dict()["q"])) == "s1"
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        ({"a": {"b": {"c": {}}}}, r":1: JSON of no known shape \(found: a\): a row is"),
+        (
+            {"status": {"error": "x"}, "time": 0},
+            ":1: JSON of no known shape .found: status",
+        ),
+        ({"term": "q", "doc": 1, "points": 2}, r"columns: \{query: term, score: points\}"),
+        ({"qid": "q", "hits": [{"sku": 1, "points": 2}]}, r"columns: \{document: sku, score: poi"),
+        (
+            {"qid": "q", "hits": [{"id": 1, "points": 2}]},
+            "no column for the score .*e: points",
+        ),
+        ({"qid": "q", "hits": [{"id": [1], "score": 2}]}, r"document must be text, given \[1\]"),
+        ({"qid": "q", "hits": [["d", 1, 2]]}, r'\["d", 1, 2\] is no pair of document and score'),
+        ({"qid": "q", "hits": [{"id": "d", "score": "x"}]}, "score 'x' is not a number"),
+        ({"qid": "q", "hits": [{"id": "d", "score": 1}, "e"]}, "score None is not a number"),
+        (
+            {"term": "q", "hits": ["d"]},
+            r"no query \(found: term, hits\).*columns: \{query: te",
+        ),
+        ({"hits": [{"id": "d", "score": 1}]}, r"names no query \(found: hits\): add it"),
+        ({"qid": ["q"], "hits": ["d"]}, "names no query"),
+        ({"q1": {"d1": 1}, "q2": {"d1": "x"}}, "query 'q2': score 'x' is not a number"),
+        ({"q1": {"d1": 1}, "q2": {"": 1}}, "query 'q2': empty document id"),
+        ({"qid": "q", "response": {**ELASTICSEARCH, "timed_out": True}}, "the search timed out"),
+        ({"qid": "q", "response": {**ELASTICSEARCH, "_shards": {"failed": 1}}}, "a shard failed"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_cannot_be_read_is_named(
+    item: dict[str, Any],
+    problem: str,
+    tmp_path: Path,
+) -> None:
+    path = write_lines(tmp_path / "a.jsonl", item)
+    with pytest.raises(DataError, match=rf"a\.jsonl:1: .*{problem.removeprefix(':1: ')}") as caught:
+        load_run(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"query": "q1",\n "document" "d2"}', ":2: not JSON: "),
+        ("[\n1]", ": item 1: a JSON object is needed, found 1"),
+        ('[{"query": "q", "document": "d", "score": "x"}]', ": item 1: score 'x' is not a number"),
+        ("3", ":1: a JSON object is needed, found 3"),
+        ("{}", ": no column for the query"),
+        ("[]", ": the file is empty"),
+        ("{\n}", ": no column for the query"),
+        ("", ": the file is empty"),
+        ("[" * 100_000, ": not JSON: "),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_a_document_that_cannot_be_read(content: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=rf"a\.json(:1)?{problem}"):
+        load_run(path)
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({}, ": a folder, and a file is needed, or a folder of .json files"),
+        ({"a.txt": "{}"}, ": a folder, and a file is needed, or a folder of .json files"),
+        ({"q1.json": "{"}, "/q1.json:1: not JSON: "),
+        ({"q1.json": '{"a": {"b": {}}}'}, "/q1.json: JSON of no known shape"),
+        ({"q1.json": "3"}, "/q1.json: JSON of no known shape (found: 3)"),
+        ({"q1.json": '[{"id": "d", "score": "x"}]'}, "/q1.json: score 'x' is not a number"),
+        ({".json": '["d"]'}, "/.json: empty query id"),
+        ({"q1.json": '{"hits": []}'}, ": the file is empty"),
+    ],
+)
+def test_a_folder_that_cannot_be_read(files: dict[str, str], problem: str, tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as caught:
+        load_run(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}{problem}")
+
+
+def test_each_answer_is_of_one_shape() -> None:
+    answers: list[Any] = [*ENGINES.values(), *RERANKERS.values(), {"q": FOUND}, {"q": ["d"]}]
+    for answer in answers:
+        shapes = [name for name, shape in SHAPES.load_built_in().items() if shape(answer)]
+        assert len(shapes) == 1, (answer, shapes)
