@@ -55,10 +55,9 @@ class Fusion(Method):
 
         @fusions.register
         class CombMax(Fusion):
-            \"\"\"``comb_max``: the greatest score of any source.
+            \"\"\"``comb_max``: the greatest score of any source.\"\"\"
 
-            Source: Fox and Shaw, "Combination of multiple searches", TREC-2 1994.
-            \"\"\"
+            source: ClassVar[str] = "Fox and Shaw, Combination of multiple searches, 1994"
 
             method: str = "comb_max"
 

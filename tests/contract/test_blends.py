@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.blend import blends
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
 from tests.contract.cases import (
     DATASETS,
@@ -33,7 +34,9 @@ EVERY = pytest.mark.parametrize("config", blend_examples(), ids=str)
 def test_round_trips_through_json(config: dict[str, Any]) -> None:
     blend = blends.build(config)
     assert equal(type(blend).model_validate(blend.model_dump(mode="json")), blend)
-    assert equal(blends.build(blend.model_dump(mode="json")), blend)
+    assert equal(blends.build(blend.model_dump(mode="json")), blend), (
+        "a report writes the blend's fields: building it from them must give the same blend"
+    )
 
 
 @EVERY
@@ -46,9 +49,12 @@ def test_refuses_unknown_keys(config: dict[str, Any]) -> None:
 def test_says_what_it_is(config: dict[str, Any]) -> None:
     blend = blends.build(config)
     assert blend.method == config["method"]
-    assert blend.formula
-    assert blend.source
-    assert blend.reranker_name == config.get("reranker")
+    [entry] = [e for e in list_methods()["blend"] if e["method"] == blend.method]
+    assert entry["formula"], "say what it computes: in the docstring, or in the class's 'formula'"
+    assert entry["source"], "name where the formula comes from in the class's 'source'"
+    assert blend.reranker_name == config.get("reranker"), (
+        "reranker_name must be the rerank list that the blend reads; None where it reads none"
+    )
 
 
 @EVERY
@@ -58,7 +64,7 @@ def test_order_of_sources_changes_nothing(config: dict[str, Any]) -> None:
             per_query(ranked(dataset, {"method": "rrf_v2"}, config, order=o))
             for o in (SOURCES, tuple(order))
         )
-        assert one == other
+        assert one == other, f"order {order} of the sources changes a score or a position"
 
 
 @EVERY
@@ -67,7 +73,7 @@ def test_no_query_depends_on_another(config: dict[str, Any]) -> None:
         together = per_query(ranked(dataset, {"method": "rrf"}, config))
         for query in QUERIES:
             alone = per_query(ranked(dataset, {"method": "rrf"}, config, queries=(query,)))
-            assert alone[query] == together[query]
+            assert alone[query] == together[query], "another query changes a score or a position"
 
 
 @EVERY
@@ -78,10 +84,10 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         system = System.model_validate({"name": "s", "runs": SOURCES, "blend": config})
         ranking = rank_candidates(system, runs, SPACES)
         again = rank_candidates(system, runs, SPACES)
-        assert snapshot(runs) == before
+        assert snapshot(runs) == before, "a blend must not write to the arrays it is given"
         np.testing.assert_array_equal(ranking.positions, again.positions)
         assert not ranking.scores.flags.writeable
         placed = ranking.tiers >= 0
-        assert np.isfinite(ranking.scores[placed]).all()
-        assert (ranking.positions[placed] > 0).all()
-        assert (ranking.positions[~placed] == 0).all()
+        assert np.isfinite(ranking.scores[placed]).all(), "a document in the list has no score"
+        assert (ranking.positions[placed] > 0).all(), "a document in the list has no position"
+        assert (ranking.positions[~placed] == 0).all(), "a document that is cut has a position"

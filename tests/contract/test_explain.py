@@ -52,7 +52,9 @@ def hold(config: dict[str, Any]) -> int:
             assert trace is not None
             assert trace.score == ranking.scores[row]
             assert (trace.rank or 0) == ranking.positions[row]
-            assert trace.recomputed_score == trace.score
+            assert trace.recomputed_score == trace.score, (
+                "the terms that score_terms gives do not add up to the score that fuse gives"
+            )
             if trace.ceiling is None:
                 together = sum(trace.contributions.values())
                 np.testing.assert_allclose(together, trace.score, rtol=1e-12, atol=1e-12)

@@ -12,6 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions
 from tests.contract.cases import (
@@ -30,6 +31,9 @@ from tests.contract.cases import (
 )
 
 EVERY = pytest.mark.parametrize("config", fusion_examples(), ids=str)
+WEIGHTED = pytest.mark.parametrize(
+    "config", [c for c in fusion_examples() if with_weights(c, 1.0) is not None], ids=str
+)
 
 
 @EVERY
@@ -37,7 +41,9 @@ def test_round_trips_through_json(config: dict[str, Any]) -> None:
     fusion = fusions.build(config)
     assert equal(type(fusion).model_validate(fusion.model_dump(mode="json")), fusion)
     assert equal(type(fusion).model_validate_json(fusion.model_dump_json()), fusion)
-    assert equal(fusions.build(fusion.model_dump(mode="json")), fusion)
+    assert equal(fusions.build(fusion.model_dump(mode="json")), fusion), (
+        "a report writes the method's fields: building it from them must give the same method"
+    )
 
 
 @EVERY
@@ -50,16 +56,19 @@ def test_refuses_unknown_keys(config: dict[str, Any]) -> None:
 def test_says_what_it_is(config: dict[str, Any]) -> None:
     fusion = fusions.build(config)
     assert fusion.method == config["method"]
-    assert fusion.formula
-    assert fusion.source
-    assert fusion.method in (type(fusion).__doc__ or "")
+    [entry] = [e for e in list_methods()["fusion"] if e["method"] == fusion.method]
+    assert entry["formula"], "say what it computes: in the docstring, or in the class's 'formula'"
+    assert entry["source"], "name where the formula comes from in the class's 'source'"
+    assert fusion.method in (type(fusion).__doc__ or ""), "begin the docstring with the method"
 
 
 @EVERY
 def test_order_of_sources_changes_nothing(config: dict[str, Any]) -> None:
     for dataset, order in product(DATASETS, ORDERS[1::2]):
-        assert per_query(ranked(dataset, config)) == per_query(
-            ranked(dataset, config, order=tuple(order))
+        other = per_query(ranked(dataset, config, order=tuple(order)))
+        assert per_query(ranked(dataset, config)) == other, (
+            f"order {order} of the sources changes a score or a position: add terms with "
+            "data.ordering.sum_terms, which rounds once"
         )
 
 
@@ -69,7 +78,9 @@ def test_no_query_depends_on_another(config: dict[str, Any]) -> None:
         together = per_query(ranked(dataset, config))
         for query in QUERIES:
             alone = per_query(ranked(dataset, config, queries=(query,)))
-            assert alone[query] == together[query]
+            assert alone[query] == together[query], (
+                "another query changes a score or a position: compute per query, by runs.offsets"
+            )
 
 
 @EVERY
@@ -78,10 +89,13 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         runs = aligned(dataset)
         before = snapshot(runs)
         scores = fusions.build(config).fuse(runs)
-        assert snapshot(runs) == before
-        assert scores.shape == runs.documents.shape
-        assert scores.dtype == np.float64
-        assert np.isfinite(scores).all()
+        assert snapshot(runs) == before, "fuse must not write to the arrays it is given"
+        assert scores.shape == runs.documents.shape, "fuse returns one score a candidate, (N,)"
+        assert scores.dtype == np.float64, "fuse returns float64"
+        assert np.isfinite(scores).all(), (
+            "every candidate needs a finite score: ranks are 0 and scores NaN where a source did "
+            "not return the document"
+        )
         ranking = ranked(dataset, config)
         for array in (ranking.scores, ranking.tiers, ranking.sort_scores, ranking.ranks_before_cut):
             assert not array.flags.writeable
@@ -97,8 +111,10 @@ def test_no_score_exceeds_the_greatest_possible(config: dict[str, Any]) -> None:
         fusion = fusions.build(config)
         shown = fusion.display_scores(fusion.fuse(runs))
         top = fusion.max_possible(runs)
-        assert top.shape == (len(runs.queries),)
-        assert (shown <= top[runs.query_index] * (1 + 1e-12)).all()
+        assert top.shape == (len(runs.queries),), "max_possible returns one number a query, (Q,)"
+        assert (shown <= top[runs.query_index] * (1 + 1e-12)).all(), (
+            "a score exceeds max_possible: correct it, or leave it out (the default is infinity)"
+        )
 
 
 @EVERY
@@ -112,13 +128,15 @@ def test_a_single_list_keeps_its_order_exactly_where_declared(config: dict[str, 
     views = [ranked(dataset, alone, order=("dense",)) for dataset in (*DATASETS, saturated)]
     keeps = [np.array_equal(view.positions, view.runs.ranks[0]) for view in views]
     declared = fusions.build(config).keeps_single_list
-    assert all(keeps[:-1]) if declared else not all(keeps)
+    assert all(keeps[:-1]) if declared else not all(keeps), (
+        f"keeps_single_list is {declared}, but of {len(keeps)} data sets with one list (the last "
+        f"one with scores so far apart that a scale saturates) {sum(keeps)} kept their order: "
+        f"declare {not declared}"
+    )
 
 
-@EVERY
+@WEIGHTED
 def test_scaling_all_weights_changes_no_rank_exactly_where_declared(config: dict[str, Any]) -> None:
-    plain = with_weights(config, 1.0)
-    assert plain is not None, "a fusion without weights needs no such test: leave it out here"
     keeps = []
     for dataset, factor in product(DATASETS, (0.001, 0.25, 3.0, 1000.0)):
         runs = aligned(dataset)
@@ -127,11 +145,14 @@ def test_scaling_all_weights_changes_no_rank_exactly_where_declared(config: dict
             for f in (1.0, factor)
         ]
         keeps.append(np.array_equal(fused[0], fused[1]))
-    declared = fusions.build(plain).weight_scale_invariant
-    assert all(keeps) if declared else not all(keeps)
+    declared = fusions.build(with_weights(config, 1.0)).weight_scale_invariant
+    assert all(keeps) if declared else not all(keeps), (
+        f"weight_scale_invariant is {declared}, but multiplying all weights by one number kept the "
+        f"ranks in {sum(keeps)} of {len(keeps)} trials: declare {not declared}"
+    )
 
 
-@EVERY
+@WEIGHTED
 def test_scaling_all_weights_does_to_scores_what_is_declared(config: dict[str, Any]) -> None:
     factor = 3.0
     one, other = (fusions.build(with_weights(config, f)) for f in (1.0, factor))
@@ -143,8 +164,14 @@ def test_scaling_all_weights_does_to_scores_what_is_declared(config: dict[str, A
             for f in (one, other)
         )
         powers = {p for p in powers if np.allclose(scaled, factor**p * plain, 1e-12, 0)}
-    assert powers == (set() if one.weight_homogeneity is None else {one.weight_homogeneity})
-    assert one.weight_scale_invariant or one.weight_homogeneity is None
+    assert powers == (set() if one.weight_homogeneity is None else {one.weight_homogeneity}), (
+        f"weight_homogeneity is {one.weight_homogeneity}, but multiplying all weights by {factor} "
+        f"multiplied the scores and max_possible by {factor} to the power of "
+        f"{sorted(powers) or 'no one number'}: declare that (None = no such power)"
+    )
+    assert one.weight_scale_invariant or one.weight_homogeneity is None, (
+        "scores that scale with the weights keep their order: declare weight_scale_invariant"
+    )
 
 
 def test_what_is_declared_not_to_hold_does_not() -> None:

@@ -46,7 +46,9 @@ def scaled(
 def test_round_trips_through_json(config: dict[str, Any]) -> None:
     scale = normalizers.build(config)
     assert equal(type(scale).model_validate(scale.model_dump(mode="json")), scale)
-    assert equal(normalizers.build(scale.model_dump(mode="json")), scale)
+    assert equal(normalizers.build(scale.model_dump(mode="json")), scale), (
+        "a report writes the normalizer's fields: building it from them must give the same one"
+    )
 
 
 @EVERY
@@ -68,10 +70,12 @@ def test_inputs_stay_and_the_result_is_read_only(config: dict[str, Any]) -> None
         runs = aligned(dataset)
         before = snapshot(runs)
         values = normalizers.build(config).normalize_scores(runs)
-        assert snapshot(runs) == before
+        assert snapshot(runs) == before, "scale_lists must not write to the arrays it is given"
         assert not values.flags.writeable
         np.testing.assert_array_equal(np.isnan(values), runs.ranks == 0)
-        assert np.isfinite(values[runs.ranks > 0]).all()
+        assert np.isfinite(values[runs.ranks > 0]).all(), (
+            "scale_lists must return a finite number for every row, lists of equal scores included"
+        )
         assert normalizers.build(config).normalize_scores(runs) is values  # derived once
 
 
@@ -79,24 +83,36 @@ def test_inputs_stay_and_the_result_is_read_only(config: dict[str, Any]) -> None
 def test_neither_order_of_sources_nor_other_queries_matter(config: dict[str, Any]) -> None:
     for dataset, order, query in product(DATASETS, ORDERS[1::4], QUERIES):
         together = scaled(dataset, config)
-        assert scaled(dataset, config, order=tuple(order)) == together
+        assert scaled(dataset, config, order=tuple(order)) == together, (
+            "the order of the sources changes a value: scale each list by itself, and sum with "
+            "lists.list_sum"
+        )
         alone = scaled(dataset, config, queries=(query,))
         kept = {key: x for key, x in together.items() if key[1] in (query, "common")}
-        assert alone == kept
+        assert alone == kept, (
+            "another query changes a value: take minimum, maximum and sums per list, with "
+            "lists.list_minimum and its like, not over lists.scores"
+        )
 
 
 @EVERY
 def test_keeps_the_order_where_declared(config: dict[str, Any]) -> None:
     scale = normalizers.build(config)
     if not scale.keeps_order:
-        assert flattens(scale)
+        assert flattens(scale), (
+            f"{scale.method}: keeps_order = False says that some greater score does not stay "
+            "greater, but 1.1e13 stayed above 1e13 in a crowd of zeros: leave keeps_order at True"
+        )
         return
     for dataset in SINGLE_LISTS:
         runs = aligned(dataset)
         values, raw = scale.normalize_scores(runs)[0], runs.scores[0]
         for start, stop in pairwise(runs.offsets):
             greater = raw[start:stop, None] > raw[start:stop]
-            assert (values[start:stop, None] > values[start:stop])[greater].all()
+            assert (values[start:stop, None] > values[start:stop])[greater].all(), (
+                f"{scale.method}: a greater score did not stay greater in a single list: set "
+                "keeps_order = False, or correct the scale"
+            )
 
 
 def flattens(scale: Normalizer) -> bool:
