@@ -20,6 +20,7 @@ command = base.command_app()
 @command.command(
     epilog=base.format_examples(
         "fusion-bench compare --qrels qrels.txt bm25.trec hybrid.trec",
+        "fusion-bench compare --qrels qrels.txt bm25.trec",
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
     ),
@@ -28,7 +29,8 @@ def compare(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Run files (with --qrels; the first is the baseline), or one or two report.json.",
+            help="Run files (with --qrels; the first is the baseline; one alone is only measured), "
+            "or one or two report.json.",
             metavar="FILE",
         ),
     ],
@@ -67,8 +69,6 @@ def compare(
         from fusion_bench.measures.aliases import list_renamed
         from fusion_bench.report.evaluation.evaluation_page import build_page
 
-        if len(files) < 2:
-            raise typer.BadParameter("needs at least two run files", param_hint="FILE")
         report = compare_files(
             qrels, files, measures=measure or MEASURES, binary_relevance=binary_relevance or 1
         )
@@ -102,7 +102,12 @@ def compare(
         candidates=candidate or [],
     )
     records = [
-        {"collection": item.collection, "queries": item.queries, "comparisons": item.comparisons}
+        {
+            "collection": item.collection,
+            "queries": item.queries,
+            "family": item.family,
+            "comparisons": item.comparisons,
+        }
         for item in collections
     ]
     page = build_comparison_page(collections)

@@ -25,12 +25,15 @@ class CollectionComparison(NamedTuple):
         collection: The dataset.
         queries: How many.
         alpha: 1 − coverage of the intervals.
+        family: So many comparisons with the baseline the adjusted p-values allow for, whether or
+            not they were asked for.
         comparisons: By measure.
     """
 
     collection: str
     queries: int
     alpha: float
+    family: int
     comparisons: tuple[Comparison, ...]
 
 
@@ -45,7 +48,7 @@ def compare_files(
 
     Args:
         qrels: File of judgements.
-        runs: At least two run files; their names without suffix name the systems.
+        runs: Run files; their names without suffix name the systems. One is only measured.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
 
@@ -84,7 +87,8 @@ def compare_reports(
         baseline: Name of the baseline; by default the first report's own, or for one candidate
             of a second report its namesake.
         candidates: Names of the candidates; by default all but the baseline, and of a second
-            report all.
+            report all. p-values are adjusted for the others all the same: whoever picks the best
+            first would be sure too easily. Only a system and its namesake are one comparison.
 
     Raises:
         ConfigError: The reports have no collection in common, it is not the same data, or a
@@ -125,13 +129,16 @@ def _contrast(
             raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
     if not wanted:
         raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
+    is_pair = namesake and chosen == candidates[0]
+    family = wanted if is_pair else [name for name in known if two or name != chosen]
     groups = number_by_appearance(left.groups)[0]
     settings = _inference_settings(report)
     comparisons: list[Comparison] = []
     for m, measure in enumerate(left.measures):
         values = {chosen: base[chosen][m]}
-        values |= {f"{name} (second)" if two else name: known[name][m] for name in wanted}
-        comparisons += compare_with_baseline(
+        titles = {name: f"{name} (second)" if two else name for name in family}
+        values |= {titles[name]: known[name][m] for name in family}
+        compared = compare_with_baseline(
             measure,
             values,
             chosen,
@@ -139,7 +146,11 @@ def _contrast(
             primary=m == 0,
             **settings,
         )
-    return CollectionComparison(left.name, len(left.queries), settings["alpha"], tuple(comparisons))
+        by_name = {comparison.candidate: comparison for comparison in compared}
+        comparisons += (by_name[titles[name]] for name in wanted)
+    return CollectionComparison(
+        left.name, len(left.queries), settings["alpha"], len(family), tuple(comparisons)
+    )
 
 
 def _inference_settings(report: Report) -> dict[str, Any]:

@@ -55,26 +55,26 @@ def system_result(
 
 
 def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
-    """Floor and ceiling rows: best single source, best source per query, perfect order."""
+    """Floor and ceiling rows: best source of all, best source per query, perfect order."""
     # By name: of equally good sources the order of the systems must not choose.
     alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
     scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
     tuning = task.runs if task.tuning is None else task.tuning
     tuned = evaluate_systems(alone, tuning, task.measures[:1], qrels=task.dataset.qrels)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
-    where = "this split" if task.tuning is None else f"split {task.tuning_split!r}"
+    where = task.tuning_split or task.split or "all queries"
     pool = perfect_order_values(task.runs, task.measures, qrels=task.dataset.qrels)
     best = np.max([score.values for score in scores], axis=0)
-    oracle = "oracle: the best of the sources for each query and measure; fusion may pass it"
-    order = "all candidates of all sources in the order of their grades"
+    oracle = "the best of the sources for each query and measure; fusion may pass it"
+    order = "all candidates of all sources in the order of their grades; nothing can pass it"
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
         (
-            "best single source",
+            f"best source (chosen on {where})",
             "floor",
-            f"source chosen on {where}: {alone[chosen].name}",
+            alone[chosen].name,
             scores[chosen].values,
         ),
-        ("best source per query", "ceiling", oracle, best),
+        ("best source per query (oracle)", "ceiling", oracle, best),
         ("perfect order", "ceiling", order, pool),
     ]
     results = []

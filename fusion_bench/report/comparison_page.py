@@ -72,11 +72,10 @@ def _build_table(item: CollectionComparison) -> Table:
         for comparison in item.comparisons
     )
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
-    family = sum(comparison.p_holm is not None for comparison in item.comparisons)
     note = (
         f"Difference = system - {baseline}. p: paired randomization test with Holm's correction "
-        f"for {pluralize(family, 'comparison')}; {UNADJUSTED} not adjusted. w/t/l = queries won, "
-        f"tied and lost against {baseline}."
+        f"for {pluralize(item.family, 'comparison')}; {UNADJUSTED} not adjusted. w/t/l = queries "
+        f"won, tied and lost against {baseline}."
     )
     return Table(f"{item.collection}: {queries}, against {baseline}", columns, rows, (note,))
 

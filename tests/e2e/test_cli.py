@@ -74,7 +74,6 @@ def test_the_overview_lists_every_command(capsys: Capture) -> None:
         ["eval", EXPERIMENT, "more"],
         ["compare"],
         ["dataset", "show"],
-        ["compare", "--qrels", QRELS, A],
         ["compare", "--qrels", QRELS, A, B, "--baseline", "a"],
         ["compare", "--qrels", QRELS, A, B, "--candidate", "a"],
         ["compare", "a.json", "--measure", "RR"],
@@ -328,6 +327,13 @@ def test_compare_run_files(capsys: Capture) -> None:
     found = json.loads(printed(capsys, *arguments))["collections"][0]
     assert found["measures"] == ["nDCG@10", "RR(rel=2)@10", "R(rel=2)@100"]
     assert found["baseline"] == "a"
+
+
+@pytest.mark.usefixtures("root")
+def test_compare_one_run_file(capsys: Capture) -> None:
+    out = printed(capsys, "compare", "--qrels", QRELS, A)
+    assert "0.6250" in out
+    assert "a (nDCG@10" in out.splitlines()[-1]
 
 
 def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:

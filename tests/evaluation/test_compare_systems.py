@@ -73,6 +73,28 @@ def test_another_baseline_turns_the_sign(tmp_path: Path) -> None:
     assert contrast.comparisons[0].difference == pytest.approx(0.5)
 
 
+def test_a_candidate_keeps_the_p_value_of_its_report(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  b: {runs: [b]}\n  two:\n")
+    found = report(root)
+    [contrast] = compare_reports(found, None, baseline=None, candidates=["a"])
+    assert contrast.family == 3
+    for made in contrast.comparisons:
+        own = found.collections[0].comparison("a", made.measure)
+        assert own is not None
+        assert (made.candidate, made.p, made.p_holm) == ("a", own.p, own.p_holm)
+    [pair] = compare_reports(found, found, baseline=None, candidates=["a"])
+    assert pair.family == 1
+    [others] = compare_reports(found, found, baseline="one", candidates=["a"])
+    assert others.family == 4
+
+
+def test_one_run_file_is_measured(tmp_path: Path) -> None:
+    [collection] = files(tiny.make(tmp_path), "a.trec").collections
+    assert collection.system("a").measures["RR@10"].mean == pytest.approx(0.625)
+    assert collection.comparisons == ()
+
+
 def test_two_reports_pair_the_same_system(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     before = report(root)

@@ -37,11 +37,10 @@ def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
     assert found.queries == ("q1", "q2", "q4")
     assert found.split == "test"
     # On dev `a` is better (1 against 1/2), on test `b`: 5/6 against 1/2. Choosing on test cheats.
-    floor = found.system("best single source")
-    assert floor.kind == "floor"
-    assert floor.note == "source chosen on split 'dev': a"
-    assert mean(found, "best single source") == pytest.approx(1 / 2)
-    oracle = found.system("best source per query")
+    floor = found.system("best source (chosen on dev)")
+    assert (floor.kind, floor.note) == ("floor", "a")
+    assert mean(found, floor.name) == pytest.approx(1 / 2)
+    oracle = found.system("best source per query (oracle)")
     assert oracle.measures["RR@10"].values == (1, 0.5, 1)
     assert mean(found, "perfect order") == 1
     assert [row.kind for row in found.systems] == ["system"] * 2 + ["floor"] + ["ceiling"] * 2
@@ -51,8 +50,9 @@ def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
 
 def test_where_everything_is_judged_on_the_choice_is_too(tmp_path: Path) -> None:
     found = collection(tiny.make(tmp_path), split="all")
-    assert found.system("best single source").note == "source chosen on this split: b"
-    assert mean(found, "best single source") == pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
+    assert found.system("best source (chosen on all queries)").note == "b"
+    expected = pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
+    assert mean(found, "best source (chosen on all queries)") == expected
     assert found.split is None
     assert found.tuning_split is None
 
@@ -62,9 +62,7 @@ def test_among_equally_good_sources_the_order_of_systems_does_not_choose(tmp_pat
     for systems in ("one: {runs: [a]}\n  x: {runs: [b]}", "x: {runs: [b]}\n  one: {runs: [a]}"):
         text = f"dataset: tiny\nbaseline: one\nsystems:\n  {systems}\n"
         (root / EXPERIMENT).write_text(text, encoding="utf-8")
-        assert (
-            collection(root).system("best single source").note == "source chosen on split 'dev': a"
-        )
+        assert collection(root).system("best source (chosen on dev)").note == "a"
 
 
 def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:
@@ -215,5 +213,5 @@ def test_groups_decide_the_interval(tmp_path: Path) -> None:
     )
     single = collection(root).system("two").measures["nDCG@10"]
     assert grouped.values == single.values
-    floor = collection(root).system("best single source").measures["RR@10"]
+    floor = collection(root).system("best source (chosen on dev)").measures["RR@10"]
     assert floor.low is not None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Finding, Tone
@@ -52,6 +55,8 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     )
     if label == RERANKED:
         text += " No fusion without a reranker was evaluated."
+    if _has_idle_reranker(fusion):
+        text += f" In {fusion.name} the reranker weighs 0."
     return Finding(text, tone, "fusion")
 
 
@@ -61,8 +66,16 @@ def _is_fusion(row: SystemResult) -> bool:
 
 def _is_reranked(row: SystemResult) -> bool:
     """The floor row, a source as it is, is not."""
-    config = row.config or {}
-    return bool(config.get("blend", {}).get("method", "none") != "none")
+    return _blend_of(row).get("method", "none") != "none" and not _has_idle_reranker(row)
+
+
+def _has_idle_reranker(row: SystemResult) -> bool:
+    """Whether a reranker is named, but its scores weigh 0."""
+    return _blend_of(row).get("beta") == 0
+
+
+def _blend_of(row: SystemResult) -> Mapping[str, Any]:
+    return (row.config or {}).get("blend") or {}
 
 
 def _compare(

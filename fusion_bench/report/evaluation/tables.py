@@ -37,7 +37,7 @@ def primary_table(report: Report, collection: Collection) -> Table:
         f"test with Holm's correction for {pluralize(count, 'comparison')}. w/t/l = queries won, "
         "tied and lost against the baseline."
     )
-    references = [f"{row.name} ({row.kind}): {row.note}" for row in collection.reference_rows]
+    references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     title = f"Primary measure: {display_measure(primary)}"
     return Table(title, table.columns, table.rows, (note, *references))
 
@@ -70,7 +70,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         result, comparison = row.measures[measure], collection.comparison(row.name, measure)
         means = (format_number(result.mean), format_interval(result.low, result.high))
         tone = _row_tone(row, comparison)
-        verdict = comparison.answer or "" if comparison else row.kind
+        verdict = comparison.answer or "" if comparison else "reference"
         last = [tone if tone == "baseline" else verdict] if is_primary else _tie_cells(result.ties)
         cells = (row.name, *means, *_difference_cells(comparison, report.alpha), *last)
         rows.append(Row(cells, tone))

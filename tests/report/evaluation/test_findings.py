@@ -165,6 +165,15 @@ def test_a_reranked_fusion_counts_only_where_even_it_loses() -> None:
     assert "reranked 0.3000 against base" in fusion(BASE, *rows, found=found).text
 
 
+def test_a_reranker_that_weighs_nothing_is_no_merit_of_reranking() -> None:
+    row = fused("idle", 0.9, 0.9, blend="linear")
+    blend = {"method": "linear", "beta": 0.0}
+    row = row.model_copy(update={"config": {**(row.config or {}), "blend": blend}})
+    result = fusion(BASE, row, found=[compared("idle", 0.45, "better")])
+    assert result.text.startswith("Fusion is better than")
+    assert result.text.endswith("In idle the reranker weighs 0.")
+
+
 @pytest.mark.parametrize(
     ("value", "verdict", "tone"),
     [
