@@ -28,8 +28,8 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         return None
     columns = (
         Column("type", is_text=True),
+        Column("system", is_text=True, is_name=True),
         Column("queries"),
-        Column("system", is_text=True),
         *map(Column, (primary, "difference", f"{format_coverage(report.alpha)} interval")),
         Column("w/t/l", is_optional=True),
     )
@@ -39,11 +39,11 @@ def query_type_table(report: Report, collection: Collection) -> Table | None:
         mask = np.array([name == query_type for name in collection.types])
         title = "(no type)" if query_type is None else query_type
         mean = _masked_mean(collection, base, mask)
-        rows.append(Row((title, f"{mask.sum():,}", base.name, mean, "", "", ""), "baseline"))
+        rows.append(Row((title, base.name, f"{mask.sum():,}", mean, "", "", ""), "baseline"))
         for name in candidates:
             system = collection.system(name)
             cells = _difference_cells(report, collection, system, mask)
-            rows.append(Row(("", "", name, _masked_mean(collection, system, mask), *cells)))
+            rows.append(Row(("", name, "", _masked_mean(collection, system, mask), *cells)))
     note = (
         f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
         "Intervals are not adjusted for the number of types; no verdict rests on them."

@@ -25,12 +25,12 @@ def test_each_type_is_paired_on_its_own_queries() -> None:
     candidate = fused("new", 0.3, 0.5, 0.3, 0.2)
     table = table_of(collection(system("base", *BASE), candidate, types=TYPES))
     assert [row.cells[:4] for row in table.rows] == [
-        ("global", "1", "base", "0.3000"),
-        ("", "", "new", "0.3000"),
-        ("local", "2", "base", "0.1500"),
-        ("", "", "new", "0.4000"),
-        ("(no type)", "1", "base", "0.4000"),
-        ("", "", "new", "0.2000"),
+        ("global", "base", "1", "0.3000"),
+        ("", "new", "", "0.3000"),
+        ("local", "base", "2", "0.1500"),
+        ("", "new", "", "0.4000"),
+        ("(no type)", "base", "1", "0.4000"),
+        ("", "new", "", "0.2000"),
     ]
     expected = estimate_mean(np.array([0.2, 0.3]))
     interval = f"[{expected.low:+.4f}, {expected.high:+.4f}]"

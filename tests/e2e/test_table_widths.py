@@ -1,0 +1,212 @@
+"""Every table of every command at 80, 100, 120 and 200 columns: no name and no number breaks."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from fusion_bench.cli._rerank_output import build_simulation_tables
+from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
+from fusion_bench.cli.methods import build_method_table
+from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
+from fusion_bench.evaluation.dataset_summary import describe_dataset
+from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
+from fusion_bench.evaluation.starter_comparison import (
+    RerankFile,
+    StarterInput,
+    compare_starter_systems,
+)
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.explain.explain_query import explain_query, select_traces
+from fusion_bench.gate.baseline import read_baseline
+from fusion_bench.gate.report import build_gate_page
+from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.self_test.page import build_self_test_page
+from fusion_bench.gate.self_test.run import run_self_test
+from fusion_bench.gate.update import update_baseline
+from fusion_bench.gate.update_page import build_update_page
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.report.comparison_page import build_comparison_page
+from fusion_bench.report.evaluation.evaluation_page import build_page
+from fusion_bench.report.evaluation.starter_page import build_starter_page
+from fusion_bench.report.explanation_page import build_explanation_page
+from fusion_bench.report.page import Page, Row, Table
+from fusion_bench.report.record_table import make_record_table
+from fusion_bench.report.table_layout import MAX_NAME
+from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
+from fusion_bench.report.tuning.tuning_page import build_page as build_tuning_page
+from fusion_bench.rerank.simulation.simulation_result import SimulationPoint, SimulationResult
+from fusion_bench.tune.options import TuneOptions
+from fusion_bench.tune.run import run_tuning
+from tests.gate import cases
+from tests.tiny import edit
+
+WIDTHS = (80, 100, 120, 200)
+#: Of exactly thirty characters, and of more.
+THIRTY, LONGER = (
+    "a system of thirty characters!",
+    "a name that is longer than thirty characters",
+)
+EXPERIMENT = f"""\
+dataset: mine
+measures: [RR@10, nDCG@10, R@100]
+baseline: plain
+systems:
+  plain: {{runs: [a, b]}}
+  live: {{runs: [a]}}
+  {THIRTY}: {{runs: [a, b], blend: {{method: linear, reranker: r}}}}
+  {LONGER}: {{runs: [b, a], fusion: {{method: weighted_score, normalize: min_max}}}}
+tune:
+  system: {LONGER}
+  trials: 4
+  folds: 2
+gate:
+  checks:
+    RR@10: {{max_drop: 0.01}}
+    nDCG@10: {{max_drop: 0.01}}
+  system: live
+  slices: [local]
+"""
+
+
+def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
+    path = root / "baseline.json"
+    update_baseline(cases.gate_inputs(root), path, "first")
+    edit(root, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    inputs = cases.gate_inputs(root)
+    yield "gate", build_gate_page(run_gate(inputs, path))
+    rates = run_self_test(inputs, against="plain", runs=40)
+    yield "gate --self-test", build_self_test_page(rates, "t")
+    update_baseline(inputs, path, "second")
+    baseline = read_baseline(path)
+    assert baseline is not None
+    yield "gate --update", build_update_page(baseline)
+
+
+def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
+    file, folders = root / cases.EXPERIMENT, [root / "datasets"]
+    report = run_experiment(*read_experiment(file), folders=folders, cache=False)
+    yield "eval", build_page(report)
+    yield (
+        "compare reports",
+        build_comparison_page(compare_reports(report, None, baseline=None, candidates=[])),
+    )
+    lists = {name: root / f"datasets/mine/{name}.trec" for name in "ab"}
+    qrels, rerank = root / "datasets/mine/qrels.txt", root / "datasets/mine/r.trec"
+    files = compare_files(qrels, [*lists.values()], measures=["RR@10", "nDCG@10"])
+    yield "compare files", build_page(files)
+    given = StarterInput(qrels, lists, {"r": RerankFile(rerank)}, ["RR@10"])
+    starter = compare_starter_systems(given)
+    yield "try", build_starter_page(starter.report, starter.notes)
+    for system in (THIRTY, LONGER):
+        explanation = explain_query(*read_experiment(file), "q1", system=system, folders=folders)
+        for document in (None, "d1"):
+            traces = select_traces(explanation, document, against=None, top=10)
+            page = build_explanation_page(explanation, traces, with_terms=document is not None)
+            yield f"explain {system} {document}", page
+
+    def no_progress() -> nullcontext[Progress]:
+        return nullcontext(ignore_progress)
+
+    options = TuneOptions(out=root / "tuning", folders=folders, progress=no_progress, plots=False)
+    for tuned, _ in run_tuning(*read_experiment(file), options):
+        yield "tune", build_tuning_page(tuned)
+
+
+def other_tables(root: Path) -> Iterator[tuple[str, Table]]:
+    dataset = root / "datasets/mine/dataset.yaml"
+    facts = describe_dataset(load_dataset(dataset, cache=False))
+    yield from (("dataset show", table) for table in build_list_tables(facts))
+    yield "dataset list", build_dataset_table({LONGER: read_spec(dataset)[0]})
+    for kind, entries in list_methods().items():
+        yield "methods", build_method_table(kind, entries)
+    point = SimulationPoint(0.05, True, False, 250.0, 0.61234, 0.6012, 0.6234, 123, 99, 1234, 0.95)
+    simulation = SimulationResult("nDCG@10", "r", None, 0.6, 0.5, (point,) * 3, (point,), "", ())
+    yield from (("rerank --simulate", table) for table in build_simulation_tables(simulation))
+    latency = [{"candidates": 50, "queries": 1200, "median_ms": 81.25, "p95_ms": None}]
+    yield "rerank", make_record_table("Latency by number of candidates", latency)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Table]]:
+    """Every table, with the command that prints it."""
+    root = cases.make_project(tmp_path_factory.mktemp("project"), mine=EXPERIMENT)
+    found = [*other_tables(root)]
+    for name, page in (*evaluation_pages(root), *gate_pages(root)):
+        sections = (section for section in page.sections if not section.is_folded)
+        found += [(name, table) for section in sections for table in section.tables]
+    return found
+
+
+def print_at(table: Table, width: int) -> str:
+    file = io.StringIO()
+    print_table(table, Console(file=file, width=width, force_terminal=True, color_system=None))
+    return file.getvalue()
+
+
+def dropped_headers(text: str) -> set[str]:
+    place = text.find(f"{DROPPED_COLUMNS}: ")
+    if place < 0:
+        return set()
+    names = " ".join(text[place + len(DROPPED_COLUMNS) + 2 :].split())
+    return set(re.sub(r" \(use \d+ columns\)\.$", "", names).split(", "))
+
+
+def row_name(row: Row) -> str:
+    return next(cell for cell in row.cells if cell)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_name_and_every_value_is_there(tables: list[tuple[str, Table]], width: int) -> None:
+    for command, table in tables:
+        text = print_at(table, width)
+        lines, where = text.splitlines(), (command, table.title, width)
+        assert max(map(cell_len, lines)) <= width, where
+        dropped = dropped_headers(text)
+        optional = {column.header for column in table.columns if column.is_optional}
+        assert dropped <= optional, where
+        assert not dropped or width < 200, where
+        squeezed = re.sub(r"\s", "", text)
+        for row in table.rows:
+            name = row_name(row)
+            if len(name) <= MAX_NAME:
+                assert any(name in line for line in lines), (*where, name)
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if column.header in dropped:
+                    continue
+                if column.is_text:  # its words, whole
+                    assert all(word[:MAX_NAME] in squeezed for word in cell.split()), (*where, cell)
+                else:
+                    assert any(cell in line for line in lines), (*where, name, column.header, cell)
+
+
+def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Table]]) -> None:
+    commands = {name.split()[0] for name, _ in tables}
+    assert commands == {
+        *("eval", "tune", "gate", "compare", "try", "explain"),
+        *("dataset", "methods", "rerank"),
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_number_stands_on_the_line_of_its_row(
+    tables: list[tuple[str, Table]], width: int
+) -> None:
+    [table] = [table for name, table in tables if name == "eval" and "Primary" in table.title]
+    text = print_at(table, width)
+    dropped = dropped_headers(text)
+    for row in table.rows:
+        name = " ".join(row.cells[0].split()[:4])
+        own = " ".join(line for line in text.splitlines() if line.startswith(name))
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if not column.is_text and column.header not in dropped:
+                assert cell in own
