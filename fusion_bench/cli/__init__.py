@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 from fusion_bench.cli._console import echo_error
 from fusion_bench.cli._errors import CommandInterruptedError, error_format
+from fusion_bench.cli._exit_codes import ExitCode
 from fusion_bench.cli._progress_lines import progress_lines
 from fusion_bench.errors import FusionBenchError
-
-FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _fail("not enough memory: use fewer queries or a machine with more memory")
         except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
-            return INTERRUPTED
+            return ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
             _fail(_describe_exception(error))
-    return FAILED
+    return ExitCode.FAILED
 
 
 def _run_command(arguments: list[str], *, as_json: bool) -> int:
@@ -60,9 +59,10 @@ def _run_command(arguments: list[str], *, as_json: bool) -> int:
         code = app(args=arguments, prog_name="fusion-bench", standalone_mode=not as_json)
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):
-            return PIPE_CLOSED  # the reader has gone; Typer's code is 1, a regression here
-        code = FAILED if stop.code is not None and not isinstance(stop.code, int) else stop.code
-    if code == INTERRUPTED:
+            return ExitCode.PIPE_CLOSED  # the reader has gone; Typer's code is 1, a regression here
+        is_code = stop.code is None or isinstance(stop.code, int)
+        code = stop.code if is_code else ExitCode.FAILED
+    if code == ExitCode.INTERRUPTED:
         echo_error("interrupted")
     return code if isinstance(code, int) else 0
 

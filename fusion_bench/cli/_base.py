@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from fusion_bench.cli._exit_codes import describe_exit_codes
 from fusion_bench.cli._lazy_group import LazyGroup
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ app = command_app(
     cls=LazyGroup,
     help="Compare ways to fuse ranked lists and to blend in a reranker, on judged queries.",
     no_args_is_help=True,
-    epilog="Exit codes: 0 done or passed, 1 the gate found a regression, 2 could not do it, "
-    "3 inconclusive and the policy blocks, 4 done but degraded, 130 interrupted.",
+    epilog=describe_exit_codes(),
 )
 
 

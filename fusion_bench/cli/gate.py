@@ -11,6 +11,7 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, echo_error, print_json, print_result
+from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -30,6 +31,14 @@ command = base.command_app()
         "fusion-bench gate experiments/mine.yaml --junit gate.xml --markdown gate.md",
         'fusion-bench gate experiments/mine.yaml --markdown - >> "$GITHUB_STEP_SUMMARY"',
         "fusion-bench gate experiments/mine.yaml --self-test",
+    )
+    + "\n\n"
+    + describe_exit_codes(
+        ExitCode.DONE,
+        ExitCode.REGRESSION,
+        ExitCode.FAILED,
+        ExitCode.INCONCLUSIVE,
+        ExitCode.INTERRUPTED,
     ),
 )
 def gate(
@@ -72,9 +81,6 @@ def gate(
     """Check a configuration for regressions against the committed baseline.
 
     Writes gate.json, gate.md and gate.xml, or the files of the self-test.
-
-    Exit codes: 0 passed, 1 regression, 2 not checked, 3 inconclusive and the policy blocks. The
-    self-test exits with 1 where an error rate disagrees with the stated one.
     """
     _refuse_combinations(
         {"--update": update, "--self-test": self_test, "--reason": reason, "--set": overrides},
@@ -221,4 +227,4 @@ def _run_self_test(
         page = build_self_test_page(result, f"Self-test of {inputs.source.path.stem}")
         paths = write_self_test(result, page, out)
     print_result(result, page, as_json=as_json, written=paths)
-    raise typer.Exit(0 if result.agrees else 1)
+    raise typer.Exit(ExitCode.DONE if result.agrees else ExitCode.REGRESSION)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
     from fusion_bench.rerank.run import RerankOptions
-
-DEGRADED = 4
 
 command = base.command_app()
 
@@ -24,7 +23,8 @@ command = base.command_app()
         "fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5",
         "fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down",
     )
-    + "\n\nExit codes: 0 done, 2 could not do it, 4 written but degraded, 130 interrupted.",
+    + "\n\n"
+    + describe_exit_codes(ExitCode.DONE, ExitCode.FAILED, ExitCode.DEGRADED, ExitCode.INTERRUPTED),
 )
 def rerank_command(
     dataset: Annotated[str, typer.Option(help="A dataset's name, folder or dataset.yaml.")],
@@ -133,7 +133,7 @@ def rerank_command(
         written = score_list(options, show_progress)
     print_list(written, as_json=json)
     if written.meta.degraded:
-        raise typer.Exit(DEGRADED)
+        raise typer.Exit(ExitCode.DEGRADED)
 
 
 def _simulate(options: RerankOptions, *, as_json: bool) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli import INTERRUPTED
 from fusion_bench.cli._console import print_result
+from fusion_bench.cli._exit_codes import ExitCode
 
 command = base.command_app()
 
@@ -122,4 +122,4 @@ def tune(
                 target = markdown.with_name(f"{files[0].parent.name}-{markdown.name}")
             print_result(report, page, as_json=json, written=files, markdown=target)
             if report.interrupted:
-                raise typer.Exit(INTERRUPTED)
+                raise typer.Exit(ExitCode.INTERRUPTED)

@@ -1,0 +1,33 @@
+"""Exit codes: each means one thing in every command; ``docs/exit-codes.md`` has the table."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    DONE = 0
+    REGRESSION = 1
+    FAILED = 2
+    INCONCLUSIVE = 3
+    DEGRADED = 4
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS = {
+    ExitCode.DONE: "done or passed",
+    ExitCode.REGRESSION: "the gate found a regression, or its self-test a wrong error rate",
+    ExitCode.FAILED: "could not do it",
+    ExitCode.INCONCLUSIVE: "inconclusive and the policy blocks",
+    ExitCode.DEGRADED: "done but degraded",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+def describe_exit_codes(*codes: ExitCode) -> str:
+    """The codes of a command with their meanings, for its help; all by default."""
+    listed = ", ".join(f"{code.value} {MEANINGS[code]}" for code in codes or MEANINGS)
+    return f"Exit codes: {listed}."
