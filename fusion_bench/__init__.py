@@ -124,11 +124,13 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}{_suggest(name)}")
-    module, _, inner = _HOME[name].partition(":")
-    return getattr(import_module(f"fusion_bench.{module}"), inner or name)
+if not TYPE_CHECKING:  # type checkers know every name, and find a wrong one
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}{_suggest(name)}")
+        module, _, inner = _HOME[name].partition(":")
+        return getattr(import_module(f"fusion_bench.{module}"), inner or name)
 
 
 def _suggest(name: str) -> str:

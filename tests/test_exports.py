@@ -27,7 +27,7 @@ def test_the_list_is_short_and_sorted() -> None:
 
 def test_a_name_that_is_not_listed_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
-        _ = fusion_bench.nonsense
+        _ = fusion_bench.nonsense  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

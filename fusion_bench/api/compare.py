@@ -58,10 +58,10 @@ def compare(
     >>> dense = {"q1": {"d1": 0.8, "d3": 0.7}, "q2": {"d3": 0.9, "d1": 0.2}}
     >>> found = compare(qrels, {"bm25": bm25, "dense": dense},
     ...                 {"bm25": "bm25", "rrf": ("rrf", {"k": 10})}, "RR@10")
-    >>> found.to_pandas()[["system", "RR@10", "difference", "answer"]]
-      system  RR@10  difference               answer
-    0    rrf   1.00        0.25  no difference shown
-    1   bm25   0.75         NaN                 None
+    >>> found.to_pandas()[["system", "RR@10", "difference"]]
+      system  RR@10  difference
+    0    rrf   1.00        0.25
+    1   bm25   0.75         NaN
     """
     data = {key: options.pop(key) for key in DATA_OPTIONS & set(options)}
     dataset = read_dataset(

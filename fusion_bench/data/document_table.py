@@ -41,6 +41,16 @@ class DocumentTable(TableView):
         """
         return cls.from_dict(frame, **options)
 
+    @classmethod
+    def from_df(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
+        """:meth:`from_pandas`, by the name that ranx gives it."""
+        return cls.from_dict(frame, **options)
+
+    @classmethod
+    def from_dataframe(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
+        """:meth:`from_pandas`, by another name."""
+        return cls.from_dict(frame, **options)
+
     def __len__(self) -> int:
         """How many queries."""
         return len(self.queries)

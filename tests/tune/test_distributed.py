@@ -24,7 +24,7 @@ from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.tune import distributed
+from fusion_bench.tune import distributed, options
 from fusion_bench.tune.distributed import (
     DistributedObjective,
     WorkerPool,
@@ -278,7 +278,7 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
         return values
 
     monkeypatch.setattr(DistributedObjective, "evaluate_params", kill)
-    monkeypatch.setattr("fusion_bench.tune.options.connect_cluster", lambda _: nullcontext(cluster))
+    monkeypatch.setattr(options, "connect_cluster", lambda _: nullcontext(cluster))
     assert main(tune_command(root, tmp_path, "--cluster", "tcp://here")) == 0
     assert not victims
     assert read_report(tmp_path) == tuned

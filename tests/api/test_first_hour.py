@@ -1,0 +1,105 @@
+"""What people try first, as other libraries name it: it works, or the answer says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pandas as pd
+import pytest
+
+import fusion_bench as fb
+from tests import tiny
+from tests.api.cases import BM25, DENSE, QRELS
+
+FRAME = pd.DataFrame({"qid": ["q1"], "docno": ["d1"], "score": [0.5]})
+
+
+class RanxRun:
+    """As ranx has it."""
+
+    name = "bm25"
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        return BM25
+
+
+def system() -> fb.System:
+    return fb.System("rrf", ["bm25", "dense"])
+
+
+def aligned() -> fb.AlignedRuns:
+    return fb.align_runs(QRELS, {"bm25": BM25, "dense": DENSE})
+
+
+WORKS: dict[str, Callable[[], Any]] = {
+    "Run.from_dict(d)": lambda: fb.Run.from_dict(BM25),
+    "Run.from_pandas(df)": lambda: fb.Run.from_pandas(FRAME),
+    "Run.from_df(df)": lambda: fb.Run.from_df(FRAME),
+    "Run.from_dataframe(df)": lambda: fb.Run.from_dataframe(FRAME),
+    "Run.from_dict(df)": lambda: fb.Run.from_dict(FRAME),
+    "Run.from_dict(name, df)": lambda: fb.Run.from_dict("bm25", FRAME),
+    "align_runs(dict, [dict, dict])": lambda: fb.align_runs(QRELS, [BM25, DENSE]),
+    "System(name, [...])": system,
+    "evaluate_systems(system, runs, text)": lambda: fb.evaluate_systems(
+        system(), aligned(), "nDCG@10"
+    ),
+    "evaluate_systems(…, [text])": lambda: fb.evaluate_systems([system()], aligned(), ["nDCG@10"]),
+    "evaluate_systems(…, [ir_measures])": lambda: fb.evaluate_systems(
+        system(), aligned(), [ir_measures.nDCG @ 10]
+    ),
+    "parse_measure(ir_measures)": lambda: fb.parse_measure(ir_measures.nDCG @ 10),
+    "load_run(text)": lambda: fb.load_run("datasets/tiny/a.trec"),
+    "load_qrels(text)": lambda: fb.load_qrels("datasets/tiny/qrels.txt"),
+    "load_dataset(text)": lambda: fb.load_dataset("datasets/tiny/dataset.yaml"),
+    "load_dataset(name)": lambda: fb.load_dataset("tiny"),
+    "read_experiment(text)": lambda: fb.read_experiment("experiments/e.yaml"),
+    "run_experiment(text)": lambda: fb.run_experiment("experiments/e.yaml"),
+    "run_experiment(*read_experiment(path))": lambda: fb.run_experiment(
+        *fb.read_experiment(Path("experiments/e.yaml"))
+    ),
+    "Run.from_dict(name, ranx)": lambda: fb.Run.from_dict("x", RanxRun()),
+    "Qrels of whole numbers": lambda: fb.Qrels.from_dict({1: {2: 1}}),
+    "a list of pairs": lambda: fb.Run.from_dict({"q1": [("d1", 2.0)]}),
+    "a list of ids": lambda: fb.Run.from_dict({"q1": ["d1", "d2"]}),
+    "System(fusion=text)": lambda: fb.System(name="a", runs=["a"], fusion="rrf"),
+    "System(fusion=dict)": lambda: fb.System("a", ["a"], fusion={"method": "rrf", "k": 10}),
+}
+
+ANSWERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "fb.evaluate": (lambda: fb.evaluate, r"compare\(qrels, runs\)"),  # type: ignore[attr-defined]
+    "fb.methods": (lambda: fb.methods, "fusion-bench methods"),  # type: ignore[attr-defined]
+    "1 and '1'": (
+        lambda: fb.Run.from_dict({"q1": {1: 1.0, "1": 2.0}}),
+        "given both as a number and as text",
+    ),
+    "load_dataset(unknown)": (lambda: fb.load_dataset("tin"), "did you mean 'tiny'"),
+    "System(…, method=)": (
+        lambda: fb.System("a", ["a"], fusion={"method": "rff"}),
+        "did you mean 'rrf'",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+
+
+@pytest.mark.parametrize("attempt", WORKS)
+def test_it_works_and_shows_itself_in_three_lines(attempt: str) -> None:
+    result = WORKS[attempt]()
+    assert result is not None
+    for thing in result if isinstance(result, tuple) else (result,):
+        if hasattr(thing, "_repr_html_"):
+            assert len(repr(thing).splitlines()) <= 3
+            assert len(thing._repr_html_()) < 20_000
+
+
+@pytest.mark.parametrize("attempt", ANSWERS)
+def test_the_answer_says_what_to_do(attempt: str) -> None:
+    call, hint = ANSWERS[attempt]
+    with pytest.raises((AttributeError, ValueError, fb.FusionBenchError), match=hint):
+        call()
