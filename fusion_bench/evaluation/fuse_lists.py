@@ -47,7 +47,7 @@ def fuse_experiment(
         raise UnknownNameError("system", system, experiment.systems, where="--system")
     chosen = experiment.systems[system]
     name = _dataset_name(dataset, experiment.dataset_names)
-    file = find_dataset(name, folders, where=str(source.path))
+    file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})

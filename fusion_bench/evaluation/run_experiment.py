@@ -75,7 +75,8 @@ def find_datasets(
     """
     for i, name in enumerate(experiment.dataset_names):
         location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
-        yield name, find_dataset(name, folders, where=source.where(location))
+        where, base = source.where(location), source.path.parent
+        yield name, find_dataset(name, folders, where=where, base=base)
 
 
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:

@@ -43,7 +43,7 @@ def explain_query(
     if name not in experiment.dataset_names:
         raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
     chosen = _select_system(experiment, system)
-    file = find_dataset(name, folders, where=str(source.path))
+    file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
     roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
     changed = {"systems": {chosen.name: chosen}, "split": ALL_QUERIES, "query_type": None}

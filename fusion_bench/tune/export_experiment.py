@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,6 +18,24 @@ CAVEAT = (
     "eval takes all queries, those it was tuned on as well: the comparison on held-out queries is "
     "in tuning.md."
 )
+
+
+def relocate_dataset(name: str, file: Path, folder: Path) -> str:
+    """How an experiment in another folder names a dataset.
+
+    Args:
+        name: A dataset's name, or a path.
+        file: The ``dataset.yaml`` that it stands for.
+        folder: The other folder.
+
+    Returns:
+        A name as it is; instead of a relative path the path from the other folder.
+    """
+    given = Path(name)
+    is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
+    if is_name or given.is_absolute():
+        return name
+    return os.path.relpath(file.resolve(), folder.resolve())
 
 
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:

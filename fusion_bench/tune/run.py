@@ -23,7 +23,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
-from fusion_bench.tune.export_experiment import tuned_experiment
+from fusion_bench.tune.export_experiment import relocate_dataset, tuned_experiment
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.pareto.pareto_search import ParetoSearch
 from fusion_bench.tune.search.search import SearchResult, run_search
@@ -89,7 +89,7 @@ def run_tuning(
                 )
                 report = run.run(source.path.stem, report_provenance(experiment, source))
             progress("writing the report", 1, 1)
-            tuned = tuned_experiment(experiment, report, name)
+            tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
             plots = options.plots
             files = write_tuning(
                 report, folder, tuned=tuned, plots=plots, plot_format=options.plot_format

@@ -171,7 +171,7 @@ def test_a_name_is_looked_for_in_the_folders_in_their_order(tmp_path: Path) -> N
     assert find_dataset("tiny", folders) == first / DATASET
     assert find_dataset("tiny", folders[::-1]) == second / DATASET
     assert find_dataset(str(second / "datasets/tiny"), []) == second / DATASET
-    assert find_dataset("where/ever.yaml", folders) == Path("where/ever.yaml")
+    assert find_dataset(str(second / DATASET), folders) == second / DATASET
     assert list_datasets(folders[0]) == [first / DATASET]
 
 
@@ -261,3 +261,59 @@ def test_a_folder_of_answers_is_a_run(tmp_path: Path) -> None:
     (folder / "q9.json").symlink_to(root / "outside.json")
     with pytest.raises(ConfigError, match=r"runs\.a\.path: 'answers/q9\.json' leaves the dataset"):
         load_dataset(root / DATASET)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An experiment's folder, and beside it the working directory."""
+    (tmp_path / "search").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "given", ["dataset.yaml", "shop/dataset.yaml", "data/shop", "../data.yaml"]
+)
+def test_a_path_starts_at_the_experiment_or_else_here(given: str, project: Path) -> None:
+    file = Path(given) if given.endswith("yaml") else Path(given, "dataset.yaml")
+    base = project / "search"
+    with pytest.raises(ConfigError) as caught:
+        find_dataset(given, [], where="e.yaml:1: dataset", base=base)
+    said = str(caught.value)
+    assert said.startswith("e.yaml:1: dataset: ")
+    assert str(base / file) in said
+    assert str(file) in said.replace(str(base / file), "")
+    here = project / "work" / file
+    here.parent.mkdir(parents=True, exist_ok=True)
+    here.write_text("")
+    assert find_dataset(given, [], base=base).resolve() == here.resolve()
+    assert find_dataset(given, []).resolve() == here.resolve()
+    there = base / file
+    if there.resolve() == here.resolve():
+        return
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.write_text("")
+    with pytest.raises(ConfigError) as caught:
+        find_dataset(given, [], where="e.yaml:1: dataset", base=base)
+    assert f"is two files, {there} and {file}: " in str(caught.value)
+    here.unlink()
+    assert find_dataset(given, [], base=base) == there
+    here.symlink_to(there)
+    assert find_dataset(given, [], base=base) == there
+
+
+def test_a_missing_file_names_one_like_it(project: Path) -> None:
+    (project / "search/dataset.yaml").write_text("")
+    with pytest.raises(ConfigError, match=r"no such file .looked for .*did you mean '.*dataset\.y"):
+        find_dataset("datset.yaml", [], base=project / "search")
+    with pytest.raises(ConfigError, match=r"^x{300}\.yaml: no such file \(looked for x{300}\.yaml"):
+        find_dataset(f"{'x' * 300}.yaml", [])
+
+
+def test_a_missing_folder_names_where_it_was_looked_for(project: Path) -> None:
+    base, named = project / "search", project / "datasets"
+    with pytest.raises(UnknownNameError) as caught:
+        find_dataset("data/shop", [named], where="e.yaml:1: dataset", base=base)
+    looked = f"in {base}/data/shop/dataset.yaml, data/shop/dataset.yaml, {named}: "
+    assert str(caught.value).startswith(f"e.yaml:1: dataset: {looked}unknown dataset 'data/shop'")
