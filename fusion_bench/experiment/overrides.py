@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,11 +34,18 @@ def apply_overrides(source: Source, overrides: Sequence[str]) -> Source:
     """
     if not overrides:
         return source
-    data = copy.deepcopy(source.data)
+    data = _copy_data(source.data)
     places: dict[Location, str] = {}
     for override in overrides:
         places[_set_value(data, override)] = override
     return replace(source, data=data, overrides=places)
+
+
+def _copy_data(data: Any) -> Any:  # noqa: ANN401 - as YAML says it
+    """A copy in which no two places share a mapping, as anchors and merge keys make them do."""
+    if isinstance(data, dict):
+        return {key: _copy_data(value) for key, value in data.items()}
+    return [_copy_data(value) for value in data] if isinstance(data, list) else data
 
 
 def _set_value(data: dict[Any, Any], override: str) -> Location:

@@ -91,6 +91,16 @@ def test_an_override_that_breaks_a_rule(override: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+def test_systems_that_share_an_anchor_change_alone() -> None:
+    fusion = {"method": "rrf", "k": 60}
+    systems = {name: {"runs": ["a"], "fusion": fusion} for name in ("one", "two")}
+    source = apply_overrides(
+        Source(Path("e.yaml"), {"systems": systems}), ["systems.one.fusion.k=3"]
+    )
+    assert source.data["systems"]["one"]["fusion"]["k"] == 3
+    assert source.data["systems"]["two"]["fusion"]["k"] == 60
+
+
 def test_an_unknown_system_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"did you mean 'name'\? \(known: bonus, name, one"):
         changed("systems.nam.depth=1")

@@ -128,3 +128,21 @@ def test_a_system_without_its_roles_still_says_where_weights_would_stand() -> No
     assert read_parameter(V2, "fusion.weights.good", lost) == 1.0
     with pytest.raises(ConfigError, match="weights_by_type"):
         apply_parameters(V2, {"weights_by_type.local.good": 0.5}, ROLES)
+
+
+def test_alpha_gives_way_to_weights() -> None:
+    start = system({"method": "rrf", "alpha": 0.25})
+    fusion = apply_parameters(start, {"fusion.weights.bad": 0.5}, ROLES).fusion.model_dump()
+    assert fusion == {
+        "method": "rrf",
+        "weights": {"good": 0.25, "bad": 0.5},
+        "k": 60,
+        "normalize": "none",
+    }
+    assert read_parameter(start, "fusion.weights.bad", ROLES) == 0.75
+    assert apply_parameters(start, {"fusion.alpha": 0.5}, ROLES).fusion.model_dump()["alpha"] == 0.5
+
+
+def test_an_alias_is_no_choice_of_a_method() -> None:
+    with pytest.raises(ConfigError, match=r"'convex' stands for .*: name 'weighted_score' here"):
+        apply_parameters(system(), {"fusion.method": "convex"}, ROLES)
