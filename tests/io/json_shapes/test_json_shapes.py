@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +298,13 @@ def test_each_answer_is_of_one_shape() -> None:
     for answer in answers:
         shapes = [name for name, shape in SHAPES.load_built_in().items() if shape(answer)]
         assert len(shapes) == 1, (answer, shapes)
+
+
+def test_every_example_of_the_docs_is_read(tmp_path: Path) -> None:
+    page = Path(__file__).parents[3] / "docs/formats.md"
+    examples = re.findall(r"^\| [^|]* \| `(\{.*\})` \|$", page.read_text(), re.MULTILINE)
+    assert len(examples) == 7
+    for example in examples:
+        path = tmp_path / "a.jsonl"
+        path.write_text(example)
+        assert len(load_run(path).to_dict()["q1"]) in {1, 2}
