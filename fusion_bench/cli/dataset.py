@@ -92,7 +92,7 @@ def check_command(
     from fusion_bench.evaluation.dataset_summary import (
         dataset_notices,
         describe_dataset,
-        describe_unjudged,
+        unjudged_shares,
     )
     from fusion_bench.io.dataset import load_dataset
     from fusion_bench.io.dataset_config import find_dataset
@@ -100,7 +100,7 @@ def check_command(
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)
     messages = dataset_notices(dataset)
-    facts = describe_dataset(dataset) | {"unjudged in the top 10": describe_unjudged(dataset)}
+    facts = describe_dataset(dataset) | {"unjudged_share_in_top_10": unjudged_shares(dataset)}
     if json:
         print_json({"file": path, **facts, "notes": messages})
         return
@@ -111,9 +111,11 @@ def check_command(
 
 
 def _print_facts(facts: dict[str, object]) -> None:
+    from fusion_bench.report.record_table import format_cell
+
     for key, value in facts.items():
         if not isinstance(value, list):
-            echo(f"{key}: {value}")
+            echo(f"{key.replace('_', ' ')}: {format_cell(value)}")
     for table in build_list_tables(facts):
         echo("")
         print_tables(table)
@@ -125,4 +127,4 @@ def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
 
     for key, value in facts.items():
         if isinstance(value, list) and value:
-            yield make_record_table(key, value)
+            yield make_record_table(key.replace("_", " "), value)

@@ -101,6 +101,10 @@ def try_command(
     words = [word for option, *values in options for value in values for word in (option, value)]
     steps = tuple(after_try(done.report, ["try", "--qrels", qrels, *lists, *words], save))
     page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
-    record = {"verdict": page.headline, "notes": done.notes, "report": done.report}
+    record = {
+        "verdict": page.headline and page.headline.text,
+        "notes": done.notes,
+        "report": done.report,
+    }
     print_result(record, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))

@@ -16,7 +16,6 @@ from fusion_bench.evaluation.report_records import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import no_relevant
-from fusion_bench.util.formatting import format_percent as percent
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids, format_unmatched_ids
 
@@ -25,7 +24,7 @@ UNJUDGED_DEPTH = 10
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, object]:
-    """Name, counts, grades, splits, types and one row a list, ready for a table or JSON."""
+    """Name, counts, grades, splits, types and one record a list, as plain data for JSON."""
     queries = [dataset.queries[q] for q in dataset.qrels.queries if q in dataset.queries]
     grades = Counter(dataset.qrels.grades.tolist())
     return {
@@ -34,44 +33,43 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "description": dataset.spec.description,
         "licence": dataset.spec.licence,
         "fingerprint": dataset.fingerprint,
-        "judged queries": len(dataset.qrels.queries),
-        "judgements": ", ".join(f"grade {g}: {n}" for g, n in sorted(grades.items())),
-        "judgments are": dataset.spec.judgments,
-        "relevant from grade": dataset.spec.binary_relevance,
+        "judged_queries": len(dataset.qrels.queries),
+        "grades": {str(grade): count for grade, count in sorted(grades.items())},
+        "judgments": dataset.spec.judgments,
+        "binary_relevance": dataset.spec.binary_relevance,
         "splits": _counts(query.split for query in queries),
         "types": _counts(query.type for query in queries),
-        "groups": len({query.group or query.id for query in queries}) or "none",
+        "groups": len({query.group or query.id for query in queries}),
         "runs": [_row(dataset, run, "run") for run in dataset.runs.values()],
-        "rerank lists": [_row(dataset, run, "rerank") for run in dataset.rerankers.values()],
+        "rerank_lists": [_row(dataset, run, "rerank") for run in dataset.rerankers.values()],
     }
 
 
-def _counts(names: Iterator[str | None]) -> str:
-    counts = Counter(name for name in names if name is not None)
-    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items())) or "none"
+def _counts(names: Iterator[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(name for name in names if name is not None).items()))
 
 
 def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
     sizes = np.diff(run.offsets)
     facts: dict[str, object] = {
         "name": run.name,
-        "roles": ", ".join(sorted(run.roles)) or "none",
+        "roles": sorted(run.roles),
         "queries": len(run.queries),
-        "median depth": int(np.median(sizes)),
-        "scores": f"{run.scores.min():g} … {run.scores.max():g}" if len(run.scores) else "none",
+        "median_depth": int(np.median(sizes)),
+        "lowest_score": float(run.scores.min()) if len(run.scores) else None,
+        "highest_score": float(run.scores.max()) if len(run.scores) else None,
     }
-    return facts if kind == "run" else facts | {"score space": dataset.spaces[run.name]}
+    return facts if kind == "run" else facts | {"score_space": dataset.spaces[run.name]}
 
 
-def describe_unjudged(dataset: Dataset) -> str:
-    """Share of unjudged documents among the first ten of each run."""
+def unjudged_shares(dataset: Dataset) -> dict[str, float]:
+    """Share of unjudged documents among the first ten of each run; 0 with complete judgments."""
     if dataset.spec.judgments == "complete":
-        return "none, as the judgments are complete"
+        return dict.fromkeys(dataset.runs, 0.0)
     runs = align(dataset.qrels, list(dataset.runs.values()))
     top = (runs.ranks >= 1) & (runs.ranks <= UNJUDGED_DEPTH)
     shares = (top & ~runs.judged).sum(axis=1) / np.maximum(top.sum(axis=1), 1)
-    pairs = zip(runs.sources, shares.tolist(), strict=True)
-    return ", ".join(f"{name!r} {percent(share)}" for name, share in pairs)
+    return dict(zip(runs.sources, shares.tolist(), strict=True))
 
 
 def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, str]]:

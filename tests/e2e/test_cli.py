@@ -146,7 +146,8 @@ def test_dataset_show(root: Path, capsys: Capture) -> None:
     assert "question, semantic" in out
     facts = json.loads(printed(capsys, "dataset", "show", DATASET, "--json"))
     assert facts["name"] == "tiny"
-    assert facts["runs"][0]["scores"] == "2 … 9"
+    assert facts["runs"][0]["roles"] == ["keyword"]
+    assert facts["splits"] == {"dev": 1, "test": 3}
     edit(root, DATASET, "rerank:\n  r: {path: r.trec, score_space: unit}\n", "")
     assert "rerank lists" not in printed(capsys, "dataset", "show", "tiny")
 
@@ -157,7 +158,9 @@ def test_dataset_check(root: Path, capsys: Capture) -> None:
     assert {"judged queries: 4", "splits: dev: 1, test: 3"} <= set(lines)
     assert lines[-1].startswith(f"{path}: ")
     assert lines[-1].endswith("fusion-bench dataset show tiny")
-    assert json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"] == []
+    facts = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))
+    assert (facts["file"], facts["notes"]) == (path, [])
+    assert facts["unjudged_share_in_top_10"]["b"] == pytest.approx(2 / 6)
     edit(root, A, "q3 Q0 d1 1 5 a\n", "")
     [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]
     assert note.startswith("a has no result for 1 judged query")

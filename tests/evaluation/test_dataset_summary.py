@@ -10,7 +10,7 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.dataset_summary import (
     dataset_notices,
     describe_dataset,
-    describe_unjudged,
+    unjudged_shares,
 )
 from fusion_bench.io.dataset import load_dataset
 from tests import tiny
@@ -21,30 +21,39 @@ from tests.tiny import DATASET, edit
 def test_a_description_by_hand(tmp_path: Path) -> None:
     dataset = load_dataset(tiny.make(tmp_path) / DATASET)
     facts = describe_dataset(dataset)
-    assert facts["judged queries"] == 4
-    assert facts["judgements"] == "grade 0: 1, grade 1: 3, grade 2: 1"
-    assert facts["splits"] == "dev: 1, test: 3"
-    assert facts["types"] == "global: 1, local: 2, relationship: 1"
+    assert facts["judged_queries"] == 4
+    assert facts["grades"] == {"0": 1, "1": 3, "2": 1}
+    assert facts["splits"] == {"dev": 1, "test": 3}
+    assert facts["types"] == {"global": 1, "local": 2, "relationship": 1}
     assert facts["groups"] == 3
     assert facts["fingerprint"] == dataset.fingerprint
     assert facts["runs"] == [
-        {"name": "a", "roles": "keyword", "queries": 4, "median depth": 2, "scores": "2 … 9"},
+        {
+            "name": "a",
+            "roles": ["keyword"],
+            "queries": 4,
+            "median_depth": 2,
+            "lowest_score": 2.0,
+            "highest_score": 9.0,
+        },
         {
             "name": "b",
-            "roles": "question, semantic",
+            "roles": ["question", "semantic"],
             "queries": 4,
-            "median depth": 1,
-            "scores": "0.2 … 0.9",
+            "median_depth": 1,
+            "lowest_score": 0.2,
+            "highest_score": 0.9,
         },
     ]
-    assert facts["rerank lists"] == [
+    assert facts["rerank_lists"] == [
         {
             "name": "r",
-            "roles": "none",
+            "roles": [],
             "queries": 4,
-            "median depth": 2,
-            "scores": "0.1 … 0.9",
-            "score space": "unit",
+            "median_depth": 2,
+            "lowest_score": 0.1,
+            "highest_score": 0.9,
+            "score_space": "unit",
         }
     ]
 
@@ -53,7 +62,7 @@ def test_without_queries_there_is_nothing_to_count(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "queries: queries.jsonl\n", "")
     facts = describe_dataset(load_dataset(root / DATASET))
-    assert (facts["splits"], facts["types"], facts["groups"]) == ("none", "none", "none")
+    assert (facts["splits"], facts["types"], facts["groups"]) == ({}, {}, 0)
 
 
 def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
@@ -61,7 +70,8 @@ def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
     edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
     runs = describe_dataset(load_dataset(root / DATASET))["runs"]
     assert isinstance(runs, list)
-    assert (runs[0]["scores"], runs[0]["median depth"]) == ("none", 0)
+    assert runs[0]["lowest_score"] is runs[0]["highest_score"] is None
+    assert runs[0]["median_depth"] == 0
 
 
 def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
@@ -98,9 +108,10 @@ def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
 def test_the_unjudged_share_by_hand(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     # of a: d8 and d5, of b: d4 (for q2) and d9
-    assert describe_unjudged(load_dataset(root / DATASET)) == "'a' 28.6 %, 'b' 33.3 %"
+    shares = unjudged_shares(load_dataset(root / DATASET))
+    assert shares == {"a": pytest.approx(2 / 7), "b": pytest.approx(2 / 6)}
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
-    assert describe_unjudged(load_dataset(root / DATASET)).startswith("none")
+    assert unjudged_shares(load_dataset(root / DATASET)) == {"a": 0, "b": 0}
 
 
 def test_relevant_is_what_the_dataset_calls_relevant(tmp_path: Path) -> None:
