@@ -49,6 +49,10 @@ Tone: TypeAlias = Literal[
 ]
 
 
+#: Rows that stay in a shortened table.
+LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
+
+
 @dataclass(frozen=True)
 class Column:
     """A column.
@@ -109,16 +113,15 @@ class Table:
     def shorten(self, limit: int) -> Table:
         """The same table with about ``limit`` rows: the first ones and the last one.
 
-        The baseline and the reference rows stay. ``… 19 more`` stands for the others.
+        What failed, the baseline and the reference rows stay. ``… 19 more`` stands for the others.
         """
         count = len(self.rows)
         if count <= limit + 1:
             return self
-        marked = [i for i, row in enumerate(self.rows) if row.tone in {"baseline", "reference"}]
-        if len(marked) > limit - 2:
-            marked = []
+        marked = [i for i, row in enumerate(self.rows) if row.tone in LASTING_TONES]
+        marked = marked[: max(0, limit - 2)]
         others = [i for i in range(count) if i not in marked]
-        kept = sorted({*marked, *others[: limit - len(marked) - 1], others[-1]})
+        kept = sorted({*marked, *others[: max(0, limit - len(marked) - 1)], others[-1]})
         rows: list[Row] = []
         for before, i in zip((-1, *kept), kept, strict=False):
             if i - before > 1:

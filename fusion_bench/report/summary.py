@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from fusion_bench.report.markdown import escape_markdown, render_page
 from fusion_bench.report.page import Finding, Page, Section, Tone
+from fusion_bench.util.formatting import pluralize
 
 MAX_LINES = 40
 #: Sections, rows of a table and findings; the first that fit into the lines are taken.
@@ -40,7 +41,8 @@ def _render(page: Page, sections: int, rows: int, findings: int) -> str:
     shown = [section for section in page.sections if not section.is_folded]
     short = [_shorten(section, rows, findings) for section in shown[:sections]]
     if len(shown) > sections:
-        short.append(Section(text=f"{len(shown) - sections} more sections in the full report."))
+        more = pluralize(len(shown) - sections, "more section")
+        short.append(Section(text=f"{more} in the full report."))
     headline = page.headline
     if headline is not None and len(headline.details) > MAX_DETAILS:
         more = f"{len(headline.details) - MAX_DETAILS} more in the full report."

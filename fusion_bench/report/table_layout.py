@@ -38,7 +38,7 @@ class TableLayout:
 
     Attributes:
         blocks: One below the other; together they have all columns but the dropped ones.
-        dropped: Headers of the dropped columns.
+        dropped: Names of the dropped columns; see :func:`name_columns`.
         full_width: The width at which no column is dropped.
     """
 
@@ -66,8 +66,18 @@ def fit_table(table: Table, width: int) -> TableLayout:
         kept.remove(max(optional, key=lambda i: (natural[i], i)))
     if table.is_transposable and _total(_comfortable_widths(fitted)) > width:
         fitted = fitted.transpose()
-    dropped = tuple(column.header for i, column in enumerate(columns) if i not in kept)
+    dropped = tuple(name for i, name in enumerate(name_columns(table)) if i not in kept)
     return TableLayout(tuple(_split_columns(fitted, width)), dropped, full_width)
+
+
+def name_columns(table: Table) -> tuple[str, ...]:
+    """The headers; of equal ones each with the header before it: ``95 % interval of mean``."""
+    headers = [column.header for column in table.columns]
+    pairs = zip(("", *headers), headers, strict=False)
+    return tuple(
+        f"{header} of {before}" if before and headers.count(header) > 1 else header
+        for before, header in pairs
+    )
 
 
 def _split_columns(table: Table, width: int) -> Iterator[TableBlock]:

@@ -89,23 +89,23 @@ def _print_section(section: Section, console: Console, full_page: str) -> None:
         bullet = "!" if finding.tone in ALERTS else "-"
         _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
         for line in finding.details:
-            _print_text(console, f"    {line}")
+            _print_text(console, f"    {line}", indent=6)
     for table in section.tables:
         console.print()
         print_table(table, console, full_page)
 
 
-def _print_text(console: Console, text: str, *, style: str = "") -> None:
-    """A line; wrapped on a terminal, with following lines indented under a bullet."""
+def _print_text(console: Console, text: str, *, style: str = "", indent: int = 2) -> None:
+    """A line; wrapped on a terminal, with following lines indented."""
     if not text:
         return
     line = Text(_escape_text(text, console), style=style)
     if not console.is_terminal:
         console.print(line, soft_wrap=True)
         return
-    for i, part in enumerate(line.wrap(console, max(20, console.width - 2))):
+    for i, part in enumerate(line.wrap(console, max(20, console.width - indent))):
         part.rstrip()
-        console.print(Text("  " if i else "").append_text(part), soft_wrap=True)
+        console.print(Text(" " * indent if i else "").append_text(part), soft_wrap=True)
 
 
 def _escape_text(text: str, console: Console) -> str:
@@ -141,7 +141,7 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
 def _describe_dropped(layout: TableLayout, full_page: str) -> str:
     """The columns that were dropped, and where to see them."""
     place = f"see {full_page}, or " if full_page else ""
-    names = ", ".join(dict.fromkeys(layout.dropped))
+    names = ", ".join(layout.dropped)
     return f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
 
 

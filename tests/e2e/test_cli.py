@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -373,6 +374,51 @@ def test_json_has_no_nan(capsys: Capture) -> None:
     [found] = json.loads(printed(capsys, "compare", "out/report.json", "--json"))
     assert found["comparisons"][0]["low"] is None
     assert strict(printed(capsys, "compare", "out/report.json", "--json"))
+
+
+# ── summaries, next commands and formats of plots
+
+
+def test_a_summary_goes_to_a_file_or_to_standard_output(root: Path, capsys: Capture) -> None:
+    single = ["eval", EXPERIMENT, "--no-plots", "--out", "out"]
+    summary = printed(capsys, *single, "--markdown", "-")
+    assert len(summary.splitlines()) <= 40
+    assert summary.splitlines()[2].startswith("**")
+    assert "Written" not in summary
+    out = printed(capsys, *single, "--markdown", "deep/summary.md", "--json")
+    assert json.loads(out)["name"] == "e"
+    assert (root / "deep/summary.md").read_text(encoding="utf-8").startswith("# e\n")
+    compared = ["compare", "out/report.json", "--markdown", "-"]
+    assert printed(capsys, *compared).startswith("# Comparison\n\n**")
+
+
+@pytest.mark.usefixtures("root")
+def test_one_standard_output_takes_one_kind(capsys: Capture) -> None:
+    assert main(["eval", EXPERIMENT, "--json", "--markdown", "-"]) == 2
+    assert "does not go with --json" in capsys.readouterr().out
+
+
+def test_a_summary_that_cannot_be_written(root: Path, capsys: Capture) -> None:
+    (root / "taken").mkdir()
+    assert main(["eval", EXPERIMENT, "--no-plots", "--markdown", "taken"]) == 2
+    assert "taken: cannot be written" in capsys.readouterr().err
+
+
+def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: Capture) -> None:
+    edit(root, EXPERIMENT, "baseline: one", "baseline: two")
+    lines = printed(capsys, "eval", EXPERIMENT, "--no-plots").splitlines()
+    assert "on tiny" in lines[lines.index("Next:") - 2]
+    commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :]]
+    assert [words[1] for words in commands] == ["explain", "tune"]
+    assert printed(capsys, *commands[0][1:])
+
+
+def test_plots_as_svg(root: Path, capsys: Capture) -> None:
+    printed(capsys, "eval", EXPERIMENT, "--plot-format", "svg", "--out", "out")
+    names = {path.suffix for path in (root / "out").iterdir()}
+    assert names == {".json", ".md", ".svg"}
+    text = (root / "out/report.md").read_text(encoding="utf-8")
+    assert "(tiny-RR@10-forest.svg)" in text
 
 
 # ── processes, pipes and terminals

@@ -89,3 +89,22 @@ def test_an_absurdly_narrow_width_still_has_every_cell() -> None:
 
 def test_a_table_without_rows_or_with_one_column() -> None:
     assert headers(Table("t", (Column("system", is_text=True),), ()), 10) == [["system"]]
+
+
+def test_of_equal_headers_the_one_before_tells_which() -> None:
+    columns = (Column("mean"), Column("interval", is_optional=True))
+    whole = table(*columns, Column("difference"), Column("interval"))
+    assert fit_table(whole, 80).dropped == ("interval of mean",)
+
+
+def test_a_shortened_table_keeps_what_failed_and_counts_the_others() -> None:
+    rows = tuple(
+        Row((str(i),), "failed" if i == 50 else "baseline" if i == 60 else "plain")
+        for i in range(100)
+    )
+    short = Table("t", (Column("a", is_text=True),), rows).shorten(6)
+    assert [row.cells[0] for row in short.rows] == [
+        *("0", "1", "2", "… 47 more", "50"),
+        *("… 9 more", "60", "… 38 more", "99"),
+    ]
+    assert short.shorten(20) == short

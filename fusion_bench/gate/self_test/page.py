@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("error rate", is_text=True),
-    Column("check", is_text=True),
+    Column("check", is_text=True, is_name=True),
     Column("true drop"),
-    Column("count"),
+    Column("count", is_optional=True),
     Column("rate"),
-    Column("interval"),
+    Column("interval", is_optional=True),
     Column("stated"),
     Column("agrees", is_text=True),
 )

@@ -70,17 +70,24 @@ def _ranked_comparisons(collection: Collection) -> list[ComparisonResult]:
 def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
     """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
     before, after = (
-        collection.system(name).measures[item.measure].mean
+        format_number(collection.system(name).measures[item.measure].mean)
         for name in (item.baseline, item.candidate)
-    )
-    queries = item.wins + item.ties + item.losses
-    change = format_change(
-        item.difference, before, wins=item.wins, losses=item.losses, queries=queries
     )
     return (
         f"{item.candidate} is better than the baseline {item.baseline} on {collection.name}: "
-        f"{item.measure} {format_number(before)} → {format_number(after)}, {change} "
+        f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
         f"({_describe_difference(report, item)})."
+    )
+
+
+def _describe_change(collection: Collection, item: ComparisonResult) -> str:
+    """``+17.8 %: 25 queries better, 8 worse of 60``."""
+    return format_change(
+        item.difference,
+        collection.system(item.baseline).measures[item.measure].mean,
+        wins=item.wins,
+        losses=item.losses,
+        queries=item.wins + item.ties + item.losses,
     )
 
 
@@ -91,14 +98,15 @@ def _describe_difference(report: Report, item: ComparisonResult) -> str:
 
 
 def _describe_system(report: Report, collection: Collection, name: str) -> str:
-    """``name (nDCG@10 0.6000; +0.0100 [+0.0020, +0.0180], adjusted p .012; identical)``."""
+    """``name (nDCG@10 0.6000, +1.7 %: …; +0.0100 [+0.0020, +0.0180], adjusted p .012; …)``."""
     primary = collection.primary_measure
     mean = format_number(collection.system(name).measures[primary].mean)
     item = collection.comparison(name, primary)
     if item is None:
         return f"{name} ({primary} {mean})"
     verdict = "" if item.answer == "better" else f"; {item.answer}"
-    return f"{name} ({primary} {mean}; {_describe_difference(report, item)}{verdict})"
+    difference = f"{_describe_difference(report, item)}{verdict}"
+    return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
 
 
 def _power_finding(collection: Collection, comparisons: list[ComparisonResult]) -> Finding | None:

@@ -48,7 +48,7 @@ def test_a_higher_mean_that_is_not_significant_is_named_too() -> None:
     result = decision(BASE, system("good", 0.6, 0.7), HIGH, found=[better, higher])
     assert result.tone == "better"
     assert result.text.startswith("good is better than ")
-    assert "highest nDCG@10 is that of high (nDCG@10 0.8500; " in result.text
+    assert "highest nDCG@10 is that of high (nDCG@10 0.8500, +88.9 %: " in result.text
 
 
 @pytest.mark.parametrize(
