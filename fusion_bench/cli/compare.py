@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.report_records import Report
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
@@ -64,37 +67,13 @@ def compare(
     base.refuse_two_outputs(markdown, as_json=json)
     if qrels is not None:
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
-        from fusion_bench.cli._next_steps import after_compare
-        from fusion_bench.evaluation.compare_systems import compare_files
-        from fusion_bench.measures.aliases import list_renamed
-        from fusion_bench.report.evaluation.evaluation_page import build_page
-
-        report = compare_files(
-            qrels, files, measures=measure or MEASURES, binary_relevance=binary_relevance or 1
-        )
-        names = (row.name for row in report.collections[0].systems if row.kind == "system")
-        lists = dict(zip(names, files, strict=False))
-        page = replace(build_page(report), next_steps=tuple(after_compare(qrels, lists)))
-        print_result(report, page, as_json=json, markdown=markdown)
-        base.echo_notes(list_renamed(measure or ()))
+        _compare_run_files(files, qrels, measure, binary_relevance, markdown, as_json=json)
         return
     base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
-    from fusion_bench.errors import DataError
     from fusion_bench.evaluation.compare_systems import compare_reports
-    from fusion_bench.evaluation.report_records import read_report
     from fusion_bench.report.comparison_page import build_comparison_page
 
-    if len(files) > 2:
-        raise typer.BadParameter(
-            "needs one or two reports; run files need --qrels", param_hint="FILE"
-        )
-    try:
-        reports = [read_report(path) for path in files]
-    except DataError as error:
-        others = [path for path in files if path.suffix != ".json" and path.exists()]
-        if not others:
-            raise
-        raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error
+    reports = _read_reports(files)
     collections = compare_reports(
         reports[0],
         reports[1] if len(reports) == 2 else None,
@@ -112,3 +91,50 @@ def compare(
     ]
     page = build_comparison_page(collections)
     print_result(records, page, as_json=json, markdown=markdown)
+
+
+def _compare_run_files(
+    files: list[Path],
+    qrels: Path,
+    measures: list[str] | None,
+    binary_relevance: int | None,
+    markdown: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from fusion_bench.cli._next_steps import after_compare
+    from fusion_bench.evaluation.compare_systems import compare_files
+    from fusion_bench.measures.aliases import list_renamed
+    from fusion_bench.report.evaluation.evaluation_page import build_page
+
+    report = compare_files(
+        qrels, files, measures=measures or MEASURES, binary_relevance=binary_relevance or 1
+    )
+    names = (row.name for row in report.collections[0].systems if row.kind == "system")
+    lists = dict(zip(names, files, strict=False))
+    page = replace(build_page(report), next_steps=tuple(after_compare(qrels, lists)))
+    print_result(report, page, as_json=as_json, markdown=markdown)
+    base.echo_notes(list_renamed(measures or ()))
+
+
+def _read_reports(files: list[Path]) -> list[Report]:
+    """One or two finished reports.
+
+    Raises:
+        typer.BadParameter: More than two files.
+        DataError: A file that is no report.
+    """
+    from fusion_bench.errors import DataError
+    from fusion_bench.evaluation.report_records import read_report
+
+    if len(files) > 2:
+        raise typer.BadParameter(
+            "needs one or two reports; run files need --qrels", param_hint="FILE"
+        )
+    try:
+        return [read_report(path) for path in files]
+    except DataError as error:
+        others = [path for path in files if path.suffix != ".json" and path.exists()]
+        if not others:
+            raise
+        raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error
