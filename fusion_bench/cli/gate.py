@@ -159,12 +159,14 @@ def _write_outputs(
     from fusion_bench.gate.junit import render_junit
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
+    from fusion_bench.util.output_folder import make_output_folder
 
     record, xml = f"{verdict.model_dump_json(indent=1)}\n", render_junit(verdict)
     files = {folder / "gate.json": record, folder / "gate.md": render_page(page)}
     files[folder / "gate.xml"] = xml
     if junit is not None:
         files[junit] = xml
+    make_output_folder(folder, committed=[Path(verdict.baseline)])
     return [write_atomic(file, text.encode()) for file, text in files.items()]
 
 

@@ -89,6 +89,11 @@ def try_command(
     require_folder(out)
     if save is not None:
         check_free(save)
+        if save.resolve().is_relative_to(out.resolve()):
+            raise typer.BadParameter(
+                f"{save} lies in the folder of outputs {out}, which git ignores: name another",
+                param_hint="--save",
+            )
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
         progress("writing the report", 1, 1)

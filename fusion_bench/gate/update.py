@@ -30,6 +30,7 @@ from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusa
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
+from fusion_bench.util.output_folder import require_visible
 
 
 def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline:
@@ -51,6 +52,7 @@ def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline
     if not reason.strip() or not is_encodable(reason):
         raise ConfigError("--reason: say why the values may change, in UTF-8 text")
     reason = " ".join(reason.split())
+    require_visible(baseline)
     previous = read_baseline(baseline, inputs.source.path)
     collections = inputs.load_collections()
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]

@@ -19,6 +19,7 @@ from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.util.atomic_files import replace_file
+from fusion_bench.util.output_folder import make_output_folder
 
 #: Longer parts of a file name are cut.
 MAX_NAME_LENGTH = 60
@@ -110,7 +111,7 @@ def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path
             for figure in page.figures
         }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_output_folder(folder)
         return [replace_file(folder / name, data) for name, data in contents.items()]
     except OSError as error:
         raise FusionBenchError(f"{folder}: the report cannot be written: {error}") from error

@@ -196,7 +196,7 @@ def test_eval_keeps_what_it_reads_unless_told_not_to(
 def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "eval", EXPERIMENT)
     folder = root / "reports/e"
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir()} - {".gitignore"}
     assert {"report.json", "report.md"} < names
     assert all(name.endswith(".png") for name in names - {"report.json", "report.md"})
     assert len(names) > 2
@@ -214,7 +214,8 @@ def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
 def test_eval_json_is_the_report(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "eval", EXPERIMENT, "--json", "--no-plots", "--out", "here")
     assert json.loads(out) == json.loads((root / "here/report.json").read_text(encoding="utf-8"))
-    assert {path.name for path in (root / "here").iterdir()} == {"report.json", "report.md"}
+    names = {path.name for path in (root / "here").iterdir()}
+    assert names == {"report.json", "report.md", ".gitignore"}
     assert not (root / "reports").exists()
 
 

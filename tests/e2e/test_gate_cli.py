@@ -200,6 +200,22 @@ def test_a_refusal_is_an_error_in_junit_and_a_reason_in_markdown(
     assert "no baseline" in (root / "reports/mine/gate.md").read_text()
 
 
+def test_outputs_are_ignored_by_git_and_baselines_are_not(root: Path, capsys: Capture) -> None:
+    ran(capsys, "gate", EXPERIMENT)
+    assert (root / "reports/mine/.gitignore").exists()
+    beside = ("--baseline", "kept/mine.json", "--out", "kept")
+    ran(capsys, "gate", EXPERIMENT, *beside)
+    assert (root / "kept/gate.json").exists()
+    ran(capsys, "gate", EXPERIMENT, "--baseline", "kept/mine.json", "--update", "--reason", "r")
+    ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
+    ignored = {path.parent.relative_to(root).as_posix() for path in root.rglob(".gitignore")}
+    assert {name for name in ignored if not name.startswith("datasets")} == {"reports/mine"}
+    below = ("--baseline", "reports/mine/base.json", "--update", "--reason", "r")
+    code, _, err = ran(capsys, "gate", EXPERIMENT, *below)
+    assert code == 2
+    assert "keeps git from seeing it" in " ".join(err.split())
+
+
 def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
     path = ("--baseline", "kept/old.json")
     assert ran(capsys, "gate", EXPERIMENT, *path, "--update", "--reason", "r", "--json")[0] == 0

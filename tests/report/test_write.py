@@ -19,7 +19,9 @@ from tests.report.cases import PRIMARY, SECOND
 
 
 def listed(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    """All files but the ``.gitignore`` of a new folder."""
+    paths = (path for path in folder.rglob("*") if path.name != ".gitignore")
+    return sorted(str(path.relative_to(folder)) for path in paths)
 
 
 def test_everything_is_written(tmp_path: Path) -> None:
@@ -36,6 +38,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     ]
     assert files == [folder / name for name in names]
     assert listed(folder) == sorted(names)
+    assert (folder / ".gitignore").exists()
     assert read_report(files[0]) == report
     assert files[0].read_bytes().endswith(b"}\n")
     text = files[1].read_text(encoding="utf-8")

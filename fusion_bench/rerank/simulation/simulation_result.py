@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.output_folder import make_output_folder
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -102,6 +103,7 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
 
     data = asdict(result)
     picture = render_png(draw_degradation(data, f"Degradation of {title}"))
+    make_output_folder(folder)
     return [
         write_atomic(folder / "simulation.json", f"{json.dumps(data, indent=1)}\n".encode()),
         write_atomic(folder / "simulation.png", picture),

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.tune.space.objective import TuningObjective
+from fusion_bench.util.output_folder import make_output_folder
 
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler"]
 #: Of the file's layout.
@@ -66,7 +67,7 @@ class TrialLog:
         self._path = path
         self._values: dict[str, float] = {}
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_output_folder(path.parent)
             path.touch()
             self._read_file(path, identity)
             if path.stat().st_size == 0:
