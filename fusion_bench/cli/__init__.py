@@ -33,11 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     with error_format(given) as as_json:
         try:
-            with progress_lines():
+            with progress_lines(given[0] if given else ""):
                 return _run_command(given, as_json=as_json)
         except (FusionBenchError, OSError) as error:
             _fail(str(error))
-            _drop_unwritten()
         except MemoryError:
             _fail("not enough memory: use fewer queries or a machine with more memory")
         except (KeyboardInterrupt, CommandInterruptedError):
@@ -68,8 +67,12 @@ def _run_command(arguments: list[str], *, as_json: bool) -> int:
 
 
 def _fail(message: str) -> None:
-    """Print an error where the result would stand."""
-    echo_error(message, replaces_result=True)
+    """Print an error where the result would stand; on standard error if nothing can stand there."""
+    try:
+        echo_error(message, replaces_result=True)
+    except OSError:
+        echo_error(message)
+    _drop_unwritten()
 
 
 def _describe_exception(error: Exception) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
+from fusion_bench.util.formatting import escape_control_chars
+
 #: Seconds between two lines; shorter work prints none.
 LINE_INTERVAL = 10.0
 
@@ -17,25 +19,27 @@ class ProgressLines:
     """The stage that a command has reached, printed at intervals.
 
     Args:
+        stage: What is shown until the first stage is known.
         interval: Seconds between two lines.
     """
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, stage: str, interval: float) -> None:
         self.interval = interval
         self._started = time.monotonic()
-        self._stage = ""
+        self._stage = stage
         self._finished = threading.Event()
 
     def update(self, stage: str, done: int, total: int) -> None:
         """Note the stage, the steps done and all steps; the next line shows them."""
-        self._stage = f"{stage}, {done} of {total}, " if total > 1 else f"{stage}, "
+        self._stage = f"{stage}, {done} of {total}" if total > 1 else stage
 
     def print_lines(self) -> None:
         """Print until :meth:`finish`."""
         while not self._finished.wait(self.interval):
             seconds = time.monotonic() - self._started
+            line = escape_control_chars(f"progress: {self._stage}, {seconds:.0f} s")
             with suppress(OSError, ValueError):  # nobody reads standard error, or it is closed
-                print(f"progress: {self._stage}{seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
+                print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     def finish(self) -> None:
         """End the printing."""
@@ -46,12 +50,12 @@ _LINES: ContextVar[ProgressLines | None] = ContextVar("progress lines", default=
 
 
 @contextmanager
-def progress_lines(interval: float = LINE_INTERVAL) -> Iterator[None]:
-    """Print progress while the context lasts, unless standard error is a terminal."""
+def progress_lines(command: str, interval: float = LINE_INTERVAL) -> Iterator[None]:
+    """Print a command's progress while the context lasts, unless standard error is a terminal."""
     if sys.stderr is None or sys.stderr.isatty():
         yield
         return
-    lines = ProgressLines(interval)
+    lines = ProgressLines(command, interval)
     token = _LINES.set(lines)
     thread = threading.Thread(target=lines.print_lines, name="progress lines", daemon=True)
     thread.start()

@@ -463,13 +463,14 @@ def test_a_closed_pipe_is_no_traceback_and_no_regression(root: Path) -> None:
     assert done.returncode == 141
 
 
-def test_a_full_disk_is_one_line(root: Path) -> None:
+@pytest.mark.parametrize("arguments", [["methods"], ["methods", "--json"], ["evl", "--json"]])
+def test_a_full_disk_is_one_line(arguments: list[str], root: Path) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no device that is always full")
     with full.open("w") as sink:
         done = subprocess.run(
-            [*BIN, "methods"],
+            [*BIN, *arguments],
             cwd=root,
             env=BUFFERED,
             stdout=sink,
@@ -478,7 +479,9 @@ def test_a_full_disk_is_one_line(root: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: [Errno 28]")
+    assert done.stderr.count("\n") == 1
+    start = '{"error": ' if "--json" in arguments else "error: [Errno 28]"
+    assert done.stderr.startswith(start)
 
 
 def loaded(*arguments: str, cwd: Path) -> set[str]:
@@ -581,22 +584,22 @@ def read_lines(capsys: Capture, wanted: str) -> list[str]:
 
 
 def test_a_pipe_gets_lines_with_the_stage(capsys: Capture) -> None:
-    with progress_lines(0.02), progress_bar() as show:
-        read_lines(capsys, r"progress: \d+ s")
+    with progress_lines("tune", 0.02), progress_bar() as show:
+        read_lines(capsys, r"progress: tune, \d+ s")
         show("reading tiny", 0, 1)
         read_lines(capsys, r"progress: reading tiny, \d+ s")
-        show("aligning tiny", 3, 12)
-        read_lines(capsys, r"progress: aligning tiny, 3 of 12, \d+ s")
+        show("aligning tiny\x1b", 3, 12)
+        read_lines(capsys, r"progress: aligning tiny\\x1b, 3 of 12, \d+ s")
 
 
 def test_lines_end_with_the_work_and_a_terminal_gets_none(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    with progress_lines(0.001):
-        read_lines(capsys, r"progress: \d+ s")
+    with progress_lines("tune", 0.001):
+        read_lines(capsys, r"progress: tune, \d+ s")
     assert "progress lines" not in running_threads()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress_lines(0.001):
+    with progress_lines("tune", 0.001):
         assert "progress lines" not in running_threads()
 
 
