@@ -68,13 +68,13 @@ def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
     """The rows of a run that has ranks and no scores, such as MS MARCO's.
 
     Args:
-        data: The bytes of the text, with single tabs or single blanks between the columns.
+        data: The bytes of the text, with single blanks between the columns.
         columns: Name of each column: ``query``, ``document`` and ``rank``.
 
     Returns:
         None if it has to be read line by line, or if some query has no rank 1.
     """
-    table = parse_regular_text(data.replace(b"\t", b" "), columns, "rank", has_ranks=False)
+    table = parse_regular_text(data, columns, "rank", has_ranks=False)
     if table is None or not isinstance(table.queries, CategoricalIds):
         return None
     ranks = np.asarray(table.values)

@@ -11,7 +11,8 @@ from typing import Final
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
-from fusion_bench.io.file_layout import ColumnNames
+from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
+from fusion_bench.io.formats import trec
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import VALUE_ROLES, find_columns, match_columns
 from fusion_bench.io.formats._fixed_columns import fits_columns, tabulate_cells
@@ -32,13 +33,15 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     text = read_text(path)
     first = next((line for line in text.split("\n") if line.strip()), "")
     delimiter = _find_delimiter(first, kind, columns)
+    if not columns and delimiter == "\t" and " " not in text and _is_data(first.split(), kind):
+        return trec.read_table(path, kind, has_ranks=has_ranks, columns=columns)
     lines = list(_split_lines(path, text, delimiter))
     if not lines:
         return RawTable([], [], [], None, [])
     (number, header), *rows = lines
-    if not columns and not _count_names(header, kind, columns):
-        if fits_columns(header, kind):
-            return tabulate_cells(path, kind, lines)
+    if not columns and _is_data(header, kind):
+        return tabulate_cells(path, kind, lines)
+    if not _count_names(header, kind, columns):
         _refuse_numbers(header, f"{path}:{number}", kind)
     names = find_columns(header, kind, f"{path}:{number}", columns)
     for row_number, row in rows:
@@ -60,6 +63,11 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
         ranks=column.get("rank") if needs_ranks else None,
         lines=[row_number for row_number, _ in rows],
     )
+
+
+def _is_data(cells: Sequence[str], kind: Kind) -> bool:
+    """Whether a first line is no header, but that of a file in fixed columns."""
+    return fits_columns(cells, kind) and not _count_names(cells, kind, NO_COLUMNS)
 
 
 def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:

@@ -50,6 +50,8 @@ def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
     """The rows by pyarrow; None if the file has to be read line by line."""
     from fusion_bench.io.arrow_text import parse_ranked_text, parse_regular_text
 
+    if b" " not in data:
+        data = data.replace(b"\t", b" ")
     names = select_names(kind, len(data[: data.find(b"\n")].split()))
     if names == MS_MARCO:
         return parse_ranked_text(data, names)

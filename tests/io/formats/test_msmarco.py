@@ -31,10 +31,11 @@ def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> No
 
 def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec, "LARGE_FILE", 1)
-    path = tmp_path / "run.txt"
-    for separator in "\t ":
+    for name, separator in (("run.txt", "\t"), ("run.txt", " "), ("run.tsv", "\t")):
+        path = tmp_path / name
         path.write_text(RUN.replace("\t", separator))
         assert load_run(path).to_dict() == FOUND
+    path = tmp_path / "run.txt"
     path.write_text(RUN.replace("1\t700\t1", "1\t700\t3"))
     with pytest.raises(DataError, match=r"run\.txt:1: query '1' has no document of rank 1"):
         load_run(path)

@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.file_layout import FileLayout
+from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
 
 RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
@@ -244,3 +245,13 @@ def test_trec_files_have_no_names_of_columns(tmp_path: Path) -> None:
 def test_a_whole_number_with_a_point_is_a_grade(grade: str, whole: int, tmp_path: Path) -> None:
     path = written(tmp_path / "q.txt", f"q1 0 d1 {grade}\n")
     assert load_qrels(path).to_dict() == {"q1": {"d1": whole}}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_large_file_reads_the_same_in_every_spelling(
+    spelling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "LARGE_FILE", 1)
+    path = written(tmp_path / "run.trec", SPELLINGS[spelling](RUN))
+    assert load_run(path).to_dict() == FOUND
+    assert load_qrels(written(path, SPELLINGS[spelling](QRELS))).to_dict() == GRADES
