@@ -16,6 +16,7 @@ from fusion_bench.evaluation.in_memory import make_dataset
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
+from fusion_bench.io.file_bytes import strip_suffixes
 
 
 def load_dataset(
@@ -119,7 +120,7 @@ def _open_dataset(given: object) -> Dataset | None:
 
 
 def _name_of(given: object) -> str:
-    return Path(given).stem if is_path(given) else "data"
+    return strip_suffixes(Path(given)) if is_path(given) else "data"
 
 
 def _choose_lists(dataset: Dataset, runs: object, rerankers: object) -> Dataset | None:

@@ -14,6 +14,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_records import Collection, Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
+from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.stats.comparison import Comparison, compare_with_baseline
 
@@ -62,7 +63,7 @@ def compare_files(
         if names.count(name) > 1:
             raise ConfigError(f"two run files are named {name!r}: rename one of them")
     dataset = make_dataset(
-        qrels.stem,
+        strip_suffixes(qrels),
         load_qrels(qrels),
         dict(zip(names, loaded, strict=True)),
         qrels_path=qrels,

@@ -17,6 +17,7 @@ from fusion_bench.evaluation.report_records import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter_systems import build_starter_systems
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import read_meta
 
@@ -94,7 +95,7 @@ def compare_starter_systems(
     spaces, guesses = _score_spaces(given, rerankers)
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
     dataset = make_dataset(
-        given.qrels.stem,
+        strip_suffixes(given.qrels),
         load_qrels(given.qrels),
         runs,
         rerankers=rerankers,

@@ -33,7 +33,7 @@ def test_run_files_against_the_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "dataset"),
-    [("_q.txt", "q"), ("jugés.txt", "jug-s"), ("2019 qrels.v2.trec.gz", "2019-qrels-v2-trec")],
+    [("_q.txt", "q"), ("jugés.txt", "jug-s"), ("2019 qrels.v2.trec.gz", "2019-qrels-v2")],
 )
 def test_qrels_of_any_name_will_do(name: str, dataset: str, tmp_path: Path) -> None:
     folder = tiny.make(tmp_path) / "datasets/tiny"
