@@ -22,11 +22,14 @@ DATASET_FILE, EXPERIMENT_FILE = "dataset.yaml", "experiment.yaml"
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder in which something would be overwritten.
+    """Refuse a folder in which something would be overwritten, before the work begins.
 
     Raises:
-        ConfigError: It holds a dataset or an experiment.
+        ConfigError: It is a file, or holds a dataset or an experiment.
     """
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"--save {folder}: {path} is a file: name a folder")
     for name in (DATASET_FILE, EXPERIMENT_FILE):
         if (folder / name).exists():
             raise ConfigError(f"--save {folder}: {folder / name} exists: name another folder")

@@ -109,7 +109,7 @@ def _fusion_notes(runs: Sequence[Run], systems: dict[str, SystemKeys]) -> Iterat
     """What the names of the fusions stand for, and why one of them is missing."""
     yield (
         f"x{DOUBLE_WEIGHT}: RRF with k={RRF_CONSTANTS[0]} in which that list counts "
-        f"{DOUBLE_WEIGHT} times. convex: mean of scaled scores, equal weights, 0 for a list that "
+        "twice. convex: mean of scaled scores, equal weights, 0 for a list that "
         "did not return the document. z-score: likewise, with the list's least score instead of 0."
     )
     if theoretical := systems.get("convex theoretical"):

@@ -129,6 +129,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
         ([*LISTS, "--measure", "nope"], "nope"),
         ([*LISTS, "--out", "a.trec"], "a.trec is a file"),
+        ([*LISTS, "--save", "a.trec/mine"], "--save a.trec/mine: a.trec is a file"),
     ],
 )
 @pytest.mark.usefixtures("folder")
