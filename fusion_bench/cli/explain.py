@@ -51,6 +51,7 @@ def explain(
     """Show every term of a document's score, and why it ranks above or below another."""
     from fusion_bench.cli._next_steps import after_explain
     from fusion_bench.explain.explain_query import explain_query, select_traces
+    from fusion_bench.io.excerpts import read_titles
     from fusion_bench.report.explanation_page import build_explanation_page
 
     if document is None and against is not None:
@@ -66,8 +67,18 @@ def explain(
             parsed, source, query, system=system, dataset=dataset, folders=folders
         )
     traces = select_traces(explanation, document, against=against, top=top)
-    records = [asdict(trace) | {"contributions": trace.contributions} for trace in traces]
-    page = build_explanation_page(explanation, traces, with_terms=document is not None)
+    titles = read_titles(explanation.documents, {trace.document for trace in traces})
+    records = [
+        {
+            **asdict(trace),
+            "contributions": trace.contributions,
+            "title": titles.get(trace.document, ""),
+        }
+        for trace in traces
+    ]
+    page = build_explanation_page(
+        explanation, traces, with_terms=document is not None, titles=titles
+    )
     if document is None and traces:
         names = (query, traces[0].document, experiment, explanation.system)
         page = replace(page, next_steps=tuple(after_explain(*names, datasets)))

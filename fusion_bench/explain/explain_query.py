@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from fusion_bench.config.models import Source
@@ -14,6 +15,7 @@ from fusion_bench.explain.explanation import explain_ranking, unknown_query_mess
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.excerpts import query_excerpt
 from fusion_bench.util.formatting import pluralize
 
 
@@ -56,7 +58,9 @@ def explain_query(
             f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
             "name another experiment with --experiment FILE"
         )
-    return explain_ranking(chosen, task.runs, query, loaded.spaces)
+    explanation = explain_ranking(chosen, task.runs, query, loaded.spaces)
+    text = query_excerpt(loaded.queries.get(query))
+    return replace(explanation, query_text=text, documents=loaded.documents)
 
 
 def _select_system(experiment: Experiment, name: str | None) -> System:

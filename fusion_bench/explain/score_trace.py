@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,8 @@ class Explanation:
         ties: The tie rule.
         top_k: Maximum length of the list; None = no limit.
         traces: Every candidate in the order of the final list, those not returned last.
+        query_text: The beginning of the query's text; empty where the dataset has none.
+        documents: JSON Lines with the texts of the documents; None where there is no such file.
     """
 
     system: str
@@ -150,6 +153,8 @@ class Explanation:
     ties: str
     top_k: int | None
     traces: tuple[ScoreTrace, ...]
+    query_text: str = ""
+    documents: Path | None = None
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from fusion_bench.explain.explanation import explain_order
@@ -20,7 +20,11 @@ TERM_COLUMNS = (
 
 
 def build_explanation_page(
-    explanation: Explanation, traces: Sequence[ScoreTrace], *, with_terms: bool
+    explanation: Explanation,
+    traces: Sequence[ScoreTrace],
+    *,
+    with_terms: bool,
+    titles: Mapping[str, str] | None = None,
 ) -> Page:
     """Why documents of one query have their scores and their order.
 
@@ -28,25 +32,28 @@ def build_explanation_page(
         explanation: The query.
         traces: The documents, in the order of the list.
         with_terms: Whether to show every term of each document, or one row a document.
+        titles: The titles of documents, where they are known.
     """
     count = pluralize(len(explanation.traces), "candidate")
     title = f"{explanation.system} on query {explanation.query}: {count}"
     if explanation.query_type:
         title += f", weights of type {explanation.query_type}"
+    titles = titles or {}
     if with_terms:
-        tables = tuple(_terms_table(trace, explanation.top_k) for trace in traces)
+        tables = tuple(_terms_table(trace, explanation.top_k, titles) for trace in traces)
     else:
-        tables = (_ranking_table(traces),)
+        tables = (_ranking_table(traces, titles),)
     texts = [
         f"{above.document} ranks above {below.document}: "
         f"{explain_order(above, below, explanation.ties)}"
         for above, below in pairwise(traces)
     ]
     reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
-    return Page(title, (Section(parts=tables), *([reasons] if texts else [])))
+    text = f"“{explanation.query_text}”" if explanation.query_text else ""
+    return Page(title, (Section(text=text, parts=tables), *([reasons] if texts else [])))
 
 
-def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
+def _ranking_table(traces: Sequence[ScoreTrace], titles: Mapping[str, str]) -> Table:
     labels = dict.fromkeys(label for trace in traces for label in trace.fused_contributions)
     blended = [trace for trace in traces if trace.blend is not None]
     blend_labels = dict.fromkeys(label for trace in blended for label in trace.contributions)
@@ -54,6 +61,7 @@ def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
         Column("document", is_text=True),
         *map(Column, ("rank", "grade", "score", *labels, "fused score", "fused rank")),
         *map(Column, blend_labels),
+        *([Column("title", is_text=True, is_optional=True)] if titles else []),
     )
     rows = []
     for trace in traces:
@@ -67,17 +75,19 @@ def _ranking_table(traces: Sequence[ScoreTrace]) -> Table:
             ),
             *(f"{trace.fused_score:.4g}", str(trace.fused_rank)),
             *(f"{parts[label]:.4g}" if label in parts else "–" for label in blend_labels),
+            *([titles.get(trace.document, "")] if titles else []),
         )
         rows.append(Row(cells))
     return Table("Ranking", columns, tuple(rows), is_transposable=True)
 
 
-def _terms_table(trace: ScoreTrace, top_k: int | None) -> Table:
+def _terms_table(trace: ScoreTrace, top_k: int | None, titles: Mapping[str, str]) -> Table:
     grade = "unjudged" if trace.grade is None else f"grade {trace.grade}"
     rank = "not returned" if trace.rank_before_cut is None else f"rank {trace.rank_before_cut}"
     cut = f", below top_k {top_k}" if trace.is_cut else ""
     tier = "" if trace.tier == "ranked" else f" ({trace.tier})"
-    title = f"{trace.document}: {rank}{cut}{tier}, score {trace.score:.4g}, {grade}"
+    named = f" “{titles[trace.document]}”" if trace.document in titles else ""
+    title = f"{trace.document}{named}: {rank}{cut}{tier}, score {trace.score:.4g}, {grade}"
     rows = [_term_row(term, trace.divisor) for term in trace.terms]
     if trace.ceiling is not None:
         rows.append(_sum_row("limit", trace.ceiling))

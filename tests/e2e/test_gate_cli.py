@@ -257,11 +257,38 @@ def test_explain_a_query(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain")
     assert (code, err) == (0, "")
     assert out.startswith("plain on query q3: 5 candidates\n")
-    assert "n0 ranks above d3: 0.0325225 > 0.0320184: mostly b" in out
+    assert "n0 ranks above d3: 0.03252 > 0.03202: mostly b" in out
     code, out, err = ran(
         capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain", "--top", "1"
     )
     assert "ranks above" not in out
+
+
+def test_texts_stand_beside_ids(root: Path, capsys: Capture) -> None:
+    edit(
+        root,
+        "datasets/mine/dataset.yaml",
+        "queries: queries.jsonl\n",
+        "queries: queries.jsonl\ndocuments: documents.jsonl\n",
+    )
+    documents = [{"_id": "d3", "title": "Keys | locks", "text": "x"}, {"_id": "n0", "text": "y\nz"}]
+    (root / "datasets/mine/documents.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    queries = root / "datasets/mine/queries.jsonl"
+    queries.write_text(queries.read_text().replace('"q3",', f'"q3", "text": "why {"so " * 30}",'))
+    ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
+    worse(root)
+    out = ran(capsys, "gate", EXPERIMENT)[1]
+    query = f"why {'so ' * 19}".strip()[:60].strip()
+    assert f"query q3 “{query}…”: RR@10" in out
+    assert "    d3 “Keys | locks” (grade 1) 1 → 4: " in out
+    command = ("explain", "q3", "--experiment", EXPERIMENT)
+    out = ran(capsys, *command)[1]
+    assert f"“{query}…”" in out
+    assert re.search(r"^d3 +4 .* Keys \| locks$", out, re.MULTILINE)
+    assert re.search(r"^n0 +1 .* y z$", out, re.MULTILINE)
+    assert "d3 “Keys | locks”: rank 4" in ran(capsys, *command, "d3")[1]
+    records = json.loads(ran(capsys, *command, "--json")[1])
+    assert {record["document"]: record["title"] for record in records}["d3"] == "Keys | locks"
 
 
 def test_explain_a_document_that_is_cut_and_beyond_the_reranker(
@@ -299,10 +326,10 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
     command = ("explain", "q3", "d3", "--experiment", EXPERIMENT)
     code, out, err = ran(capsys, *command)
     assert (code, err) == (0, "")
-    assert re.search(r"^a +\+0.0163934 +1 +0.9 +1 +keyword$", out, re.MULTILINE)
+    assert re.search(r"^a +\+0.01639 +1 +0.9 +1 +keyword$", out, re.MULTILINE)
     assert out.startswith("live on query q3: 5 candidates\n")
     assert re.search(r"^rerank r +\+0.56 +0.7 × 0.8; raw 0.8$", out, re.MULTILINE)
-    assert "0.3 × 0.0320184; the fused score\n" in out
+    assert "0.3 × 0.03202; the fused score\n" in out
     assert "(ranked)" not in out
     assert "n0 ranks above d3" in out
     code, out, _ = ran(capsys, *command, "--against", "n3", "--json")
