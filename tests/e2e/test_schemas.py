@@ -42,6 +42,10 @@ def test_a_report_satisfies_its_schema(
 ) -> None:
     monkeypatch.chdir(tiny.make(tmp_path))
     check_record("report", print_record(capsys, "eval", tiny.EXPERIMENT, "--no-plots"))
+    lists = [f"{name}=datasets/tiny/{name}.trec" for name in "ab"]
+    qrels = ["--qrels", "datasets/tiny/qrels.txt", "--no-plots"]
+    started = json.loads(print_record(capsys, "try", *lists, *qrels))
+    check_record("report", json.dumps(started["report"]))
     written = tmp_path / "reports/e/report.json"
     check_record("report", written.read_text(encoding="utf-8"))
 
