@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain, repeat
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -72,6 +73,13 @@ def _describe_unknown(given: object, role: ValueRole) -> str:
 
 
 def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> Rows:
+    if all(isinstance(documents, Mapping) for documents in given.values()):
+        tables = given.values()
+        return Rows(
+            list(chain.from_iterable(repeat(q, len(table)) for q, table in given.items())),
+            list(chain.from_iterable(tables)),
+            list(chain.from_iterable(table.values() for table in tables)),
+        )
     rows = [
         (query, document, value)
         for query, documents in given.items()
