@@ -13,6 +13,7 @@ from fusion_bench.report.page import NextStep
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records import Collection, Report
     from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.explain.score_trace import Explanation
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
 
@@ -48,15 +49,23 @@ def after_eval(
             words = ("explain", query, "--experiment", experiment, "--system", system, *one_of)
             purpose = f"the query on which {system} loses most"
             yield NextStep(to_command(*words), purpose)
-    best = report.collections[0].ranked_systems[0].name if report.collections else ""
-    system_option = () if parsed.tune is not None or not best else ("--system", best)
-    name = parsed.tune.system if parsed.tune is not None else best
-    command = to_command("tune", experiment, *system_option)
-    yield NextStep(command, f"search better parameters of {name}")
+    name = _system_to_tune(report, parsed)
+    if name is not None and not (experiment.parent / "tuning.json").exists():
+        system_option = () if parsed.tune is not None else ("--system", name)
+        command = to_command("tune", experiment, *system_option)
+        yield NextStep(command, f"search better parameters of {name}")
     if parsed.gate is not None:
         yield NextStep(
             to_command("gate", experiment), "check for regressions against the stored baseline"
         )
+
+
+def _system_to_tune(report: Report, parsed: Experiment) -> str | None:
+    """The system that the experiment tunes, or its best fusion; None where there is none."""
+    if parsed.tune is not None:
+        return parsed.tune.system
+    rows = (row for collection in report.collections for row in collection.ranked_systems)
+    return next((row.name for row in rows if len((row.config or {}).get("runs", ())) > 1), None)
 
 
 def find_worst_query(collection: Collection) -> tuple[str, str] | None:
@@ -162,8 +171,18 @@ def after_gate(
 
 
 def after_explain(
-    query: str, document: str, experiment: Path, system: str, datasets: Sequence[Path] | None
+    explanation: Explanation,
+    experiment: Path,
+    dataset: str | None,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
 ) -> Iterator[NextStep]:
     """Every term of the first document."""
-    words = ("explain", query, document, "--experiment", experiment, "--system", system)
-    yield NextStep(format_command(*words, datasets=datasets), f"every term of {document}")
+    if not explanation.traces:
+        return
+    document, one_of = explanation.traces[0].document, ("--dataset", dataset) if dataset else ()
+    words = ("explain", explanation.query, document, "--experiment", experiment)
+    command = format_command(
+        *(*words, "--system", explanation.system, *one_of), datasets=datasets, overrides=overrides
+    )
+    yield NextStep(command, f"every term of {document}")

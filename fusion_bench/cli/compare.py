@@ -25,6 +25,7 @@ command = base.command_app()
         "fusion-bench compare --qrels qrels.txt bm25.trec hybrid.trec",
         "fusion-bench compare --qrels qrels.txt bm25.trec",
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
+        "fusion-bench compare reports/default/report.json --candidate rrf-v2 --markdown -",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
     ),
 )

@@ -79,7 +79,7 @@ def explain(
     page = build_explanation_page(
         explanation, traces, with_terms=document is not None, titles=titles
     )
-    if document is None and traces:
-        names = (query, traces[0].document, experiment, explanation.system)
-        page = replace(page, next_steps=tuple(after_explain(*names, datasets)))
+    if document is None:
+        steps = after_explain(explanation, experiment, dataset, datasets, overrides)
+        page = replace(page, next_steps=tuple(steps))
     print_result(records, page, as_json=json)

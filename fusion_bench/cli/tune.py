@@ -21,6 +21,7 @@ command = base.command_app()
         "fusion-bench tune experiments/default.yaml",
         "fusion-bench tune experiments/mine.yaml --trials 1000 --sampler cmaes --workers 4",
         "fusion-bench tune experiments/mine.yaml --timeout 600 --json",
+        "fusion-bench tune experiments/mine.yaml --markdown - --plot-format svg",
         "fusion-bench tune experiments/mine.yaml --storage postgresql://me@db/tuning",
         "fusion-bench tune experiments/mine.yaml --cluster tcp://scheduler:8786",
         "fusion-bench eval reports/mine/tuning/tuned.yaml",

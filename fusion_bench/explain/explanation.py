@@ -161,11 +161,11 @@ def rerank_formula(space: ScoreSpace, all_raw: FloatArray, raw: float) -> str:
         return "the list lacks it: 0"
     known = all_raw[~np.isnan(all_raw)]
     return {
-        "unit": f"raw {raw:.4g}",
-        "logit": f"sigmoid of raw {raw:.4g}",
-        "log_prob": f"exp of raw {raw:.4g}",
+        "unit": f"raw {raw:.6g}",
+        "logit": f"sigmoid of raw {raw:.6g}",
+        "log_prob": f"exp of raw {raw:.6g}",
         "unbounded": f"min-max: {_min_max(raw, known)}",
-        "order": f"order: raw {raw:.4g} among {len(known)} candidates",
+        "order": f"order: raw {raw:.6g} among {len(known)} candidates",
     }[space]
 
 
@@ -184,15 +184,15 @@ def retrieval_formula(reading: str, fused: Fused, candidates: NDArray[np.bool_],
     if reading == "fused_min_max":
         return f"{reading}: {_min_max(score, fused.scores[candidates])}"
     if reading == "fused_max_possible":
-        return f"{reading}: {score:.4g} / {float(fused.max_possible[0]):.4g}"
+        return f"{reading}: {score:.6g} / {float(fused.max_possible[0]):.6g}"
     return "the fused score"
 
 
 def _min_max(value: float, known: FloatArray) -> str:
     low, high = float(known.min()), float(known.max())
     if low == high:
-        return f"all candidates have {value:.4g}, which becomes 1"
-    return f"({value:.4g} − {low:.4g}) / ({high:.4g} − {low:.4g})"
+        return f"all candidates have {value:.6g}, which becomes 1"
+    return f"({value:.6g} − {low:.6g}) / ({high:.6g} − {low:.6g})"
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:

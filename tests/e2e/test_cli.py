@@ -406,7 +406,10 @@ def test_a_summary_that_cannot_be_written(root: Path, capsys: Capture) -> None:
 
 
 def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: Capture) -> None:
-    edit(root, EXPERIMENT, "baseline: one", "baseline: two")
+    fused = (
+        "[a, b]\n    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n"
+    )
+    edit(root, EXPERIMENT, fused, "[a]\n")
     lines = printed(capsys, "eval", EXPERIMENT, "--no-plots").splitlines()
     assert "on tiny" in lines[lines.index("Next:") - 2]
     commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :]]
