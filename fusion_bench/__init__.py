@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
     from fusion_bench.experiment.system import System as System
     from fusion_bench.io.dataset import Dataset as Dataset
+    from fusion_bench.io.file_layout import FileLayout as FileLayout
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.measures import Measure as Measure
@@ -69,6 +70,7 @@ _HOME = {
     "Comparisons": "api.comparisons",
     "Dataset": "io.dataset",
     "Experiment": "experiment.experiment",
+    "FileLayout": "io.file_layout",
     "FusionBenchError": "errors",
     "Measure": "measures",
     "Qrels": "data.records",

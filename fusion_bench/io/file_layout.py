@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from fusion_bench.data.column_names import COLUMN_NAMES
+from fusion_bench.errors import UnknownNameError
+
 #: What a column holds (query, document, score, grade, rank) → its name in the file.
 ColumnNames: TypeAlias = Mapping[str, str]
 NO_COLUMNS: Final[ColumnNames] = MappingProxyType({})
@@ -23,6 +26,11 @@ class FileLayout:
 
     format: str | None = None
     columns: ColumnNames = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in self.columns:
+            if role not in COLUMN_NAMES:
+                raise UnknownNameError("column", role, COLUMN_NAMES, where="columns")
 
     @property
     def key(self) -> list[object]:

@@ -139,7 +139,9 @@ def _parse_floats(values: Sequence[str | float] | NDArray[np.number]) -> FloatAr
         numbers.extend(map(float, values))
     except (TypeError, ValueError, OverflowError):
         row = len(numbers)  # as far as it went
-        raise DataError(f"score {values[row]!r} is not a number", row=row) from None
+        text = str(values[row])
+        hint = ": write a decimal point" if text.count(",") == 1 and "." not in text else ""
+        raise DataError(f"score {values[row]!r} is not a number{hint}", row=row) from None
     _refuse_booleans(values, "score")
     return np.array(numbers)
 

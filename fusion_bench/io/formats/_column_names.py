@@ -60,7 +60,7 @@ def find_columns(
     has_only_ranks = "rank" in columns or set(names) <= set(given.values())
     has_order = has_only_ranks and (is_ordered or "rank" in given)
     if missing and not (kind == "run" and missing == [value] and has_order):
-        raise DataError(_describe_missing(missing, given, names, where, known_names))
+        raise DataError(_describe_missing(missing, given, names, where, columns, known_names))
     return {"value" if role == value else role: name for role, name in given.items()}
 
 
@@ -101,6 +101,7 @@ def _describe_missing(
     given: ColumnNames,
     names: Sequence[str],
     where: str,
+    columns: ColumnNames,
     known_names: Mapping[str, tuple[str, ...]],
 ) -> str:
     """What is not there, what is, and the ``columns`` that would read the file."""
@@ -114,7 +115,7 @@ def _describe_missing(
     else:
         remedy = (
             "rename it, or write in dataset.yaml, beside the file's path, "
-            f"columns: {suggest_columns(missing, given, names)}"
+            f"columns: {format_columns({**columns, **guess_columns(missing, given, names)})}"
         )
     return (
         f"{where}: no column for the {' or the '.join(missing)} (found: {found}; allowed names: "
@@ -122,8 +123,16 @@ def _describe_missing(
     )
 
 
-def suggest_columns(missing: Sequence[str], given: ColumnNames, names: Sequence[str]) -> str:
-    """A ``columns`` map for a file, as YAML; a name that cannot be guessed is ``COLUMN``."""
+def guess_columns(
+    missing: Sequence[str], given: ColumnNames, names: Sequence[str]
+) -> dict[str, str]:
+    """The columns that may hold what is missing; ``COLUMN`` where that cannot be guessed.
+
+    Args:
+        missing: What no column of a known name holds.
+        given: What the others hold → their names.
+        names: All names in the file.
+    """
     free = [name for name in names if name not in given.values()]
     guessed: dict[str, str] = {}
     for role in missing:
@@ -136,8 +145,12 @@ def suggest_columns(missing: Sequence[str], given: ColumnNames, names: Sequence[
     unknown = [role for role in missing if role not in guessed]
     if len(unknown) == len(free) == 1:
         guessed[unknown[0]] = free[0]
-    suggested = {role: guessed.get(role, "COLUMN") for role in missing}
+    return {role: guessed.get(role, "COLUMN") for role in missing}
+
+
+def format_columns(columns: ColumnNames) -> str:
+    """A ``columns`` map as YAML of one line."""
     text: str = yaml.safe_dump(
-        suggested, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
+        dict(columns), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
     )
     return text.strip()

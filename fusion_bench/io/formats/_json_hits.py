@@ -9,7 +9,12 @@ from typing import Any, Final
 from fusion_bench.data.column_names import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import ColumnNames
-from fusion_bench.io.formats._column_names import find_columns
+from fusion_bench.io.formats._column_names import (
+    VALUE_ROLES,
+    find_columns,
+    guess_columns,
+    match_columns,
+)
 from fusion_bench.io.json_objects import require_text
 from fusion_bench.io.json_shapes._base import is_indexed
 from fusion_bench.io.raw_table import Kind
@@ -79,6 +84,15 @@ class HitReader:
     def has_index(self, hit: object) -> bool:
         """Whether a hit names its document by the place in the list that was sent."""
         return is_indexed(hit) and "document" not in self.columns
+
+    def guess_columns(self, hit: object) -> dict[str, str]:
+        """What a hit has no known key for → the key that may hold it."""
+        if not isinstance(hit, dict):
+            return {}
+        roles = "document", VALUE_ROLES[self.kind]
+        present = {role: name for role, name in self.columns.items() if name in hit}
+        given = match_columns(list(hit), roles, "", present, HIT_NAMES)
+        return guess_columns([role for role in roles if role not in given], given, list(hit))
 
     def _find_names(
         self, hit: dict[str, Any], where: str, required: tuple[str, ...]

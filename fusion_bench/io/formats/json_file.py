@@ -13,8 +13,9 @@ from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import (
     VALUE_ROLES,
     find_columns,
+    format_columns,
+    guess_columns,
     match_columns,
-    suggest_columns,
 )
 from fusion_bench.io.formats._json_hits import HitReader
 from fusion_bench.io.formats._uniform_objects import read_uniform_objects
@@ -140,15 +141,24 @@ class RowReader:
                 '"ids": ["d1", "d2", …], "response": {…}}'
             )
         if name is None:
-            keys = [key for key, value in envelope.items() if isinstance(value, str | int)]
-            columns = f", or write columns: {suggest_columns(['query'], {}, keys)}" if keys else ""
+            hint = self._suggest_columns(ranked, envelope)
             raise DataError(
                 f"{where}: the list names no query (found: {', '.join(envelope)}): add it, as in "
                 '{"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
-                f"named by the query's id{columns}"
+                f"named by the query's id{hint}"
             )
         for hit in self._hits.read_hits(ranked.hits, ids, where):
             yield Row(place, name, *hit)
+
+    def _suggest_columns(self, ranked: RankedList, envelope: dict[str, Any]) -> str:
+        """The ``columns`` that would read a list whose query is not known; empty = none."""
+        keys = [key for key, value in envelope.items() if isinstance(value, str | int)]
+        if not keys:
+            return ""
+        guessed = guess_columns(["query"], {}, keys)
+        for hit in ranked.hits[:1]:
+            guessed |= self._hits.guess_columns(hit)
+        return f", or write columns: {format_columns({**self.columns, **guessed})}"
 
     def _find_query(self, item: JsonItem, envelope: dict[str, Any], where: str) -> str | None:
         """The query's id, from the file's name or the object; None if neither has it."""

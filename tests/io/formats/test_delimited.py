@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.errors import DataError
+from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.load_records import load_qrels, load_run
 
@@ -178,3 +178,17 @@ def test_a_table_of_unknown_names_is_never_taken_for_trec(content: str, tmp_path
     for load in (load_qrels, load_run):
         with pytest.raises(DataError, match=r"q\.csv:1: (no column for|the first line is no head)"):
             load(path)
+
+
+def test_a_suggestion_keeps_the_columns_that_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "q.csv", "a,page,stars\nq1,d1,2\n")
+    with pytest.raises(DataError, match=r"columns: \{query: a, document: page, grade: stars\}"):
+        load_qrels(path, layout=FileLayout(columns={"query": "a"}))
+    with pytest.raises(UnknownNameError, match=r"columns: unknown column 'doc' .known: document"):
+        FileLayout(columns={"doc": "page"})
+
+
+def test_a_decimal_comma_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "qid;docid;score\nq1;d1;0,5\n")
+    with pytest.raises(DataError, match=r"a\.csv:2: score '0,5' is not a number: write a decimal"):
+        load_run(path)

@@ -230,6 +230,10 @@ def test_keys_of_the_file_s_own(
             {"term": "q", "hits": ["d"]},
             r"no query \(found: term, hits\).*columns: \{query: te",
         ),
+        (
+            {"term": "q", "hits": [{"sku": "d", "points": 1}]},
+            r"names no query .*columns: \{query: term, document: sku, score: points\}",
+        ),
         ({"hits": [{"id": "d", "score": 1}]}, r"names no query \(found: hits\): add it"),
         ({"qid": ["q"], "hits": ["d"]}, "names no query"),
         ({"q1": {"d1": 1}, "q2": {"d1": "x"}}, "query 'q2': score 'x' is not a number"),
