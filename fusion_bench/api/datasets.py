@@ -11,8 +11,8 @@ from typing import Any
 from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, read_runs
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.guess_score_space import guess_score_space
 from fusion_bench.evaluation.in_memory import make_dataset
+from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset

@@ -11,7 +11,7 @@ from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, def
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.guess_score_space import guess_score_space
+from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io.dataset import Dataset
 
 

@@ -12,7 +12,7 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.io.file_bytes import strip_suffixes
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.starter_comparison import RerankFile
+    from fusion_bench.evaluation.starter.comparison import RerankFile
 
 
 def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
@@ -46,7 +46,7 @@ def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFi
         UnknownNameError: No such score space.
     """
     from fusion_bench.data.records import ScoreSpace
-    from fusion_bench.evaluation.starter_comparison import RerankFile
+    from fusion_bench.evaluation.starter.comparison import RerankFile
 
     lists: dict[str, RerankFile] = {}
     for label, path in parse_named_files(values, option).items():

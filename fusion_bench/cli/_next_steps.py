@@ -115,7 +115,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         words: The command.
         saved: The folder that it wrote; None = none.
     """
-    from fusion_bench.evaluation.save_starter import EXPERIMENT_FILE, best_system
+    from fusion_bench.evaluation.starter.saved_files import EXPERIMENT_FILE, best_system
 
     if saved is None:
         yield NextStep(

@@ -71,8 +71,8 @@ def try_command(
     """
     from fusion_bench.cli._next_steps import after_try
     from fusion_bench.cli._progress import progress_bar
-    from fusion_bench.evaluation.save_starter import check_free, save_starter
-    from fusion_bench.evaluation.starter_comparison import StarterInput, compare_starter_systems
+    from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
+    from fusion_bench.evaluation.starter.saved_files import save_starter
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.evaluation.starter_page import build_starter_page
     from fusion_bench.report.write import write_report
@@ -88,12 +88,7 @@ def try_command(
     )
     require_folder(out)
     if save is not None:
-        check_free(save)
-        if save.resolve().is_relative_to(out.resolve()):
-            raise typer.BadParameter(
-                f"{save} lies in the folder of outputs {out}, which git ignores: name another",
-                param_hint="--save",
-            )
+        _check_save_folder(save, out)
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
         progress("writing the report", 1, 1)
@@ -102,9 +97,9 @@ def try_command(
         )
         if save is not None:
             written += save_starter(given, done, save)
-    options = [("--rerank", *(rerank or ())), ("--measure", *(measure or ()))]
-    words = [word for option, *values in options for value in values for word in (option, value)]
-    steps = tuple(after_try(done.report, ["try", "--qrels", qrels, *lists, *words], save))
+    words: list[object] = ["try", "--qrels", qrels, *lists]
+    words += _repeat_option("--rerank", rerank) + _repeat_option("--measure", measure)
+    steps = tuple(after_try(done.report, words, save))
     page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
     record = {
         "verdict": page.headline and page.headline.text,
@@ -113,3 +108,24 @@ def try_command(
     }
     print_result(record, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
+
+
+def _check_save_folder(save: Path, out: Path) -> None:
+    """Refuse a folder in which files would be overwritten, or not committed.
+
+    Raises:
+        ConfigError: Something is in the way.
+        typer.BadParameter: It lies among the outputs.
+    """
+    from fusion_bench.evaluation.starter.saved_files import check_free
+
+    check_free(save)
+    if save.resolve().is_relative_to(out.resolve()):
+        raise typer.BadParameter(
+            f"{save} lies in the folder of outputs {out}, which git ignores: name another",
+            param_hint="--save",
+        )
+
+
+def _repeat_option(option: str, values: list[str] | None) -> list[object]:
+    return [word for value in values or () for word in (option, value)]

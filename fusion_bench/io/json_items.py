@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ def read_items(path: Path) -> Iterator[JsonItem]:
         return
     objects = _parse_together(text)
     if objects is not None:
-        yield from (JsonItem(number, value) for number, value in enumerate(objects, start=1))
+        yield from starmap(JsonItem, enumerate(objects, start=1))
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -18,7 +18,7 @@ from fusion_bench.cli.methods import build_method_table
 from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
 from fusion_bench.evaluation.dataset_summary import describe_dataset
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
-from fusion_bench.evaluation.starter_comparison import (
+from fusion_bench.evaluation.starter.comparison import (
     RerankFile,
     StarterInput,
     compare_starter_systems,

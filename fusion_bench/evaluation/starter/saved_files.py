@@ -12,7 +12,7 @@ import yaml
 
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.evaluation.starter_comparison import StarterComparison, StarterInput
+from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
 from fusion_bench.io.provenance import meta_path
 from fusion_bench.util.atomic_files import write_atomic
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from fusion_bench.config.models import Source
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.guess_score_space import guess_score_space
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_records import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
-from fusion_bench.evaluation.starter_systems import build_starter_systems
+from fusion_bench.evaluation.starter.score_space import guess_score_space
+from fusion_bench.evaluation.starter.systems import build_starter_systems
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.file_bytes import strip_suffixes
 from fusion_bench.io.load_records import load_qrels, load_run

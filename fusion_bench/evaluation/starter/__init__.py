@@ -1,0 +1,1 @@
+"""What ``try`` compares: the usual systems on lists that no dataset describes."""
