@@ -419,7 +419,7 @@ def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: C
 
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
     printed(capsys, "eval", EXPERIMENT, "--plot-format", "svg", "--out", "out")
-    names = {path.suffix for path in (root / "out").iterdir()}
+    names = {path.suffix for path in (root / "out").iterdir() if path.name != ".gitignore"}
     assert names == {".json", ".md", ".svg"}
     text = (root / "out/report.md").read_text(encoding="utf-8")
     assert "(tiny-RR@10-forest.svg)" in text
