@@ -89,12 +89,9 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
-        yield Section(text=f"{verdict.system}: {verdict.changed_parts}.")
-    for table in _changes_tables(verdict):
-        yield Section(parts=(table,))
-    if verdict.checks:
         rows = tuple(Row(_check_cells(check), TONES[check.status]) for check in verdict.checks)
-        yield Section(parts=(Table("Checks", COLUMNS, rows, NOTES),))
+        table = Table("Checks", COLUMNS, rows, NOTES)
+        yield Section(text=f"{verdict.system}: {verdict.changed_parts}.", parts=(table,))
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -102,6 +99,8 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         yield Section(
             "Queries that lost most", findings=tuple(map(_describe_loss, verdict.regressions))
         )
+    for table in _changes_tables(verdict):
+        yield Section(parts=(table,))
 
 
 def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:

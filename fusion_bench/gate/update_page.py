@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.report import TONES, changes_table
+from fusion_bench.gate.result import check_name
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_number
 
@@ -59,7 +61,7 @@ def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
 
 def _check_cells(check: CheckUpdate) -> tuple[str, ...]:
     return (
-        check.name,
+        check_name(check.collection, check.slice, display_measure(check.measure)),
         "error" if check.error is not None else check.status,
         format_number(check.old_mean),
         format_number(check.new_mean),
@@ -76,7 +78,7 @@ def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
         before = previous.means.get(collection, {})
         for measure, mean in means.items():
             values = (format_number(before.get(measure)), format_number(mean))
-            rows.append(Row((f"{collection} / {measure}", *values)))
+            rows.append(Row((f"{collection} / {display_measure(measure)}", *values)))
     return Table("Means", MEAN_COLUMNS, tuple(rows))
 
 

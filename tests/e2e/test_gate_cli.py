@@ -155,7 +155,9 @@ def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
     worse(root)
     code, out, _ = ran(capsys, *update, "b is cheaper")
     assert code == 0
-    assert re.search(r"^mine / RR@10 +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE)
+    assert re.search(
+        r"^mine / RR@10 \(MRR\) +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE
+    )
     assert "- mine, query q3: RR@10 1.0000 → 0.2500" in out
     assert f"Written: {BASELINE}: live, update 2: b is cheaper" in out
     record = json.loads(ran(capsys, *update, "again", "--json")[1])
