@@ -86,7 +86,7 @@ def test_saved_files_run_as_they_are(
     tried = run_json(capsys, *LISTS, *RERANK, "--save", "mine")
     saved = folder / "mine"
     assert yaml.safe_load((saved / "dataset.yaml").read_text()) == {
-        "name": "qrels",
+        "name": "tiny",
         "qrels": "qrels.txt",
         "runs": {"a": {"path": "runs/a.trec"}, "b": {"path": "runs/b.trec"}},
         "rerank": {"r": {"path": "rerank/r.trec", "score_space": "unit"}},

@@ -119,6 +119,12 @@ def compare_starter_systems(
     return StarterComparison(report, dataset, source, (*starter.notes, *guesses))
 
 
+def _dataset_name(qrels: Path) -> str:
+    """The name of the judgments' file, or of its folder where the file has the usual name."""
+    name = strip_suffixes(qrels)
+    return qrels.resolve().parent.name or name if name.lower() == "qrels" else name
+
+
 def _check_names(given: StarterInput) -> None:
     names = [*given.runs, *given.rerankers]
     for name in names:
