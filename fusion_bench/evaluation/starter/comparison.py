@@ -95,7 +95,7 @@ def compare_starter_systems(
     spaces, guesses = _score_spaces(given, rerankers)
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
     dataset = make_dataset(
-        strip_suffixes(given.qrels),
+        _dataset_name(given.qrels),
         load_qrels(given.qrels),
         runs,
         rerankers=rerankers,
