@@ -36,7 +36,7 @@ scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a qu
 
 pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures
-	cp reports/default/attack-nDCG@10.png reports/pictures/default.png
+	cp reports/default/attack-nDCG@10-forest.png reports/pictures/default.png
 
 schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
 	$(BIN)/fusion-bench schema --out fusion_bench/schemas

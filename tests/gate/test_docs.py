@@ -13,7 +13,7 @@ import yaml
 from fusion_bench._version import __version__
 from fusion_bench.cli import main
 from fusion_bench.config.models import parse_model, read_yaml
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.baseline import baseline_path, read_baseline
 from tests.gate import cases
@@ -46,16 +46,6 @@ def test_the_policies_are_valid() -> None:
 
 def test_the_workflow_pins_this_version() -> None:
     assert re.findall(r"run: pip install (\S+)", PAGE) == [f"rank-fusion-bench=={__version__}"]
-
-
-def test_the_readme_guards_a_system_of_the_example_that_it_says_to_copy() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [snippet] = [b for b in re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL) if "gate:" in b]
-    data = read_yaml(ROOT / "experiments" / "example.yaml").data | yaml.safe_load(snippet)
-    assert len(data["systems"]) > 2
-    gated = parse_model(Experiment, data).gated_system
-    assert gated is not None
-    assert gated.name == "reranked"
 
 
 def test_the_commands_run_in_their_order(
