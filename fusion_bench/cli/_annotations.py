@@ -58,7 +58,7 @@ def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) 
 
 def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
     """Level, path in the experiment and text of whatever did not pass."""
-    from fusion_bench.gate.report import describe_check, describe_query_check
+    from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
 
     for refusal in verdict.refusals:
         yield "error", ("gate",), refusal

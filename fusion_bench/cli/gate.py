@@ -142,7 +142,7 @@ def _run_gate(
     from fusion_bench.cli._annotations import print_annotations
     from fusion_bench.cli._next_steps import after_gate
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.report import build_gate_page
+    from fusion_bench.gate.pages.gate_page import build_gate_page
     from fusion_bench.gate.run import run_gate
 
     with context as opened:
@@ -156,7 +156,7 @@ def _run_gate(
 def _write_outputs(
     verdict: GateVerdict, page: Page, folder: Path, junit: Path | None
 ) -> list[Path]:
-    from fusion_bench.gate.junit import render_junit
+    from fusion_bench.gate.pages.junit import render_junit
     from fusion_bench.report.markdown import render_page
     from fusion_bench.util.atomic_files import write_atomic
     from fusion_bench.util.output_folder import make_output_folder
@@ -189,9 +189,9 @@ def _print_verdict(
 
 def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
     from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.pages.update_page import build_update_page
     from fusion_bench.gate.self_test.run import check_power
     from fusion_bench.gate.update import update_baseline
-    from fusion_bench.gate.update_page import build_update_page
 
     with context as opened:
         inputs = GateInputs(*opened)

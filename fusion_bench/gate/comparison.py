@@ -10,11 +10,12 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline
+from fusion_bench.gate.changes import ListChange
 from fusion_bench.gate.checks import build_checks, check_golden_queries, check_guard, run_checks
 from fusion_bench.gate.comparability import find_changes
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.regressions import find_worst_queries
-from fusion_bench.gate.result import GateVerdict, ListChange, decide_exit_code
+from fusion_bench.gate.result import GateVerdict, decide_exit_code
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
-from fusion_bench.gate.result import CheckResult, ListChange, QueryRegression, check_name
+from fusion_bench.gate.changes import ListChange, QueryRegression
+from fusion_bench.gate.result import CheckResult, check_name
 from fusion_bench.gate.verdict import CheckStatus
 
 

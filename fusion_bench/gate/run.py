@@ -13,6 +13,7 @@ from fusion_bench.gate.baseline import (
     read_baseline,
     update_command,
 )
+from fusion_bench.gate.changes import ListChange
 from fusion_bench.gate.comparability import (
     find_changed_values,
     find_incompatibilities,
@@ -20,7 +21,7 @@ from fusion_bench.gate.comparability import (
 )
 from fusion_bench.gate.comparison import check_policy, pair_values
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
-from fusion_bench.gate.result import GateVerdict, ListChange
+from fusion_bench.gate.result import GateVerdict
 
 
 def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:

@@ -27,12 +27,12 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.explain.explain_query import explain_query, select_traces
 from fusion_bench.gate.baseline import read_baseline
-from fusion_bench.gate.report import build_gate_page
+from fusion_bench.gate.pages.gate_page import build_gate_page
+from fusion_bench.gate.pages.update_page import build_update_page
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.run import run_self_test
 from fusion_bench.gate.update import update_baseline
-from fusion_bench.gate.update_page import build_update_page
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.comparison_page import build_comparison_page

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.report import power_warning, required_queries
+from fusion_bench.gate.pages.check_texts import power_warning, required_queries
 from fusion_bench.gate.result import CheckResult
 from fusion_bench.gate.self_test.run import check_power
 from tests.gate import cases

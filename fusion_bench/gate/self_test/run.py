@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.gate.checks import Check, build_checks, run_checks
 from fusion_bench.gate.inputs import GateInputs, describe_collection
-from fusion_bench.gate.report import power_warning
+from fusion_bench.gate.pages.check_texts import power_warning
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 
 

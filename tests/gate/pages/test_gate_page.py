@@ -7,21 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.gate.junit import render_junit
-from fusion_bench.gate.report import (
-    build_gate_page,
-    describe_check,
-    format_text,
-)
-from fusion_bench.gate.result import (
-    CheckResult,
-    DocumentChange,
-    GateVerdict,
-    GoldenResult,
-    GuardResult,
-    ListChange,
-    QueryRegression,
-)
+from fusion_bench.gate.changes import DocumentChange, ListChange, QueryRegression
+from fusion_bench.gate.pages.check_texts import describe_check
+from fusion_bench.gate.pages.gate_page import build_gate_page, format_text
+from fusion_bench.gate.pages.junit import render_junit
+from fusion_bench.gate.result import CheckResult, GateVerdict, GoldenResult, GuardResult
 from fusion_bench.report.markdown import render_page
 
 GOLDEN = Path(__file__).parent / "gate.golden.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from fusion_bench.gate.report import describe_check, describe_query_check
+from fusion_bench.gate.pages.check_texts import describe_check, describe_query_check
 from fusion_bench.gate.result import GateVerdict, GuardResult
 from fusion_bench.util.formatting import escape_control_chars
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
-from fusion_bench.gate.report import TONES, changes_table
+from fusion_bench.gate.pages.gate_page import TONES, changes_table
 from fusion_bench.gate.result import check_name
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone

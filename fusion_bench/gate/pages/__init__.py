@@ -1,0 +1,1 @@
+"""What people and CI systems read of a verdict and of an update."""

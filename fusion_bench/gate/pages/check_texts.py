@@ -1,0 +1,114 @@
+"""A check as the row of a table, and as a sentence."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from fusion_bench.gate.result import CheckResult, GoldenResult, GuardResult, check_name
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.page import Column
+from fusion_bench.util.formatting import format_number, pluralize
+
+#: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
+NOISY = 1.5
+#: Of the table of checks.
+CHECK_COLUMNS = (
+    Column("check", is_text=True),
+    Column("status", is_text=True),
+    Column("baseline", is_optional=True),
+    Column("candidate", is_optional=True),
+    Column("difference"),
+    Column("lower bound", is_optional=True),
+    Column("max_drop"),
+    Column("adjusted p", is_optional=True),
+    Column("changed", is_optional=True),
+    Column("min. detectable drop"),
+    Column("false pass rate", is_optional=True),
+)
+
+
+def check_cells(check: CheckResult) -> tuple[str, ...]:
+    """The row of a check, one cell for each of :data:`CHECK_COLUMNS`."""
+    status: str = check.status
+    if check.error is not None:
+        status = "error"
+    elif not check.changed:
+        status += " (no query changed)"
+    elif check.few_changed:
+        status += " (for these queries only)"
+    rate = check.false_pass_rate
+    return (
+        check_name(check.collection, check.slice, display_measure(check.measure)),
+        status,
+        format_number(check.baseline_mean),
+        format_number(check.candidate_mean),
+        format_number(check.difference, signed=True),
+        format_number(check.lower_bound, signed=True),
+        f"{check.max_drop:g}",
+        format_number(check.p_holm),
+        f"{check.changed} of {check.queries}",
+        format_number(check.min_detectable_drop),
+        "n/a" if rate is None else f"{100 * rate:.1f} %",
+    )
+
+
+def describe_check(check: CheckResult) -> str:
+    """A check's statistics in one sentence."""
+    if check.error is not None:
+        return f"not checked: {check.error}"
+    statistics = zip(CHECK_COLUMNS[2:8], check_cells(check)[2:8], strict=True)
+    text = ", ".join(f"{column.header} {cell}" for column, cell in statistics)
+    queries = pluralize(check.queries, "query")
+    text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
+    if check.few_changed:
+        return f"{text}; fewer than 10 changed, so the status holds for these queries only"
+    if check.status == "inconclusive" and check.min_detectable_drop is not None:
+        text += f"; {_describe_power(check)}"
+    return text
+
+
+def describe_query_check(check: GuardResult | GoldenResult) -> str:
+    """A guard or a golden query in one sentence, with its outcome."""
+    if isinstance(check, GuardResult):
+        text = (
+            f"{pluralize(check.violations, 'query')} ({100 * check.share:.2f} %) lost more than "
+            f"{check.max_loss:g} in {check.measure}, allowed {100 * check.max_share:g} %"
+        )
+    else:
+        rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
+        text = f"query {check.query!r}: {check.document!r} is {rank}, allowed top {check.top}"
+    return f"{text}: {check.outcome}"
+
+
+def power_warning(check: CheckResult) -> str | None:
+    """Why a check cannot detect drops near its tolerance; None = it can, or it is not known.
+
+    ``regressed`` requires a mean below −m, so the minimum detectable drop exceeds m for any number
+    of queries. Up to about 1.4 m the tolerance itself sets it. Beyond that noise does, which the
+    square root of the number of queries divides.
+    """
+    drop = check.min_detectable_drop
+    if drop is None or check.few_changed or drop <= NOISY * check.max_drop:
+        return None
+    return _describe_power(check)
+
+
+def _describe_power(check: CheckResult) -> str:
+    """The minimum detectable drop, and the queries that the check has and needs."""
+    needed = required_queries(check)
+    groups = f" in {pluralize(check.groups, 'group')}" if check.groups < check.queries else ""
+    return (
+        f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
+        f"{pluralize(check.queries, 'query')}{groups}; "
+        f"{'no number suffices' if needed is None else f'about {needed:,} are needed'} for "
+        f"max_drop {check.max_drop:g}"
+    )
+
+
+def required_queries(check: CheckResult) -> int | None:
+    """Queries at which noise is no greater than the tolerance, to two digits; None = no number."""
+    if not check.max_drop:
+        return None
+    queries = ceil(check.queries * ((check.min_detectable_drop or 0.0) / check.max_drop) ** 2)
+    unit: int = 10 ** max(0, len(str(queries)) - 2)
+    return ceil(queries / unit) * unit
