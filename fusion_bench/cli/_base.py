@@ -108,10 +108,20 @@ class PlotFormat(StrEnum):
 
 
 PlotFormatOption = Annotated[PlotFormat, typer.Option("--plot-format", help="Format of plots.")]
+
+
+def _refuse_folder(path: Path | None) -> Path | None:
+    """A file to write; a folder is refused before the work begins."""
+    if path is not None and path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder: name a file")
+    return path
+
+
 MarkdownFile = Annotated[
     Path | None,
     typer.Option(
         "--markdown",
+        callback=_refuse_folder,
         help="Write a summary of at most 40 lines to FILE; - prints it instead of the page.",
         metavar="FILE",
     ),

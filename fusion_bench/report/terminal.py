@@ -33,7 +33,9 @@ FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md")
 #: Wider than any table: a pipe has no edge.
 UNLIMITED_WIDTH = 100_000
 #: For output that is not Unicode.
-ASCII_SUBSTITUTES = str.maketrans({"…": "..", "†": "*", "−": "-", "–": "-", "×": "x", "·": "-"})
+ASCII_SUBSTITUTES = str.maketrans(
+    dict(zip("†−–×·“”", '*--x-""', strict=True)) | {"…": "..", "→": "->", "≥": ">="}
+)
 
 
 def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) -> None:

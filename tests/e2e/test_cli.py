@@ -401,8 +401,14 @@ def test_one_standard_output_takes_one_kind(capsys: Capture) -> None:
 
 def test_a_summary_that_cannot_be_written(root: Path, capsys: Capture) -> None:
     (root / "taken").mkdir()
-    assert main(["eval", EXPERIMENT, "--no-plots", "--markdown", "taken"]) == 2
-    assert "taken: cannot be written" in capsys.readouterr().err
+    (root / "file").touch()
+    for name, words in {
+        "taken": "taken is a folder: name a file",
+        "": ". is a folder: name a file",
+        "file/s.md": "cannot be written",
+    }.items():
+        assert main(["eval", EXPERIMENT, "--no-plots", "--markdown", name]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: Capture) -> None:
