@@ -72,7 +72,7 @@ def compare(
         name_systems(systems, list(dataset.runs)),
         dataset=dataset.name,
         baseline=baseline,
-        measures=list_measures(measures),
+        measures=list_measures(MEASURES if measures is None else measures),
         **options,
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}

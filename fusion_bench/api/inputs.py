@@ -27,7 +27,12 @@ def read_qrels(given: object) -> Qrels:
     """
     if isinstance(given, Qrels):
         return given
-    return load_qrels(Path(given)) if is_path(given) else Qrels.from_dict(given)
+    if is_path(given):
+        return load_qrels(Path(given))
+    try:
+        return Qrels.from_dict(given)
+    except DataError as error:
+        raise DataError(f"qrels: {error}") from None
 
 
 def read_run(given: object, name: str | None = None) -> Run:
@@ -38,13 +43,19 @@ def read_run(given: object, name: str | None = None) -> Run:
         name: Its name; by default its own, or that of its file.
 
     Raises:
+        ConfigError: The name is empty.
         DataError: A file or a row breaks a rule.
     """
+    if name == "":
+        raise ConfigError("a run needs a name, and '' is none: give {name: run}")
     if isinstance(given, Run):
         return given if name is None else replace(given, name=name)
     if is_path(given):
         return load_run(Path(given), name=name)
-    return Run.from_dict(given) if name is None else Run.from_dict(name, given)
+    try:
+        return Run.from_dict(given) if name is None else Run.from_dict(name, given)
+    except DataError as error:
+        raise DataError(f"run {name!r}: {error}" if name else str(error)) from None
 
 
 def read_runs(given: object) -> dict[str, Run]:

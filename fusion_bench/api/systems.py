@@ -147,7 +147,7 @@ def system_keys(name: str, given: Any, runs: Sequence[str]) -> System | dict[str
 
 def _is_system_data(given: Mapping[str, Any]) -> bool:
     """Whether a mapping holds the keys of one system, and not systems by name."""
-    return set(given) <= SYSTEM_KEYS | {"fusion"}
+    return bool(given) and set(given) <= SYSTEM_KEYS | {"fusion"}
 
 
 def default_name(given: object) -> str:

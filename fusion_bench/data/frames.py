@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from itertools import chain, repeat
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -62,6 +63,19 @@ def read_rows(given: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - that is it
     if isinstance(given, Iterable) and not isinstance(given, str | bytes):
         return _read_records(given, role)
     raise DataError(_describe_unknown(given, role))
+
+
+@contextmanager
+def name_row(rows: Rows) -> Iterator[None]:
+    """Add the query and the document of the offending row to an error."""
+    try:
+        yield
+    except DataError as error:
+        if error.row is None or "document " in str(error):
+            raise
+        query, document = rows.queries[error.row], rows.documents[error.row]
+        message = f"query {query!r}, document {document!r}: {error}"
+        raise DataError(message, row=error.row) from None
 
 
 def _describe_unknown(given: object, role: ValueRole) -> str:
@@ -173,6 +187,9 @@ def _match_fields(
         DataError: A role has no column.
     """
     by_lower = {str(name).strip().lower(): name for name in names}
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise DataError(f"{where}: two columns are named {twice!r}: keep one")
     found = {}
     for role in roles:
         known = [by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower]

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeAlias, cast, overload
 import numpy as np
 
 from fusion_bench.data.document_table import DocumentTable, trec_scores, write_trec
-from fusion_bench.data.frames import read_rows
+from fusion_bench.data.frames import name_row, read_rows
 from fusion_bench.data.grouped_rows import (
     count_within_queries,
     group_rows,
@@ -121,7 +121,9 @@ class Qrels(DocumentTable):
         >>> Qrels.from_dict({"q1": {"d1": 2, "d2": 0}, "q2": ["d3"]})
         Qrels(2 queries, 3 judgments, grades 0 to 2)
         """
-        return cls.from_rows(*read_rows(judgments, "grade"))
+        rows = read_rows(judgments, "grade")
+        with name_row(rows):
+            return cls.from_rows(*rows)
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""
@@ -276,7 +278,9 @@ class Run(DocumentTable):
         *names, ranked = given
         own = getattr(ranked, "name", None)
         named = names[0] if names else own if isinstance(own, str) and own else "run"
-        return cls.from_rows(options.pop("name", named), *read_rows(ranked, "score"), **options)
+        rows = read_rows(ranked, "score")
+        with name_row(rows):
+            return cls.from_rows(options.pop("name", named), *rows, **options)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query → document → score, best first."""

@@ -11,6 +11,7 @@ from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 
@@ -82,7 +83,8 @@ def make_experiment(
 
     Args:
         name: Names the experiment, and the report that it makes.
-        systems: What is compared, by name: a ``System``, or its keys as in YAML.
+        systems: What is compared, by name: a ``System``, or its keys as in YAML, where a list of
+            values makes a system of each.
         dataset: The dataset's name.
         baseline: The system that the others are compared with; the first by default.
         settings: More of an experiment: ``measures``, ``split``, ``alpha``, ``gate``, …
@@ -96,9 +98,11 @@ def make_experiment(
     """
     if not systems:
         raise ConfigError(f"{name}: at least one system is needed")
-    chosen = next(iter(systems)) if baseline is None else baseline
-    data = {"dataset": dataset, **settings, "baseline": chosen, "systems": dict(systems)}
+    expanded, _ = expand_sweeps(Source(Path(name), {"systems": dict(systems)}))
+    names = expanded.data["systems"]
+    chosen = next(iter(names)) if baseline is None else baseline
+    data = {"dataset": dataset, **settings, "baseline": chosen, "systems": names}
     source = Source(Path(name), data)
-    if chosen not in systems:
-        raise UnknownNameError("baseline", chosen, systems, where=name)
+    if chosen not in names:
+        raise UnknownNameError("baseline", chosen, names, where=name)
     return parse_model(Experiment, data, source.where), source

@@ -59,7 +59,7 @@ class System(StrictModel):
         def __init__(
             self,
             name: str,
-            runs: Sequence[str],
+            runs: Sequence[str],  # a single name too
             fusion: Fusion | str | Mapping[str, Any] = ...,
             blend: Blend | str | Mapping[str, Any] = ...,
             **settings: Any,  # noqa: ANN401 - as the fields above
@@ -72,7 +72,10 @@ class System(StrictModel):
             fields = ("name", "runs", "fusion", "blend")
             if len(values) > len(fields):
                 raise TypeError(f"only {', '.join(fields)} may be given by position")
-            super().__init__(**dict(zip(fields, values, strict=False)), **settings)
+            settings |= dict(zip(fields, values, strict=False))
+            if isinstance(settings.get("runs"), str):
+                settings["runs"] = (settings["runs"],)
+            super().__init__(**settings)
 
         # As of the base class: validation builds systems without calling it.
         __init__.__pydantic_base_init__ = True

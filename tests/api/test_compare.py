@@ -50,6 +50,11 @@ def test_builders_name_themselves() -> None:
     assert names == {"rrf k=10", "rrf k=60", "weighted_score"}
 
 
+def test_a_list_of_values_makes_a_system_of_each() -> None:
+    found = fb.compare(QRELS, RUNS, {"bm25": "bm25", "rrf": ("rrf", {"k": [10, 60]})})
+    assert set(found.to_dict()["systems"]) == {"bm25", "rrf k=10", "rrf k=60"}
+
+
 MEASURES: list[Any] = ["RR@10", ["RR@10"], ir_measures.RR @ 10, [ir_measures.RR @ 10]]
 
 
@@ -119,7 +124,20 @@ def test_files_by_path(tmp_path: Path) -> None:
         ((QRELS, RUNS), {"queries": {"q1": {"typ": "x"}}}, "query 'q1': give its text"),
         (({}, RUNS), {}, "at least one row"),
         (({"p": {"d": 1}}, RUNS), {}, "no query in common"),
-        ((QRELS, {"a": {"q1": {"d": float("nan")}}}), {}, "not a finite number"),
+        (
+            (QRELS, {"a": {"q1": {"d": float("nan")}}}),
+            {},
+            "run 'a': query 'q1', document 'd': score nan is not a finite number",
+        ),
+        (
+            ({"q1": {"d": 0.5}}, RUNS),
+            {},
+            "qrels: query 'q1', document 'd': grade 0.5 is not a whole",
+        ),
+        ((QRELS, RUNS, {}), {}, "at least one system"),
+        ((QRELS, RUNS, "rrf", []), {}, "measures"),
+        ((QRELS, {"": RUNS["bm25"]}), {}, "a run needs a name"),
+        ((QRELS, RUNS, {"rrf": ("rrf", {"k": [10, 60]})}), {"baseline": "rrf"}, "rrf k=60"),
     ],
 )
 def test_what_cannot_be_compared_says_why(
