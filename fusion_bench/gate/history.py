@@ -92,7 +92,7 @@ class BaselineUpdate(StoredRecord):
         means: Means by collection and measure.
         verdict: What the gate says of the new values against the old ones, in one line; empty
             where there was no baseline, or one that cannot be compared.
-        incomparable: Why the two cannot be compared.
+        incomparable: Why the two, or some of their measures, cannot be compared.
         config_changes: What differs in the resolved configuration: path → (old, new).
         list_changes: What differs in the lists that both read.
         checks: Every check of the policy.

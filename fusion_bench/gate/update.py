@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -136,9 +137,11 @@ def _describe_changes(
     """
     candidate = inputs.candidate
     config_changes = find_changes(previous.config, candidate.resolved_config)
+    ties = inputs.experiment.ties
+    reasons = tuple(find_incompatibilities(previous, ties, map(describe_collection, collections)))
+    inputs, collections = _keep_known_measures(inputs, previous, collections)
     descriptions = [describe_collection(task) for task in collections]
-    reasons = tuple(find_incompatibilities(previous, inputs.experiment.ties, descriptions))
-    if reasons:
+    if not inputs.policy.checks or any(find_incompatibilities(previous, ties, descriptions)):
         return {"incomparable": reasons, "config_changes": config_changes}
     # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
     list_changes = tuple(
@@ -154,8 +157,39 @@ def _describe_changes(
     verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
     return {
         "verdict": verdict.headline,
+        "incomparable": reasons,
         "config_changes": config_changes,
         "list_changes": list_changes,
         "checks": tuple(map(CheckUpdate.from_result, verdict.checks)),
         "losses": tuple(map(QueryLoss.from_result, verdict.regressions)),
     }
+
+
+def _keep_known_measures(
+    inputs: GateInputs, previous: Baseline, collections: Sequence[EvaluationSet]
+) -> tuple[GateInputs, list[EvaluationSet]]:
+    """The same without the measures that the previous baseline has no values of."""
+    stored = previous.by_collection
+    policy, measures = inputs.policy, inputs.policy.measures
+    known = {
+        key
+        for i, key in enumerate(measures)
+        if all(
+            task.measures[i].name in stored[task.dataset.name].definitions
+            for task in collections
+            if task.dataset.name in stored
+        )
+    }
+    kept = policy.model_copy(
+        update={
+            "checks": {key: check for key, check in policy.checks.items() if key in known},
+            "guards": tuple(guard for guard in policy.guards if guard.measure in known),
+        }
+    )
+    experiment = inputs.experiment.model_copy(update={"gate": kept})
+    tasks = []
+    for task in collections:
+        named = zip(measures, task.measures, strict=True)
+        chosen = tuple(measure for key, measure in named if key in kept.measures)
+        tasks.append(replace(task, measures=chosen))
+    return replace(inputs, experiment=experiment), tasks

@@ -118,6 +118,36 @@ def test_an_update_with_new_judgments_cannot_be_compared(root: Path) -> None:
     assert page.headline.tone == "inconclusive"
 
 
+def test_a_new_measure_hides_no_verdict_on_the_others(root: Path) -> None:
+    path = renew_baseline(root)
+    swap(root, "{runs: [b]}")
+    edit(root, EXPERIMENT, "    RR@10: {max", "    AP@10: {max_drop: 0.1}\n    RR@10: {max")
+    edit(root, EXPERIMENT, "  slices: [local]\n", "  guards: [{measure: P@1, max_loss: 1}]\n")
+    renew_baseline(root, "b, and AP")
+    update = newest(path)
+    assert {(check.measure, check.status) for check in update.checks} == {
+        ("RR@10", "regressed"),
+        ("nDCG@10", "regressed"),
+    }
+    assert {text.split("values of ")[1].split(" ")[0] for text in update.incomparable} == {
+        "AP@10",
+        "P@1",
+    }
+    headline = build_update_page(stored(path)).headline
+    assert headline is not None
+    assert headline.tone == "failed"
+    assert {check.measure for check in gate_verdict(root).checks} == {"AP@10", "RR@10", "nDCG@10"}
+
+
+def test_only_new_measures_cannot_be_compared(root: Path) -> None:
+    path = renew_baseline(root)
+    for name in ("RR@10", "nDCG@10"):
+        edit(root, EXPERIMENT, f"    {name}: {{max", f"    {name[:-2]}5: {{max")
+    renew_baseline(root, "other measures")
+    update = newest(path)
+    assert (update.checks, update.verdict, len(update.incomparable)) == ((), "", 2)
+
+
 def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
     path = renew_baseline(root, "first")
     before = path.read_bytes()

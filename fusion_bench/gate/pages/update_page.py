@@ -44,7 +44,7 @@ def build_update_page(baseline: Baseline) -> Page:
 
 
 def _build_headline(update: BaselineUpdate) -> Finding:
-    if update.incomparable:
+    if not update.verdict:
         return Finding("The new values cannot be compared with the old ones.", "inconclusive")
     statuses = {check.status for check in update.checks}
     tone: Tone = "failed" if "regressed" in statuses else "inconclusive"
