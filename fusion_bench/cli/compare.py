@@ -90,7 +90,11 @@ def compare(
         }
         for item in collections
     ]
-    page = build_comparison_page(collections)
+    origins = [
+        f"{path}: {report.provenance.source}, {report.provenance.created}"
+        for path, report in zip(files, reports, strict=True)
+    ]
+    page = build_comparison_page(collections, origins)
     print_result(records, page, as_json=json, markdown=markdown)
 
 

@@ -20,11 +20,22 @@ from fusion_bench.util.formatting import (
 )
 
 
-def build_comparison_page(collections: Sequence[CollectionComparison]) -> Page:
-    """A table a collection: difference, interval, p and wins of every system."""
+def build_comparison_page(
+    collections: Sequence[CollectionComparison], origins: Sequence[str] = ()
+) -> Page:
+    """A table a collection: difference, interval, p and wins of every system.
+
+    Args:
+        collections: What was compared.
+        origins: Where each report comes from.
+    """
     sections = tuple(Section(parts=(_build_table(item),)) for item in collections)
     first, *others = map(_describe_best, collections)
-    return Page("Comparison", sections, Finding(first, key="decision", details=tuple(others)))
+    provenance = Section(
+        "Provenance", summary="; ".join(origins), findings=tuple(map(Finding, origins))
+    )
+    headline = Finding(first, key="decision", details=tuple(others))
+    return Page("Comparison", sections, headline, provenance if origins else None)
 
 
 def _describe_best(item: CollectionComparison) -> str:
