@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -201,7 +202,9 @@ def _is_file(path: Path) -> bool:
 
 def _describe_missing(given: Path, places: Sequence[Path], where: str) -> str:
     """That no file is at any of these places, and a file with a similar name."""
-    near = [str(file) for place in places for file in sorted(place.parent.glob("*.y*ml"))]
+    near: list[str] = []
+    with suppress(OSError, ValueError):  # a name that no folder can have
+        near += [str(file) for place in places for file in sorted(place.parent.glob("*.y*ml"))]
     hint = did_you_mean(str(places[0]), near) or ": check the path"
     looked = " and ".join(str(place) for place in places)
     return f"{where}: {given}: no such file (looked for {looked}){hint}".lstrip(": ")

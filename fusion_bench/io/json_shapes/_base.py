@@ -53,6 +53,12 @@ def find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
     return None
 
 
+def find_indexed(body: Any) -> list[Any] | None:  # noqa: ANN401 - any JSON
+    """The hits of a reranker's answer, which name their documents by index; None = no answer."""
+    lists = [body.get(key) for key in ("results", "data")] if isinstance(body, dict) else [body]
+    return next((hits for hits in lists if isinstance(hits, list) and has_indices(hits)), None)
+
+
 def has_indices(hits: Sequence[Any]) -> bool:
     """Whether hits name their documents by the place in the list that was sent."""
     return bool(hits) and all(is_indexed(hit) for hit in hits)

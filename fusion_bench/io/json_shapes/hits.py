@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fusion_bench.io.json_shapes._base import RankedList, has_indices, register_shape
+from fusion_bench.io.json_shapes._base import RankedList, find_indexed, register_shape
 
 #: Keys that name a list of documents, in the answers of search libraries and services.
 HIT_KEYS: Final = (
@@ -25,17 +25,15 @@ HIT_KEYS: Final = (
 @register_shape("hits")
 def find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
     """The list under a usual key; or under another, if it is the only list of objects."""
+    if find_indexed(body) is not None:
+        return None
     if isinstance(body, dict):
         named = [body[key] for key in HIT_KEYS if isinstance(body.get(key), list)]
         lists = named or _find_only_list(body)
         if not lists:
             return None
-        hits = lists[0]
-    elif isinstance(body, list):
-        hits = body
-    else:
-        return None
-    return None if has_indices(hits) else [RankedList(hits)]
+        return [RankedList(lists[0])]
+    return [RankedList(body)] if isinstance(body, list) else None
 
 
 def _find_only_list(body: dict[str, Any]) -> list[list[Any]]:

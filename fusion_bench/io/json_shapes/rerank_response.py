@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.io.json_shapes._base import RankedList, has_indices, register_shape
+from fusion_bench.io.json_shapes._base import RankedList, find_indexed, register_shape
 
 
 @register_shape("rerank_response")
 def find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
     """The results of an answer, whose documents are indices."""
-    lists = [body.get(key) for key in ("results", "data")] if isinstance(body, dict) else [body]
-    for hits in lists:
-        if isinstance(hits, list) and has_indices(hits):
-            return [RankedList(hits)]
-    return None
+    hits = find_indexed(body)
+    return None if hits is None else [RankedList(hits)]

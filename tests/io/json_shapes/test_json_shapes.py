@@ -132,6 +132,12 @@ def test_without_the_ids_the_message_shows_the_wrapper(name: str, tmp_path: Path
             load_run(write_lines(path, bare))
 
 
+def test_the_texts_that_were_sent_are_no_list(tmp_path: Path) -> None:
+    sent = {"query": "q", "documents": ["a text", "b", "c"], "ids": IDS}
+    path = write_lines(tmp_path / "a.jsonl", {**sent, "qid": "q1", "data": VOYAGE["data"]})
+    assert load_run(path).to_dict() == {"q1": FOUND}
+
+
 @pytest.mark.parametrize("index", [3, -1, 0.5, "1", None, True])
 def test_an_index_outside_of_the_ids(index: object, tmp_path: Path) -> None:
     hits = [{"index": 0, "relevance_score": 1}, {"index": index, "relevance_score": 1}]
@@ -299,6 +305,7 @@ def test_a_folder_that_cannot_be_read(files: dict[str, str], problem: str, tmp_p
 
 def test_each_answer_is_of_one_shape() -> None:
     answers: list[Any] = [*ENGINES.values(), *RERANKERS.values(), {"q": FOUND}, {"q": ["d"]}]
+    answers.append({"documents": ["a"], **VOYAGE})
     for answer in answers:
         shapes = [name for name, shape in SHAPES.load_built_in().items() if shape(answer)]
         assert len(shapes) == 1, (answer, shapes)
