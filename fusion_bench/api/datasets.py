@@ -82,7 +82,7 @@ def read_dataset(
     Raises:
         FusionBenchError: Something breaks a rule; says what.
     """
-    dataset = _open_dataset(qrels)
+    dataset = open_dataset(qrels)
     if dataset is None and runs is None:
         raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
     if dataset is not None and not options and queries is None:
@@ -104,8 +104,14 @@ def read_dataset(
     )
 
 
-def _open_dataset(given: object) -> Dataset | None:
-    """The dataset that is meant, if it is one and no judgments."""
+def open_dataset(given: object) -> Dataset | None:
+    """The dataset that is meant by a name, a folder, a ``dataset.yaml`` or itself.
+
+    None = it is something else, such as a file of judgments or of a run.
+
+    Raises:
+        FusionBenchError: There is no such dataset, or it breaks a rule.
+    """
     if isinstance(given, Dataset):
         return given
     if not is_path(given):

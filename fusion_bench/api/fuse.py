@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import read_dataset
+from fusion_bench.api.datasets import open_dataset, read_dataset
 from fusion_bench.api.inputs import read_queries, read_runs
 from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, default_name
 from fusion_bench.data.records import Run, ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
 from fusion_bench.evaluation.starter.score_space import guess_score_space
-from fusion_bench.io.dataset import Dataset
 
 
 def fuse(
@@ -28,9 +27,9 @@ def fuse(
     """Fuse runs into one list a query, as a system does.
 
     Args:
-        runs: ``{name: run}``, a list of runs, or a ``Dataset``. A run is a path, a dictionary, a
-            data frame, a ``Run`` of this package or of ranx, or rows of ir_measures or
-            ir_datasets.
+        runs: ``{name: run}``, a list of runs, or a dataset: its name, its path, or a ``Dataset``.
+            A run is a path, a dictionary, a data frame, a ``Run`` of this package or of ranx, or
+            rows of ir_measures or ir_datasets.
         system: A method's name, ``(method, parameters)``, what ``rrf(…)`` or ``weighted(…)``
             return, or a ``System``.
         rerankers: Rerank lists by name, for a ``blend``.
@@ -56,8 +55,9 @@ def fuse(
     """
     if parameters:
         system = _add_parameters(system, parameters)
-    if isinstance(runs, Dataset):
-        dataset = read_dataset(runs, rerankers=rerankers, score_spaces=score_spaces)
+    opened = open_dataset(runs)
+    if opened is not None:
+        dataset = read_dataset(opened, rerankers=rerankers, score_spaces=score_spaces)
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:

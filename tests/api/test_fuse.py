@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import fusion_bench as fb
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.fuse.rrf import RRF
+from tests import tiny
 from tests.api.cases import BM25, DENSE, RUNS
 
 FRAME = pd.DataFrame(
@@ -59,6 +61,19 @@ def test_keys_of_a_system_and_of_its_fusion() -> None:
     blend = {"method": "linear", "reranker": "ce", "beta": 1.0, "depth": 10, "missing": "below"}
     reranked = fb.fuse(RUNS, "rrf", rerankers={"ce": scores}, blend=blend)
     assert next(iter(reranked.to_dict()["q1"])) == "d2"
+
+
+def test_a_dataset_is_fused_with_its_rerankers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    blend = {"method": "replace", "reranker": "r", "missing": "below"}
+    by_name, by_object = (
+        fb.fuse(given, "rrf", blend=blend) for given in ("tiny", fb.load_dataset("tiny"))
+    )
+    assert by_name.to_dict() == by_object.to_dict()
+    assert list(by_name.to_dict()["q3"]) == ["d1", "d9"]
+    assert fb.fuse("datasets/tiny/a.trec").to_dict().keys() == by_name.to_dict().keys()
 
 
 def test_queries_of_any_run_are_fused() -> None:
