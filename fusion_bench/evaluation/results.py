@@ -9,7 +9,7 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
@@ -62,7 +62,7 @@ def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
     tuning = task.runs if task.tuning is None else task.tuning
     tuned = evaluate_systems(alone, tuning, task.measures[:1], qrels=task.dataset.qrels)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
-    where = task.tuning_split or task.split or "all queries"
+    where = task.tuning_split or task.split or ALL_QUERIES
     pool = perfect_order_values(task.runs, task.measures, qrels=task.dataset.qrels)
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"

@@ -338,6 +338,7 @@ def test_compare_run_files(capsys: Capture) -> None:
 def test_compare_one_run_file(capsys: Capture) -> None:
     out = printed(capsys, "compare", "--qrels", QRELS, A)
     assert "0.6250" in out
+    assert "0 comparisons" not in out
     assert "a (nDCG@10" in out.splitlines()[-1]
 
 

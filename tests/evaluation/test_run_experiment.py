@@ -50,9 +50,9 @@ def test_single_sources_and_bounds_by_hand(tmp_path: Path) -> None:
 
 def test_where_everything_is_judged_on_the_choice_is_too(tmp_path: Path) -> None:
     found = collection(tiny.make(tmp_path), split="all")
-    assert found.system("best source (chosen on all queries)").note == "b"
+    assert found.system("best source (chosen on all)").note == "b"
     expected = pytest.approx((1 + 0.5 + 0.5 + 1) / 4)
-    assert mean(found, "best source (chosen on all queries)") == expected
+    assert mean(found, "best source (chosen on all)") == expected
     assert found.split is None
     assert found.tuning_split is None
 

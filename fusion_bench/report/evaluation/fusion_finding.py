@@ -36,7 +36,7 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     rows = [row for row in candidates if is_known(row.measures[primary].mean)]
     fusions = [row for row in rows if _is_fusion(row)]
     single_kinds = (row for row in rows if row.kind != "ceiling")
-    singles = [row for row in single_kinds if not (_is_fusion(row) or _is_reranked(row))]
+    singles = [row for row in single_kinds if not (_is_fusion(row) or _has_reranker(row))]
     if not fusions or not singles:
         return None
     single, fusion = max(singles, key=mean_of), fusions[0]
@@ -65,13 +65,17 @@ def _is_fusion(row: SystemResult) -> bool:
 
 
 def _is_reranked(row: SystemResult) -> bool:
-    """The floor row, a source as it is, is not."""
-    return _blend_of(row).get("method", "none") != "none" and not _has_idle_reranker(row)
+    return _has_reranker(row) and not _has_idle_reranker(row)
+
+
+def _has_reranker(row: SystemResult) -> bool:
+    """Whether a reranker is named; the floor row, a source as it is, has none."""
+    return bool(_blend_of(row).get("method", "none") != "none")
 
 
 def _has_idle_reranker(row: SystemResult) -> bool:
     """Whether a reranker is named, but its scores weigh 0."""
-    return _blend_of(row).get("beta") == 0
+    return bool(_blend_of(row).get("beta") == 0)
 
 
 def _blend_of(row: SystemResult) -> Mapping[str, Any]:

@@ -31,15 +31,18 @@ def primary_table(report: Report, collection: Collection) -> Table:
     primary = collection.primary_measure
     table = _measure_table(report, collection, primary)
     count = sum(comparison.measure == primary for comparison in collection.comparisons)
-    note = (
-        f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), paired "
-        f"over {pluralize(len(collection.queries), 'query')}. Adjusted p: paired randomization "
-        f"test with Holm's correction for {pluralize(count, 'comparison')}. w/t/l = queries won, "
-        "tied and lost against the baseline."
-    )
+    note = f"Over {pluralize(len(collection.queries), 'query')}."
+    if count:
+        note = (
+            f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), "
+            f"paired over {pluralize(len(collection.queries), 'query')}. Adjusted p: paired "
+            f"randomization test with Holm's correction for {pluralize(count, 'comparison')}. "
+            "w/t/l = queries won, tied and lost against the baseline."
+        )
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     title = f"Primary measure: {display_measure(primary)}"
-    return Table(title, table.columns, table.rows, (note, *references))
+    shown = table if count else table.without_empty_columns()
+    return Table(title, shown.columns, shown.rows, (note, *references))
 
 
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:

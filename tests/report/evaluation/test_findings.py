@@ -169,8 +169,11 @@ def test_a_reranker_that_weighs_nothing_is_no_merit_of_reranking() -> None:
     row = fused("idle", 0.9, 0.9, blend="linear")
     blend = {"method": "linear", "beta": 0.0}
     row = row.model_copy(update={"config": {**(row.config or {}), "blend": blend}})
-    result = fusion(BASE, row, found=[compared("idle", 0.45, "better")])
-    assert result.text.startswith("Fusion is better than")
+    alone = system("alone", 0.8, 0.8, blend="linear")
+    alone = alone.model_copy(update={"config": {**(alone.config or {}), "blend": blend}})
+    result = fusion(BASE, row, alone, found=[compared("idle", 0.45, "better")])
+    assert result.text.startswith("Fusion is better than the best single source: idle 0.9000")
+    assert f"against {BASE.name} " in result.text
     assert result.text.endswith("In idle the reranker weighs 0.")
 
 
