@@ -18,6 +18,7 @@ from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.changes import ListChange, QueryRegression
 from fusion_bench.gate.verdict import CheckStatus
 from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 
 def check_name(collection: str, slice_name: str | None, measure: str) -> str:
@@ -132,7 +133,7 @@ class GoldenResult(QueryCheck):
     rank: int | None
 
 
-class GateVerdict(StoredRecord):
+class GateVerdict(TableView, StoredRecord):
     """The verdict of a run of the gate.
 
     Attributes:
@@ -172,6 +173,20 @@ class GateVerdict(StoredRecord):
     regressions: tuple[QueryRegression, ...] = ()
     on_inconclusive: OnInconclusive = "fail"
     exit_code: int = 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``gate.json`` has it."""
+        return self.model_dump(mode="json")
+
+    def _summary(self) -> str:
+        return f"GateVerdict({self.experiment!r}, {self.system}: {self.headline})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a check."""
+        fields = ("difference", "lower_bound", "max_drop", "p_holm", "changed", "losses", "status")
+        checks = self.checks[:limit]
+        names = [check_name(check.collection, check.slice, check.measure) for check in checks]
+        return {"check": names} | {f: [getattr(check, f) for check in checks] for f in fields}
 
     @property
     def query_checks(self) -> tuple[GuardResult | GoldenResult, ...]:

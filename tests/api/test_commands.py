@@ -27,7 +27,10 @@ def test_a_gate_passes_after_an_update_and_fails_on_a_worse_list(
     tiny.edit(tmp_path, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     verdict = fb.gate(EXPERIMENT)
     assert verdict.exit_code == 1
-    assert verdict.headline
+    assert verdict.headline in repr(verdict)
+    assert len(repr(verdict).splitlines()) == 1
+    assert set(verdict.to_pandas()["status"]) == {"regressed"}
+    assert "regressed" in verdict._repr_html_()
     with pytest.raises(FusionBenchError, match="say why"):
         fb.gate(EXPERIMENT, update=" ")
 
