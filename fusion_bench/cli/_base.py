@@ -205,8 +205,9 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
         ConfigError: A file is in the way.
     """
     from fusion_bench.util.atomic_files import require_folder
+    from fusion_bench.util.output_folder import name_experiment
 
-    name = experiment.stem.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
+    name = name_experiment(experiment)
     place = Path("reports")
     if (experiment.parent / "tuning.json").exists():
         beside = experiment.parent

@@ -222,11 +222,12 @@ def _run_self_test(
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
     from fusion_bench.gate.self_test.run import run_self_test
+    from fusion_bench.util.output_folder import name_experiment
 
     with context as opened:
         inputs = GateInputs(*opened)
         result = run_self_test(inputs, against=against, runs=runs)
-        page = build_self_test_page(result, f"Self-test of {inputs.source.path.stem}")
+        page = build_self_test_page(result, f"Self-test of {name_experiment(inputs.source.path)}")
         paths = write_self_test(result, page, out)
     print_result(result, page, as_json=as_json, written=paths)
     raise typer.Exit(ExitCode.DONE if result.agrees else ExitCode.REGRESSION)

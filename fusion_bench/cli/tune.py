@@ -92,6 +92,7 @@ def tune(
     from fusion_bench.report.tuning.tuning_page import build_page
     from fusion_bench.tune.options import TuneOptions
     from fusion_bench.tune.run import run_tuning
+    from fusion_bench.util.output_folder import name_experiment
 
     base.refuse_two_outputs(markdown, as_json=json)
     overrides = {
@@ -103,7 +104,7 @@ def tune(
         "folds": folds,
     }
     options = TuneOptions(
-        out=out or Path("reports") / experiment.stem / "tuning",
+        out=out or Path("reports") / name_experiment(experiment) / "tuning",
         folders=base.folders_for(datasets, experiment),
         progress=progress_bar,
         overrides=overrides,

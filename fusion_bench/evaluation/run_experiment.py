@@ -22,6 +22,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.util.output_folder import name_experiment
 
 #: Called with what is being done, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -123,7 +124,7 @@ def run_on_datasets(
         collections.append(_collection(task, progress))
         distributions |= measure.list_distributions(task.measures)
     return model.Report(
-        name=source.path.stem,
+        name=name_experiment(source.path),
         settings={
             **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
             **({"measure_distributions": distributions} if distributions else {}),

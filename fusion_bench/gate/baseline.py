@@ -24,6 +24,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.gate.history import BaselineUpdate
 from fusion_bench.util.atomic_files import write_atomic
+from fusion_bench.util.output_folder import name_experiment
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -131,7 +132,7 @@ class Baseline(StoredRecord):
 
 def baseline_path(experiment: Path) -> Path:
     """The default file of an experiment's baseline: ``reports/baselines/NAME.json``."""
-    return Path("reports", "baselines", f"{experiment.stem}.json")
+    return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
 
 
 def update_command(experiment: Path, baseline: Path) -> str:

@@ -22,6 +22,7 @@ from fusion_bench.gate.comparability import (
 from fusion_bench.gate.comparison import check_policy, pair_values
 from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.util.output_folder import name_experiment
 
 
 def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
@@ -39,7 +40,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     """
     policy, candidate, path = inputs.policy, inputs.candidate, inputs.source.path
     verdict = GateVerdict(
-        experiment=path.stem,
+        experiment=name_experiment(path),
         baseline=str(baseline),
         system=candidate.name,
         on_inconclusive=policy.inconclusive,

@@ -31,7 +31,7 @@ from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusa
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import is_encodable
-from fusion_bench.util.output_folder import require_visible
+from fusion_bench.util.output_folder import name_experiment, require_visible
 
 
 def update_baseline(inputs: GateInputs, baseline: Path, reason: str) -> Baseline:
@@ -89,7 +89,7 @@ def _build_baseline(
     )
     return Baseline(
         engine=ENGINE,
-        experiment=inputs.source.path.stem,
+        experiment=name_experiment(inputs.source.path),
         system=candidate.name,
         config=config,
         policy=inputs.policy.model_dump(mode="json"),
@@ -148,7 +148,7 @@ def _describe_changes(
         change for change in find_list_changes(previous, descriptions) if change.change != "missing"
     )
     verdict = GateVerdict(
-        experiment=inputs.source.path.stem,
+        experiment=name_experiment(inputs.source.path),
         baseline=str(baseline),
         system=candidate.name,
         on_inconclusive=inputs.policy.inconclusive,

@@ -39,6 +39,7 @@ from fusion_bench.tune.validation.held_out import HeldOutEvaluation
 from fusion_bench.tune.validation.per_query_type import tune_by_type
 from fusion_bench.tune.validation.splits import split_queries
 from fusion_bench.tune.validation.trial_selection import choose_trial
+from fusion_bench.util.output_folder import name_experiment
 
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
@@ -87,7 +88,9 @@ def run_tuning(
                     export=options.export,
                     progress=progress,
                 )
-                report = run.run(source.path.stem, report_provenance(experiment, source))
+                report = run.run(
+                    name_experiment(source.path), report_provenance(experiment, source)
+                )
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
             plots = options.plots

@@ -12,6 +12,15 @@ GITIGNORE = "# fusion-bench made this folder for its outputs.\n*\n"
 COMMITTED = {"reports", "baselines"}
 
 
+def name_experiment(path: Path) -> str:
+    """What an experiment's reports and baseline are named by: its file, or its folder.
+
+    ``try --save mine`` writes ``mine/experiment.yaml``; a file of that name is named ``mine``.
+    """
+    name = path.resolve().parent.name if path.stem == "experiment" else path.stem
+    return name.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
+
+
 def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
     """Make a folder for outputs; one that is new gets a ``.gitignore`` for all of it.
 

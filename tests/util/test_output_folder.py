@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.output_folder import GITIGNORE, make_output_folder, require_visible
+from fusion_bench.util.output_folder import (
+    GITIGNORE,
+    make_output_folder,
+    name_experiment,
+    require_visible,
+)
 
 
 def is_ignored(folder: Path) -> bool:
@@ -63,3 +68,16 @@ def test_no_committed_file_goes_below_an_ignored_folder(tmp_path: Path) -> None:
             require_visible(path)
     (folder / ".gitignore").write_text("*.png\n")
     require_visible(folder / "mine.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("experiments/mine.yaml", "mine"),
+        ("mine/experiment.yaml", "mine"),
+        ("experiments/...yaml", "experiment"),
+        ("/experiment.yaml", "experiment"),
+    ],
+)
+def test_an_experiment_has_the_name_of_its_file_or_folder(path: str, name: str) -> None:
+    assert name_experiment(Path(path)) == name
