@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fusion_bench.explain.score_trace import Explanation
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 
 def format_command(
@@ -87,12 +88,13 @@ def find_worst_query(collection: Collection) -> tuple[str, str] | None:
     return (min(losses)[1], best.name) if losses else None
 
 
-def after_tune(files: Sequence[Path], datasets: Sequence[Path] | None) -> Iterator[NextStep]:
-    """Evaluate what was written."""
-    purposes = {
-        "tuned.yaml": "the tuned system and the default on every measure",
-        "front.yaml": "the efficient systems, quality against effort",
-    }
+def after_tune(
+    report: TuningReport, files: Sequence[Path], datasets: Sequence[Path] | None
+) -> Iterator[NextStep]:
+    """Evaluate what was written, where it is not the default alone."""
+    purposes = {"front.yaml": "the efficient systems, quality against effort"}
+    if not report.is_default_chosen:
+        purposes["tuned.yaml"] = "the tuned system and the default on every measure"
     for file in files:
         if file.name in purposes:
             command = format_command("eval", file, datasets=datasets)

@@ -117,7 +117,8 @@ def tune(
     )
     with base.open_experiment(experiment, replaced) as (parsed, source):
         for report, files in run_tuning(parsed, source, options):
-            page = replace(build_page(report), next_steps=tuple(after_tune(files, datasets)))
+            steps = tuple(after_tune(report, files, datasets))
+            page = replace(build_page(report), next_steps=steps)
             target = markdown
             is_file = markdown is not None and markdown != base.STDOUT
             if markdown is not None and is_file and files[0].parent != options.out:

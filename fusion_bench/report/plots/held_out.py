@@ -18,8 +18,10 @@ from fusion_bench.util.formatting import format_interval, format_number
 
 @base.register_plot("held-out", "tuning", position=1)
 def held_out_figures(report: TuningReport) -> Iterator[Figure]:
-    """The figure."""
+    """The figure, where a query differs."""
     gain = report.held_out
+    if not any(side.wins + side.losses for side in (gain, report.tune)):
+        return
     caption = (
         f"Left, one bar a held-out query: {gain.wins:,} gain, {gain.losses:,} lose, {gain.ties:,} "
         "tie. Right, the mean with its interval "

@@ -18,7 +18,7 @@ from fusion_bench.report.tuning.recommendation import (
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import ParameterInfo
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
-from fusion_bench.util.formatting import format_change, format_number, format_percent
+from fusion_bench.util.formatting import format_change, format_number, format_percent, pluralize
 
 #: A plateau at least this wide: the parameters hardly matter; below the other: a narrow peak.
 WIDE_PLATEAU, NARROW_PLATEAU = 0.25, 0.01
@@ -72,6 +72,8 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
 
 
 def _describe_verdict(report: TuningReport) -> str:
+    if report.is_default_chosen:
+        return _describe_default_choice(report)
     gain = report.held_out
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
@@ -88,8 +90,18 @@ def _describe_verdict(report: TuningReport) -> str:
     return text
 
 
+def _describe_default_choice(report: TuningReport) -> str:
+    return (
+        f"Verdict: {report.verdict}. The search ({pluralize(len(report.trials), 'trial')}) chose "
+        f"the default {report.system} itself on {report.dataset}, so there is no gain to test on "
+        f"held-out queries: {report.measure} stays {format_number(report.held_out.default)} there."
+    )
+
+
 def _describe_optimism(report: TuningReport) -> str:
     """How much of the gain on the tuning queries the held-out queries confirm."""
+    if report.is_default_chosen:  # the verdict says so
+        return ""
     if report.optimism is None:
         return "The search found nothing better than the default on the tuning queries."
     gains = (report.tune.difference, report.held_out.difference)
@@ -104,6 +116,11 @@ def _describe_optimism(report: TuningReport) -> str:
 def _describe_folds(report: TuningReport) -> str:
     if report.nested is None:
         return ""
+    if not report.nested.wins + report.nested.losses:
+        return (
+            f"Nested cross-validation: no choice of its {len(report.folds)} folds changes a value "
+            "on unseen queries."
+        )
     positive = sum(fold.unseen > 0 for fold in report.folds)
     gain = format_number(report.nested.difference, signed=True)
     return (

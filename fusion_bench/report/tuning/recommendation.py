@@ -28,6 +28,11 @@ def recommend(report: TuningReport) -> str:
         first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"
         name = report.front.point_name(point)
         return f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
+    if report.is_default_chosen:
+        return (
+            "keep the default. More trials, other parameters, or another run or reranker may gain "
+            "more."
+        )
     if report.verdict != "too few queries":
         return ADVICE[report.verdict]
     nested = report.nested.difference if report.nested is not None else 0.0

@@ -184,6 +184,13 @@ class TuningReport(ReportRecord):
         return tuple(trial for trial in self.trials if trial.value is not None)
 
     @property
+    def is_default_chosen(self) -> bool:
+        """Whether the search chose the default itself: then no held-out query can differ."""
+        return any(
+            trial.origin == "default" for trial in self.trials if trial.number == self.choice.trial
+        )
+
+    @property
     def optimism(self) -> float | None:
         """Share of the tuning gain that the held-out queries did not confirm.
 

@@ -127,6 +127,12 @@ def test_what_is_not_in_the_record_is_not_drawn() -> None:
     ]
 
 
+def test_no_picture_of_differences_that_are_all_zero() -> None:
+    nothing = gain(0.0, 0.0, 0.0, wins=0, losses=0)
+    report = record(tune=nothing, held_out=nothing)
+    assert "held-out.png" not in [figure.file for figure in make_figures("tuning", report)]
+
+
 @pytest.mark.parametrize(("count", "expected"), [(40, "came early"), (6, "came late")])
 def test_the_history_says_whether_more_trials_may_help(count: int, expected: str) -> None:
     tried = trials()[:count]

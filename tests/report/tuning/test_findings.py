@@ -169,6 +169,21 @@ def test_types_and_thresholds_have_verdicts_of_their_own(verdict: str, tone: str
     assert "utility 0.8000 against 0.7000" in result["thresholds"].text
 
 
+def test_a_search_that_chose_the_default_claims_no_tested_gain() -> None:
+    nothing = gain(0.0, 0.0, 0.0, wins=0, losses=0)
+    choice = record().choice.model_copy(update={"trial": 0})
+    same = {"choice": choice, "tune": nothing, "held_out": nothing, "nested": nothing}
+    report = record(verdict="keep", **same)
+    assert report.is_default_chosen
+    assert not record().is_default_chosen
+    result = findings(report)
+    assert "optimism" not in result
+    assert result["verdict"].text.startswith("Verdict: keep. The search (40 trials) chose the def")
+    assert "gains too little" not in result["verdict"].text
+    assert "no gain worth" not in result["recommendation"].text
+    assert "0 of" not in result["nested cross-validation"].text
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
