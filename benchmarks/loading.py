@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.cases import SIZES, Size
 from benchmarks.timing import Row, peak_gigabytes
-from fusion_bench.io.cache import FOLDER, Cache
+from fusion_bench.io.cache.dataset_cache import FOLDER, Cache
 from fusion_bench.io.dataset import load_dataset
 
 TITLE = "Loading four runs of 698,000 lines"

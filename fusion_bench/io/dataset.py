@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.records import Document, Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.io.cache import Cache, open_cache
-from fusion_bench.io.cached_loader import FileRequest, load_aligned, load_tables
+from fusion_bench.io.cache.cached_loader import FileRequest, load_aligned, load_tables
+from fusion_bench.io.cache.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta

@@ -18,8 +18,8 @@ from fusion_bench.data.shards import ShardLimits
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.io.array_folder import open_arrays, write_arrays
-from fusion_bench.io.cached_loader import ALIGNED_FIELDS
+from fusion_bench.io.cache.array_folder import open_arrays, write_arrays
+from fusion_bench.io.cache.cached_loader import ALIGNED_FIELDS
 from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 from tests.contract.cases import DATASETS, SPACES, aligned

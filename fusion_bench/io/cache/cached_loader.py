@@ -16,8 +16,8 @@ from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.io.array_folder import Array, StoredArrays
-from fusion_bench.io.cache import Cache, hash_key
+from fusion_bench.io.cache.array_folder import Array, StoredArrays
+from fusion_bench.io.cache.dataset_cache import Cache, hash_key
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.load_records import encode_tables, make_qrels, make_run

@@ -19,7 +19,7 @@ from typing import Any, Final
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.array_folder import (
+from fusion_bench.io.cache.array_folder import (
     Array,
     StoredArrays,
     check_arrays,
@@ -27,9 +27,9 @@ from fusion_bench.io.array_folder import (
     remove_leftovers,
     write_arrays,
 )
+from fusion_bench.io.cache.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.file_bytes import GZIP, format_suffix
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.io.file_stamps import FileStamps, hash_contents
 from fusion_bench.io.formats import find_distribution
 
 log = logging.getLogger("fusion_bench.io")

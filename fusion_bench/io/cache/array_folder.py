@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
-from fusion_bench.io.file_stamps import hash_contents
+from fusion_bench.io.cache.file_stamps import hash_contents
 
 Array: TypeAlias = NDArray[np.generic]
 CONTENTS: Final = "contents.json"

@@ -1,0 +1,1 @@
+"""What was read and aligned before, in a folder beside the dataset."""
