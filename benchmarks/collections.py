@@ -16,8 +16,10 @@ from typing import Any
 from benchmarks.cases import SIZES, make_case
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_qrels, load_run

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.collections import ATTACK
 from benchmarks.study import write_table
-from fusion_bench.data.records import Qrels
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.tune_settings import EffortSettings

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from fusion_bench.api.tune import TuningResult as TuningResult
     from fusion_bench.api.tune import tune as tune
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
+    from fusion_bench.data.qrels import Qrels as Qrels
     from fusion_bench.data.read_options import ReadOptions as ReadOptions
-    from fusion_bench.data.records import Qrels as Qrels
     from fusion_bench.data.records import Query as Query
-    from fusion_bench.data.records import Run as Run
+    from fusion_bench.data.run import Run as Run
     from fusion_bench.errors import FusionBenchError as FusionBenchError
     from fusion_bench.evaluation.report_records import Report as Report
     from fusion_bench.evaluation.report_records import read_report as read_report
@@ -73,11 +73,11 @@ _HOME = {
     "FileLayout": "io.file_layout",
     "FusionBenchError": "errors",
     "Measure": "measures",
-    "Qrels": "data.records",
+    "Qrels": "data.qrels",
     "Query": "data.records",
     "ReadOptions": "data.read_options",
     "Report": "evaluation.report_records",
-    "Run": "data.records",
+    "Run": "data.run",
     "Scores": "evaluation.scores",
     "System": "experiment.system",
     "TuningResult": "api.tune",

@@ -22,7 +22,8 @@ from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
 from benchmarks.timing import Row, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.scores import Scores
 from tests.data.cases import assert_same
 from tests.report.tuning.cases import front

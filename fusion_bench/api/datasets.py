@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, read_runs
-from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.in_memory import make_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space

@@ -11,7 +11,8 @@ from fusion_bench.api.inputs import list_measures, read_qrels, read_queries, rea
 from fusion_bench.config.models import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation import scores
 from fusion_bench.evaluation.report_records import Report

@@ -8,7 +8,8 @@ from typing import Any
 from fusion_bench.api.datasets import open_dataset, read_dataset
 from fusion_bench.api.inputs import read_queries, read_runs
 from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, default_name
-from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
 from fusion_bench.evaluation.starter.score_space import guess_score_space

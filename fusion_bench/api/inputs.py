@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.load_records import load_qrels, load_run

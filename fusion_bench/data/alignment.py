@@ -15,7 +15,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import unite_vocabularies
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 
 

@@ -12,7 +12,9 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
 from fusion_bench.experiment.system import System
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import Source, parse_model
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.sweeps import expand_sweeps

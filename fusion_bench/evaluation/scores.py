@@ -13,8 +13,8 @@ from fusion_bench.batch.system_plans import Unsupported
 from fusion_bench.batch.systems import BatchResult, evaluate_batch
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, make_readonly
-from fusion_bench.data.records import Qrels, ScoreSpace
-from fusion_bench.data.shards import DEFAULT_LIMITS, ShardLimits, over_shards
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import (
     name_system_in_errors,
@@ -22,6 +22,7 @@ from fusion_bench.evaluation.ranking import (
     rank_candidates,
     system_spec,
 )
+from fusion_bench.evaluation.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.ir_measures_backend import ExternalMeasure
@@ -88,7 +89,7 @@ def evaluate_systems(
         measures: M measures.
         spaces: Score space of each rerank list.
         qrels: The judgments; only measures that ir_measures computes need them.
-        threads: How many may work on many queries (see :mod:`fusion_bench.data.shards`); None = as
+        threads: How many may work on many queries (see ``shards``); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
         limits: How many queries are looked at together.
 

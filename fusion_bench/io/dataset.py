@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
-from fusion_bench.data.records import Document, Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Document, Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.cache.cached_loader import FileRequest, load_aligned, load_tables
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache

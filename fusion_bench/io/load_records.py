@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.ids import CategoricalIds, encode_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.formats import read_raw_table, source_name

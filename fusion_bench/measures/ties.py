@@ -16,7 +16,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
-from fusion_bench.data.records import Qrels
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.compute import compute_measures
 from fusion_bench.measures.ranking import count_in_groups, has_grade

@@ -12,7 +12,8 @@ MODULES = (
     "api.evaluate",
     "api.fuse",
     "api.systems",
-    "data.records",
+    "data.qrels",
+    "data.run",
 )
 
 

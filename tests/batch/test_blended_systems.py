@@ -20,8 +20,10 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking import rank_candidates, rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems

@@ -13,7 +13,9 @@ from fusion_bench.batch.ranked_lists import rank_system
 from fusion_bench.batch.system_plans import Unsupported
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates, system_spec
 from fusion_bench.experiment.system import System

@@ -8,7 +8,9 @@ import pytest
 
 from fusion_bench.blend import blends
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System

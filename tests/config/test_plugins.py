@@ -16,7 +16,8 @@ from fusion_bench.cli import main
 from fusion_bench.config.plugins import distribution_of, load_reference
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment

@@ -14,7 +14,9 @@ from fusion_bench.blend import blends
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, fusions

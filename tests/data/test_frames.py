@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 
 SCORES = {"q1": {"d2": 9.0, "d1": 7.5}, "q2": {"d3": 1.0}}
@@ -153,7 +154,7 @@ def test_grades_are_whole_numbers(grade: object, message: str) -> None:
 
 def test_no_other_package_is_imported() -> None:
     code = (
-        "import sys; from fusion_bench.data.records import Run; Run.from_dict({'q': {'d': 1}});"
+        "import sys; from fusion_bench.data.run import Run; Run.from_dict({'q': {'d': 1}});"
         "print(*{'pandas', 'polars', 'ranx', 'ir_measures', 'ir_datasets'} & set(sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

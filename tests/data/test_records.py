@@ -1,161 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Document, Qrels, Query, Run
-from fusion_bench.errors import DataError
-
-Rows = Sequence[tuple[str, str, float]]
-
-
-def run(
-    rows: Rows, ranks: Sequence[int] | None = None, read_options: ReadOptions | None = None
-) -> Run:
-    queries, documents, scores = zip(*rows, strict=True)
-    return Run.from_rows("bm25", queries, documents, scores, ranks=ranks, read_options=read_options)
-
-
-def listed(run: Run) -> list[tuple[str, int]]:
-    return [(run.vocabulary[d], int(r)) for d, r in zip(run.documents, run.ranks, strict=True)]
-
-
-# Qrels ------------------------------------------------------------------------------------------
-
-
-def test_qrels_keep_grades_by_query() -> None:
-    judged = {"q2": {"b": 2, "a": 0}, "q1": {"a": -1}}
-    qrels = Qrels.from_dict(judged)
-    assert qrels.to_dict() == judged
-    assert qrels.queries == ("q2", "q1")
-    assert qrels.digest() == Qrels.from_dict(dict(reversed(judged.items()))).digest()
-    assert qrels.digest() == Qrels.from_dict({"q2": {"a": 0, "b": 2}, "q1": {"a": -1}}).digest()
-    assert qrels.digest() != Qrels.from_dict({"q2": {"a": 1, "b": 2}, "q1": {"a": -1}}).digest()
-
-
-def test_qrels_refuse_a_pair_judged_twice() -> None:
-    with pytest.raises(DataError, match="document 'a' stands twice for query 'q'") as caught:
-        Qrels.from_rows(["q", "r", "q"], ["a", "a", "a"], [1, 1, 0])
-    assert caught.value.row == 2
-
-
-def test_qrels_refuse_nothing_and_ragged_columns() -> None:
-    with pytest.raises(DataError, match="no judgement in it"):
-        Qrels.from_dict({})
-    with pytest.raises(DataError, match="1 queries, 1 documents, 2 grades"):
-        Qrels.from_rows(["q"], ["a"], [1, 2])
-
-
-# Reading a run ----------------------------------------------------------------------------------
-
-
-def test_ranks_come_from_scores_and_not_from_the_file() -> None:
-    found = run([("q", "low", 1.0), ("q", "high", 3.0), ("q", "mid", 2.0)], ranks=[1, 2, 3])
-    assert listed(found) == [("high", 1), ("mid", 2), ("low", 3)]
-
-
-def test_ties_go_to_the_greater_id_or_to_the_file() -> None:
-    rows = [("q", "d10", 1.0), ("q", "d9", 1.0), ("q", "é", 1.0), ("q", "z", 1.0)]
-    assert [d for d, _ in listed(run(rows))] == ["é", "z", "d9", "d10"]
-    filed = run(rows, read_options=ReadOptions(source_ties="file"))
-    assert [d for d, _ in listed(filed)] == ["d10", "d9", "é", "z"]
-
-
-def test_scores_that_print_the_same_tie() -> None:
-    rows = [("q", "a", 1.0 + 1e-13), ("q", "b", 1.0)]
-    assert [d for d, _ in listed(run(rows))] == ["b", "a"]
-
-
-def test_the_rank_column_on_request() -> None:
-    column = ReadOptions(rank_from="column")
-    rows = [("q", "a", 1.0), ("q", "b", 9.0), ("r", "c", 1.0)]
-    assert listed(run(rows, [3, 1, 1], column)) == [("b", 1), ("a", 3), ("c", 1)]
-    assert listed(run(rows, [1, 0, 0], column)) == [("b", 1), ("a", 2), ("c", 1)]
-
-
-@pytest.mark.parametrize(
-    ("ranks", "message", "row"),
-    [
-        ([1, -2, 1], "rank -2 is negative; ranks start at 0 or 1", 1),
-        ([1, 1, 1], "rank 1 is given twice for query 'q'", 1),
-        ([2, 2, 0], "rank 3 is given twice for query 'q'", 1),
-    ],
-)
-def test_bad_rank_columns_name_the_row(ranks: list[int], message: str, row: int) -> None:
-    rows = [("q", "a", 1.0), ("q", "b", 9.0), ("r", "c", 1.0)]
-    with pytest.raises(DataError, match=message) as caught:
-        run(rows, ranks, ReadOptions(rank_from="column"))
-    assert caught.value.row == row
-
-
-def test_a_rank_column_that_is_not_there() -> None:
-    with pytest.raises(DataError, match="there is no rank column"):
-        run([("q", "a", 1.0)], read_options=ReadOptions(rank_from="column"))
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_scores_are_finite(bad: float) -> None:
-    with pytest.raises(DataError, match="is not a finite number") as caught:
-        run([("q", "a", 1.0), ("q", "b", bad)])
-    assert caught.value.row == 1
-
-
-def test_a_document_listed_twice_is_an_error_or_keeps_its_best_rank() -> None:
-    rows = [("q", "a", 1.0), ("q", "b", 2.0), ("q", "a", 3.0), ("r", "a", 1.0)]
-    with pytest.raises(DataError, match="document 'a' stands twice") as caught:
-        run(rows)
-    assert caught.value.row == 2
-    found = run(rows, read_options=ReadOptions(on_duplicate="best_rank"))
-    assert found.to_dict() == {"q": {"a": 3.0, "b": 2.0}, "r": {"a": 1.0}}
-    assert listed(found) == [("a", 1), ("b", 2), ("a", 1)]
-    assert found.duplicates == 1
-
-
-def test_zero_scores_are_counted_and_dropped_on_request() -> None:
-    rows = [("q", "a", 0.0), ("q", "b", 2.0), ("q", "c", -1.0), ("r", "d", 0.0)]
-    assert run(rows).zero_scores == 2
-    assert run(rows).to_dict() == {"q": {"b": 2.0, "a": 0.0, "c": -1.0}, "r": {"d": 0.0}}
-    dropped = run(rows, read_options=ReadOptions(drop_zero_scores=True))
-    assert dropped.zero_scores == 2
-    assert dropped.to_dict() == {"q": {"b": 2.0, "c": -1.0}, "r": {}}
-    assert listed(dropped) == [("b", 1), ("c", 2)]
-
-
-def test_padding_never_hides_the_same_document_with_a_score() -> None:
-    rows = [("q", "a", 0.0), ("q", "a", -1.0)]
-    found = run(rows, read_options=ReadOptions(on_duplicate="best_rank", drop_zero_scores=True))
-    assert found.to_dict() == {"q": {"a": -1.0}}
-    assert (found.zero_scores, found.duplicates) == (1, 0)
-
-
-def test_runs_refuse_nothing_and_ragged_columns() -> None:
-    with pytest.raises(DataError, match="no ranked document in it"):
-        Run.from_dict("bm25", {})
-    with pytest.raises(DataError, match="1 queries, 1 documents, 2 scores"):
-        Run.from_rows("bm25", ["q"], ["a"], [1.0, 2.0])
-
-
-def test_digest_reads_ranks_and_scores() -> None:
-    base = Run.from_dict("a", {"q": {"x": 2.0, "y": 1.0}, "r": {"x": 1.0}})
-    same = Run.from_dict("b", {"r": {"x": 1.0}, "q": {"y": 1.0, "x": 2.0}})
-    assert base.digest() == same.digest()
-    other = Run.from_dict("a", {"q": {"x": 2.0, "y": 1.5}, "r": {"x": 1.0}})
-    assert base.digest() != other.digest()
+from fusion_bench.data.records import Document, Query
+from fusion_bench.data.run import Run
 
 
 def test_records_are_frozen() -> None:
-    found = run([("q", "a", 1.0)])
+    ranked = Run.from_dict({"q": {"a": 1.0}})
     qrels = Qrels.from_dict({"q": {"a": 1}})
     for array in (
-        *(found.offsets, found.documents, found.scores, found.ranks),
+        *(ranked.offsets, ranked.documents, ranked.scores, ranked.ranks),
         *(qrels.offsets, qrels.documents, qrels.grades),
     ):
         assert not array.flags.writeable
-    for record, field in ((found, "name"), (qrels, "queries"), (Query("q"), "text")):
+    for record, field in ((ranked, "name"), (qrels, "queries"), (Query("q"), "text")):
         with pytest.raises(FrozenInstanceError):
             setattr(record, field, "x")
     assert Document("d", "text").text == "text"

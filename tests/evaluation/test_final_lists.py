@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
 from fusion_bench.evaluation.scores import evaluate_systems

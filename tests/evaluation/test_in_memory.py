@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.in_memory import NO_FILE, make_dataset, make_experiment
 from fusion_bench.evaluation.run_experiment import run_on_datasets

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.rerank_list_checks import (
     RerankListCheck,
     check_rerank_list,

@@ -9,7 +9,9 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems

@@ -10,7 +10,9 @@ import pytest
 from fusion_bench.blend import Fused
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import (

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import fusions
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.explain.score_trace import Explanation

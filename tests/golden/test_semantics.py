@@ -12,7 +12,9 @@ import pytest
 from fusion_bench.config.query_types import CONV_03_05, type_of
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import score_keys, sum_terms
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates, rank_queries
 from fusion_bench.experiment.system import System

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ids import CategoricalIds
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.arrow_text import encode_documents, is_regular, parse_regular_text
 from fusion_bench.io.file_bytes import decode_text

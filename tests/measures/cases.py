@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import IntArray, positions, tie_group_starts
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.measures import Measure, parse_measure
 
 COMMON: Final = (

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
 from fusion_bench.measures import compute_measures, no_relevant, parse_measure
 from tests.measures.cases import COMMON, Case, all_measures, build, cases

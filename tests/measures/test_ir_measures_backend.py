@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures import Measure, compute_measures, parse_measure
 from fusion_bench.measures.ir_measures_backend import (

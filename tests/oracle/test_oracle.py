@@ -18,8 +18,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fusion_bench.blend import blends
 from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System

@@ -13,7 +13,8 @@ import pytest
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import positions
-from fusion_bench.data.records import Qrels, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.measures import compute_measures, parse_measure
 from tests.parity.data import parity_data
 

@@ -9,7 +9,9 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Qrels, Query, Run
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import Query
+from fusion_bench.data.run import Run
 
 
 def aligned(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fusion_bench.config.models import Source
-from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_records import Report

@@ -8,7 +8,8 @@ import numpy as np
 
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Run, ScoreSpace
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
 
 #: Logits beyond this are none: their sigmoid is 0 or 1 in single precision.
 MAX_LOGIT: Final = 17.0

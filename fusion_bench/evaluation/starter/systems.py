@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.records import Run
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 
 #: The k of reciprocal rank fusion; the first one is that of the baseline.

@@ -13,8 +13,10 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align, query_fields
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ids import IdVocabulary
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
-from fusion_bench.data.records import Qrels, Query, Run, ScoreSpace
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.cache.array_folder import Array, StoredArrays
 from fusion_bench.io.cache.dataset_cache import Cache, hash_key

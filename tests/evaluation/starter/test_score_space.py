@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.data.records import Run
+from fusion_bench.data.run import Run
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 
 

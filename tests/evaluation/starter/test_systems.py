@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusion_bench.data.records import Run
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.starter.systems import build_starter_systems, score_floor
 from fusion_bench.experiment.system import System

@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
-from fusion_bench.data.records import Qrels
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records import Provenance
 from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data import shards
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.records import Qrels
-from fusion_bench.data.shards import ShardLimits
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation import shards
 from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.evaluation.shards import ShardLimits
 from fusion_bench.experiment.system import System
 from fusion_bench.io.cache.array_folder import open_arrays, write_arrays
 from fusion_bench.io.cache.cached_loader import ALIGNED_FIELDS

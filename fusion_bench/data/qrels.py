@@ -1,0 +1,122 @@
+"""Judgments, stored by columns: checked on entry, frozen afterwards.
+
+Rows are grouped by query: ``offsets[q]:offsets[q+1]`` are the rows of query q. ``documents`` holds
+codes into ``vocabulary``, which is sorted by bytes: a greater code is a greater document id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, cast
+
+from fusion_bench.data.document_table import DocumentTable, write_trec
+from fusion_bench.data.frames import name_row, read_rows
+from fusion_bench.data.grouped_rows import (
+    group_rows,
+    hash_table,
+    refuse_duplicates,
+    refuse_ragged,
+)
+from fusion_bench.data.ids import CategoricalIds, IdVocabulary
+from fusion_bench.data.ordering import IntArray, make_readonly
+from fusion_bench.data.read_options import order_by_value
+from fusion_bench.data.row_values import parse_grades
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Qrels(DocumentTable):
+    """Judgements: query → document → grade. Grade 0 = judged not relevant, absent = unjudged.
+
+    Attributes:
+        queries: The Q judged queries.
+        offsets: Shape (Q+1,).
+        vocabulary: Distinct document ids, sorted by bytes.
+        documents: Shape (J,): codes into ``vocabulary``.
+        grades: Shape (J,): integer grades; negative counts as not relevant.
+    """
+
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: IdVocabulary
+    documents: IntArray
+    grades: IntArray
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.documents, self.grades):
+            make_readonly(array)
+
+    @classmethod
+    def from_rows(
+        cls,
+        queries: Sequence[str] | CategoricalIds,
+        documents: Sequence[str] | CategoricalIds,
+        grades: Sequence[int] | IntArray,
+    ) -> Self:
+        """Build from parallel columns, one judgement a row.
+
+        Raises:
+            DataError: Columns of different lengths, no row, an empty id, or a pair judged twice;
+                names the row.
+        """
+        refuse_ragged(queries=queries, documents=documents, grades=grades)
+        grouped = group_rows(queries, documents, "judgement")
+        refuse_duplicates(grouped)
+        values = grouped.take_column(parse_grades(grades))
+        by_document = order_by_value(grouped.documents, grouped.offsets)
+        return cls(
+            grouped.queries,
+            grouped.offsets,
+            grouped.vocabulary,
+            grouped.documents[by_document],
+            values[by_document],
+        )
+
+    @classmethod
+    def from_dict(cls, judgments: object) -> Self:
+        """Build from query → document → grade, or whatever else holds judgments.
+
+        Args:
+            judgments: A mapping, a data frame, ``Qrels`` of ranx, rows of ir_measures or
+                ir_datasets; see :mod:`fusion_bench.data.frames`. A document without a grade is
+                relevant: its grade is 1.
+
+        Raises:
+            DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.
+
+        >>> Qrels.from_dict({"q1": {"d1": 2, "d2": 0}, "q2": ["d3"]})
+        Qrels(2 queries, 3 judgments, grades 0 to 2)
+        """
+        rows = read_rows(judgments, "grade")
+        with name_row(rows):
+            return cls.from_rows(*rows)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Query → document → grade, as other libraries take it."""
+        return self._nest_values(self.grades)
+
+    def to_trec(self, path: Path | str | None = None) -> str:
+        """The judgments in TREC's format; written to a file if one is named."""
+        ids = self._id_columns(None)
+        rows = zip(ids["query"], ids["document"], self.grades.tolist(), strict=True)
+        return write_trec(((query, 0, document, grade) for query, document, grade in rows), path)
+
+    def _summary(self) -> str:
+        queries, grades = pluralize(len(self), "query"), self.grades
+        judgments = pluralize(len(grades), "judgment")
+        return f"Qrels({queries}, {judgments}, grades {grades.min()} to {grades.max()})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        return {**self._id_columns(limit), "grade": self.grades[:limit].tolist()}
+
+    def digest(self) -> str:
+        """SHA-256 over the contents, the same for any file format and row order of queries."""
+        if self._digest is None:
+            self.remember_digest(
+                hash_table(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+            )
+        return cast("str", self._digest)

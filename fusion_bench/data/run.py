@@ -1,0 +1,187 @@
+"""A ranked list a query, stored by columns as :mod:`fusion_bench.data.qrels` stores judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, cast, overload
+
+import numpy as np
+
+from fusion_bench.data.document_table import DocumentTable, trec_scores, write_trec
+from fusion_bench.data.frames import name_row, read_rows
+from fusion_bench.data.grouped_rows import (
+    count_within_queries,
+    group_rows,
+    hash_table,
+    query_of_rows,
+    refuse_ragged,
+    to_offsets,
+)
+from fusion_bench.data.ids import CategoricalIds, IdVocabulary
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank
+from fusion_bench.data.row_values import drop_rows, parse_scores
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(DocumentTable):
+    """One ranked list a query: what a retriever returned, best first.
+
+    Attributes:
+        name: The source's name.
+        roles: What it was asked with and how it found, such as ``question``, ``semantic``.
+        queries: The queries it answered.
+        offsets: Shape (Q+1,).
+        vocabulary: Distinct document ids, sorted by bytes.
+        documents: Shape (N,): codes into ``vocabulary``, in rank order inside each query.
+        scores: Shape (N,): finite.
+        ranks: Shape (N,): 1-based; 1, 2, 3 … unless read from a column with gaps.
+        read_options: The options it was read with.
+        duplicates: Rows dropped under ``on_duplicate: best_rank``.
+        zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
+    """
+
+    name: str
+    queries: tuple[str, ...]
+    offsets: IntArray
+    vocabulary: IdVocabulary
+    documents: IntArray
+    scores: FloatArray
+    ranks: IntArray
+    roles: frozenset[str] = frozenset()
+    read_options: ReadOptions = field(default_factory=ReadOptions)
+    duplicates: int = 0
+    zero_scores: int = 0
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.offsets, self.documents, self.scores, self.ranks):
+            make_readonly(array)
+
+    @classmethod
+    def from_rows(
+        cls,
+        name: str,
+        queries: Sequence[str] | CategoricalIds,
+        documents: Sequence[str] | CategoricalIds,
+        scores: Sequence[float] | FloatArray,
+        *,
+        ranks: Sequence[int] | IntArray | None = None,
+        roles: frozenset[str] = frozenset(),
+        read_options: ReadOptions | None = None,
+    ) -> Self:
+        """Build from parallel columns, one retrieved document a row, in file order.
+
+        Raises:
+            DataError: Columns of different lengths, no row, an empty id, a score that is not
+                finite, a document listed twice, a rank below 0 or repeated; names the row.
+        """
+        read_options = read_options or ReadOptions()
+        refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
+        values = parse_scores(scores)
+        grouped = group_rows(queries, documents, "ranked document")
+        values = grouped.take_column(values)
+        place = assign_ranks(grouped, values, ranks, read_options)
+        order = order_by_rank(place, grouped.offsets, read_options)
+        order, duplicates = drop_rows(grouped, values, order, read_options)
+        offsets = grouped.offsets
+        if not isinstance(order, slice) and len(order) < len(values):
+            owner = query_of_rows(offsets)[order]
+            offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
+        final = count_within_queries(offsets)
+        if place is not None and read_options.rank_from == "column":
+            final = place[order]
+        return cls(
+            name,
+            grouped.queries,
+            offsets,
+            grouped.vocabulary,
+            grouped.documents[order],
+            values[order],
+            final,
+            roles,
+            read_options,
+            duplicates,
+            int(np.count_nonzero(values == 0)),
+        )
+
+    @overload
+    @classmethod
+    def from_dict(
+        cls,
+        name: str,
+        ranked: object,
+        /,
+        *,
+        roles: frozenset[str] = ...,
+        read_options: ReadOptions | None = ...,
+    ) -> Self: ...
+    @overload
+    @classmethod
+    def from_dict(
+        cls,
+        ranked: object,
+        /,
+        *,
+        name: str = ...,
+        roles: frozenset[str] = ...,
+        read_options: ReadOptions | None = ...,
+    ) -> Self: ...
+    @classmethod
+    def from_dict(cls, *given: Any, **options: Any) -> Self:
+        """Build from query → document → score, or whatever else holds ranked documents.
+
+        Args:
+            given: The name, which may be left out, and a mapping, a data frame, a ``Run`` of
+                ranx, rows of ir_measures or ir_datasets; see :mod:`fusion_bench.data.frames`. Its
+                order is the file order. A list of ids alone is ranked as it stands.
+            options: ``name`` (by default the object's own, or ``run``), ``roles`` and
+                ``read_options``, as for :meth:`from_rows`.
+
+        Raises:
+            DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.
+
+        >>> Run.from_dict("bm25", {"q1": {"d2": 9.1, "d1": 7.4}})
+        Run('bm25', 1 query, 2 documents)
+        >>> Run.from_dict({"q1": ["d2", "d1"]}).to_dict()
+        {'q1': {'d2': 2.0, 'd1': 1.0}}
+        """
+        *names, ranked = given
+        own = getattr(ranked, "name", None)
+        named = names[0] if names else own if isinstance(own, str) and own else "run"
+        rows = read_rows(ranked, "score")
+        with name_row(rows):
+            return cls.from_rows(options.pop("name", named), *rows, **options)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Query → document → score, best first."""
+        return self._nest_values(self.scores)
+
+    def to_trec(self, path: Path | str | None = None) -> str:
+        """The lists in TREC's format; written to a file if one is named.
+
+        Where the scores alone would give another order, they count down instead.
+        """
+        ids, tag = self._id_columns(None), "_".join(self.name.split()) or "run"
+        scores = trec_scores(self.scores, self.documents, self.offsets).tolist()
+        rows = zip(ids["query"], ids["document"], self.ranks.tolist(), scores, strict=True)
+        return write_trec(((q, "Q0", d, rank, score, tag) for q, d, rank, score in rows), path)
+
+    def _summary(self) -> str:
+        documents = pluralize(len(self.documents), "document")
+        return f"Run({self.name!r}, {pluralize(len(self), 'query')}, {documents})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        columns = {"rank": self.ranks[:limit].tolist(), "score": self.scores[:limit].tolist()}
+        return {**self._id_columns(limit), **columns}
+
+    def digest(self) -> str:
+        """SHA-256 over ranks and scores, the same for any file format and order of queries."""
+        if self._digest is None:
+            columns = (self.documents, self.ranks, self.scores, self.vocabulary)
+            self.remember_digest(hash_table(self.queries, self.offsets, *columns))
+        return cast("str", self._digest)
