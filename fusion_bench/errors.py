@@ -16,7 +16,7 @@ A message is one line: where, the rule, what was given, what is allowed, what to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 
@@ -50,18 +50,25 @@ class UnknownNameError(ConfigError):
         known: What would have been found.
         where: Prefix that says where the name stands, such as ``"experiments/a.yaml: systems.x"``.
         remedy: What else can be done.
+        similar: What may have been meant; by default those of ``known`` that are about as spelled.
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: str = "", remedy: str = ""
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        where: str = "",
+        remedy: str = "",
+        similar: Sequence[str] | None = None,
     ) -> None:
         names = sorted(known)
         listed = ", ".join(names) if names else "none"
         prefix = f"{where}: " if where else ""
         end = f": {remedy}" if remedy else ""
-        super().__init__(
-            f"{prefix}unknown {kind} {name!r}{did_you_mean(name, names)} (known: {listed}){end}"
-        )
+        hint = did_you_mean(name, names) if similar is None else format_hint(similar)
+        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} (known: {listed}){end}")
 
 
 class AlignmentError(FusionBenchError):
@@ -121,10 +128,25 @@ class ProviderError(FusionBenchError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?``, or with a second name that is about as near; empty = none is."""
+    return format_hint(find_similar(name, known))
+
+
+def find_similar(name: str, known: Iterable[str]) -> list[str]:
+    """The known name that is spelled most like this one, and a second that is about as near.
+
+    Capitals do not count.
+    """
     import difflib  # not needed until something goes wrong
 
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=2)
-    near = [difflib.SequenceMatcher(None, other, name).ratio() for other in close]
-    kept = [repr(other) for other, ratio in zip(close, near, strict=True) if ratio > near[0] - 0.1]
-    return f"; did you mean {' or '.join(kept)}?" if kept else ""
+    by_lower_case: dict[str, list[str]] = {}
+    for other in known:
+        by_lower_case.setdefault(other.lower(), []).append(other)
+    close = difflib.get_close_matches(name.lower(), by_lower_case, n=2)
+    near = [difflib.SequenceMatcher(None, other, name.lower()).ratio() for other in close]
+    kept = (other for other, ratio in zip(close, near, strict=True) if ratio > near[0] - 0.1)
+    return [other for lower in kept for other in by_lower_case[lower]]
+
+
+def format_hint(names: Sequence[str]) -> str:
+    """``; did you mean 'x' or 'y'?``; empty without names."""
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator
 
 from fusion_bench.config.plugins import read_entry_points
+from fusion_bench.errors import find_similar
 from fusion_bench.measures._base import measure_classes
 
 #: Name in lower case → what it stands for: a name, and options where it needs some.
@@ -54,6 +55,12 @@ FORM: Final = re.compile(
     re.DOTALL,
 )
 
+#: A name with a typing error: also ``ndcg10``.
+MISSPELLED: Final = re.compile(
+    r"\s*(?P<head>[A-Za-z][A-Za-z_-]*?)\s*(?P<options>\(.*\))?[\s_.@]*(?P<cutoff>\d+)?\s*",
+    re.DOTALL,
+)
+
 
 def resolve_alias(text: str) -> str:
     """The canonical spelling of a measure's name; any other text is returned as it is.
@@ -90,6 +97,23 @@ def display_measure(name: str) -> str:
     """A measure's name for tables: ``RR@10 (MRR)``. Records keep ``RR@10``."""
     common = COMMON_NAMES.get(re.split(r"[(@]", name, maxsplit=1)[0])
     return name if common is None else f"{name} ({common})"
+
+
+def suggest_measures(text: str) -> list[str]:
+    """Canonical names of measures that a misspelled one may mean, with its options and cutoff.
+
+    >>> suggest_measures("ndgc@10")
+    ['nDCG@10']
+    """
+    match = MISSPELLED.fullmatch(text)
+    if match is None:
+        return []
+    heads = find_similar(
+        match["head"].replace("-", "_"), [*measure_classes.load_built_in(), *ALIASES]
+    )
+    cutoff = f"@{match['cutoff']}" if match["cutoff"] else ""
+    names = (_canonical_name(head) or head for head in heads)
+    return list(dict.fromkeys(_join_options(n, match["options"] or "") + cutoff for n in names))
 
 
 def _canonical_name(head: str) -> str | None:

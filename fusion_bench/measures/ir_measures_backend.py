@@ -25,6 +25,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import Measure
+from fusion_bench.measures.aliases import suggest_measures
 from fusion_bench.measures.ranking import Ranking, has_grade
 
 EXAMPLES: Final = (
@@ -99,7 +100,8 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
     except (AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError):
         provided = False
     if not provided:
-        raise UnknownNameError("measure", text, EXAMPLES, where=where)
+        similar = suggest_measures(text)
+        raise UnknownNameError("measure", text, EXAMPLES, where=where, similar=similar)
     name = _canonical_name(plain, show_rel=binary_relevance != 1)
     judged_only = bool(measure.params.get("judged_only"))
     return ExternalMeasure(

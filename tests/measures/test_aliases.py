@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures import measure_classes, parse_measure
 from fusion_bench.measures.aliases import (
     ALIASES,
     display_measure,
     list_renamed,
     resolve_alias,
+    suggest_measures,
 )
 from fusion_bench.measures.ir_measures_backend import _parse_name
 
@@ -94,3 +97,25 @@ def test_lists_what_was_renamed_once() -> None:
 )
 def test_tables_add_the_common_name(name: str, shown: str) -> None:
     assert display_measure(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("ndgc@10", "nDCG@10"),
+        ("NDGC@10", "nDCG@10"),
+        ("ndcg10", "nDCG@10"),
+        ("mrrr@10", "RR@10"),
+        ("ndgc(rel=2)@5", "nDCG(rel=2)@5"),
+        ("hitrate5", "Success@5"),
+        ("MAPP", "AP"),
+    ],
+)
+def test_a_misspelled_measure_suggests_the_canonical_name(text: str, first: str) -> None:
+    assert suggest_measures(text)[0] == first
+    with pytest.raises(UnknownNameError, match="did you mean " + re.escape(repr(first))):
+        parse_measure(text)
+
+
+def test_nothing_is_suggested_for_other_names() -> None:
+    assert suggest_measures("xyz@3") == suggest_measures("@3") == []

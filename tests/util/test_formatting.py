@@ -51,6 +51,7 @@ def test_names_that_are_about_as_near_are_both_suggested() -> None:
     assert did_you_mean("rrf2", methods) == "; did you mean 'rrf' or 'rrf_v2'?"
     assert did_you_mean("rrf_2", methods) == "; did you mean 'rrf_v2'?"
     assert did_you_mean("borda", methods) == ""
+    assert did_you_mean("RRF", ["rrf", "borda"]) == "; did you mean 'rrf'?"
 
 
 @pytest.mark.parametrize(
