@@ -159,6 +159,7 @@ STUDIES = (
     "choices",
     "front",
     "front_example",
+    "python_calls",
     "salts",
     "scaling",
     "self_test",

@@ -12,12 +12,11 @@ from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, 
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.in_memory import make_dataset
+from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
-from fusion_bench.io.file_bytes import strip_suffixes
 
 
 def load_dataset(
@@ -127,7 +126,7 @@ def open_dataset(given: object) -> Dataset | None:
 
 
 def _name_of(given: object) -> str:
-    return strip_suffixes(Path(given)) if is_path(given) else "data"
+    return name_dataset(Path(given)) if is_path(given) else "data"
 
 
 def _choose_lists(dataset: Dataset, runs: object, rerankers: object) -> Dataset | None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
+from fusion_bench.cli._named_files import (
+    QRELS_ROLES,
+    RUN_ROLES,
+    QrelsColumns,
+    RunColumns,
+    parse_columns,
+)
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records import Report
+    from fusion_bench.io.file_layout import FileLayout
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
@@ -54,6 +62,8 @@ def compare(
             help="Grade of run files from which binary measures count. Default: 1.", min=1
         ),
     ] = None,
+    qrels_columns: QrelsColumns = None,
+    run_columns: RunColumns = None,
     baseline: Annotated[
         str | None, typer.Option(help="System of the first report to compare with.")
     ] = None,
@@ -68,9 +78,21 @@ def compare(
     base.refuse_two_outputs(markdown, as_json=json)
     if qrels is not None:
         base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
-        _compare_run_files(files, qrels, measure, binary_relevance, markdown, as_json=json)
+        compared = _RunFiles(
+            files,
+            qrels,
+            parse_columns(qrels_columns, QRELS_ROLES, "--qrels-columns"),
+            parse_columns(run_columns, RUN_ROLES, "--run-columns"),
+        )
+        _compare_run_files(compared, measure, binary_relevance, markdown, as_json=json)
         return
-    base.refuse_options("reports", {"--measure": measure, "--binary-relevance": binary_relevance})
+    given = {
+        "--measure": measure,
+        "--binary-relevance": binary_relevance,
+        "--qrels-columns": qrels_columns,
+        "--run-columns": run_columns,
+    }
+    base.refuse_options("reports", given)
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report.comparison_page import build_comparison_page
 
@@ -98,9 +120,17 @@ def compare(
     print_result(records, page, as_json=json, markdown=markdown)
 
 
+class _RunFiles(NamedTuple):
+    """Run files, their judgments, and how both name their columns."""
+
+    files: list[Path]
+    qrels: Path
+    qrels_layout: FileLayout
+    run_layout: FileLayout
+
+
 def _compare_run_files(
-    files: list[Path],
-    qrels: Path,
+    given: _RunFiles,
     measures: list[str] | None,
     binary_relevance: int | None,
     markdown: Path | None,
@@ -113,11 +143,16 @@ def _compare_run_files(
     from fusion_bench.report.evaluation.evaluation_page import build_page
 
     report = compare_files(
-        qrels, files, measures=measures or MEASURES, binary_relevance=binary_relevance or 1
+        given.qrels,
+        given.files,
+        measures=measures or MEASURES,
+        binary_relevance=binary_relevance or 1,
+        qrels_layout=given.qrels_layout,
+        run_layout=given.run_layout,
     )
     names = (row.name for row in report.collections[0].systems if row.kind == "system")
-    lists = dict(zip(names, files, strict=False))
-    page = replace(build_page(report), next_steps=tuple(after_compare(qrels, lists)))
+    lists = dict(zip(names, given.files, strict=False))
+    page = replace(build_page(report), next_steps=tuple(after_compare(given.qrels, lists)))
     print_result(report, page, as_json=as_json, markdown=markdown)
     base.echo_notes(list_renamed(measures or ()))
 

@@ -9,7 +9,12 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo, print_json
-from fusion_bench.cli._named_files import parse_named_files
+from fusion_bench.cli._named_files import (
+    RUN_ROLES,
+    RunColumns,
+    parse_columns,
+    parse_named_files,
+)
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.final_lists import FinalLists
@@ -74,6 +79,7 @@ def fuse_command(
             metavar="KEY=VALUE",
         ),
     ] = None,
+    run_columns: RunColumns = None,
     datasets: base.DatasetFolders = None,
     json: base.JsonFlag = False,
 ) -> None:
@@ -87,7 +93,7 @@ def fuse_command(
 
     find_writer(out, has_sources=sources)
     if len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML:
-        base.refuse_options("an experiment", {"--method": method})
+        base.refuse_options("an experiment", {"--method": method, "--run-columns": run_columns})
         if system is None:
             raise typer.BadParameter("name a system of the experiment", param_hint="--system")
         path = Path(inputs[0])
@@ -99,8 +105,9 @@ def fuse_command(
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
         base.refuse_options("run files", given)
+        layout = parse_columns(run_columns, RUN_ROLES, "--run-columns")
         fusion = {"method": method or "rrf", **_parse_keys(change or [])}
-        lists = fuse_files(parse_named_files(inputs, "NAME=FILE"), fusion)
+        lists = fuse_files(parse_named_files(inputs, "NAME=FILE"), fusion, layout)
         base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     write_run(out, make_run_rows(lists, has_sources=sources))
     _print_summary(lists, out, as_json=json)

@@ -10,7 +10,15 @@ import typer
 
 import fusion_bench.cli._base as base
 from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
+from fusion_bench.cli._named_files import (
+    QRELS_ROLES,
+    RUN_ROLES,
+    QrelsColumns,
+    RunColumns,
+    parse_columns,
+    parse_named_files,
+    parse_rerank_files,
+)
 from fusion_bench.cli.compare import MEASURES
 
 command = base.command_app()
@@ -22,6 +30,7 @@ command = base.command_app()
         "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl",
         "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl",
         "fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine",
+        "fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl",
     ),
 )
 def try_command(
@@ -59,6 +68,8 @@ def try_command(
     binary_relevance: Annotated[
         int, typer.Option(help="Grade from which binary measures count.", min=1)
     ] = 1,
+    qrels_columns: QrelsColumns = None,
+    run_columns: RunColumns = None,
     plots: base.PlotsFlag = True,
     plot_format: base.PlotFormatOption = base.PlotFormat.PNG,
     markdown: base.MarkdownFile = None,
@@ -85,6 +96,8 @@ def try_command(
         rerankers=parse_rerank_files(rerank or [], "--rerank"),
         measures=measure or MEASURES,
         binary_relevance=binary_relevance,
+        qrels_layout=parse_columns(qrels_columns, QRELS_ROLES, "--qrels-columns"),
+        run_layout=parse_columns(run_columns, RUN_ROLES, "--run-columns"),
     )
     require_folder(out)
     if save is not None:
@@ -99,6 +112,8 @@ def try_command(
             written += save_starter(given, done, save)
     words: list[object] = ["try", "--qrels", qrels, *lists]
     words += _repeat_option("--rerank", rerank) + _repeat_option("--measure", measure)
+    words += _repeat_option("--qrels-columns", qrels_columns)
+    words += _repeat_option("--run-columns", run_columns)
     steps = tuple(after_try(done.report, words, save))
     page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
     record = {

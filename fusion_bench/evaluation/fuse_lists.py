@@ -17,6 +17,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.write_run import RunRows
 
@@ -82,18 +83,21 @@ def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> Aligne
     return runs.subset(is_kept)
 
 
-def fuse_files(files: Mapping[str, Path], fusion: Mapping[str, Any]) -> FinalLists:
+def fuse_files(
+    files: Mapping[str, Path], fusion: Mapping[str, Any], layout: FileLayout = DEFAULT_LAYOUT
+) -> FinalLists:
     """Fuse run files that no dataset describes; the lists are named as the method is.
 
     Args:
         files: Run files by name.
         fusion: The fusion's keys, as in YAML.
+        layout: How the files name their columns.
 
     Raises:
         FusionBenchError: A file or the fusion breaks a rule.
     """
     made = fusions.build(fusion)
-    runs = [load_run(path, name=name) for name, path in files.items()]
+    runs = [load_run(path, name=name, layout=layout) for name, path in files.items()]
     system = System(name=str(fusion["method"]), runs=tuple(files), fusion=made)
     return make_final_lists(system, align_all_queries(runs))
 

@@ -16,9 +16,16 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
+from fusion_bench.io.file_bytes import strip_suffixes
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"
+
+
+def name_dataset(qrels: Path) -> str:
+    """The name of the judgments' file, or of its folder where the file has the usual name."""
+    name = strip_suffixes(qrels)
+    return qrels.resolve().parent.name or name if name.lower() == "qrels" else name
 
 
 def make_dataset(

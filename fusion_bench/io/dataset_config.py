@@ -158,23 +158,21 @@ def find_dataset(
     """
     given = Path(name)
     is_file = given.suffix in {".yaml", ".yml"}
-    places: list[Path] = []
-    if is_file or given.is_absolute() or len(given.parts) > 1:
-        places = _list_places(given if is_file else given / FILE, base)
-        files = {place.resolve(): place for place in reversed(places) if _is_file(place)}
-        if len(files) > 1:
-            both = " and ".join(str(place) for place in places)
-            raise ConfigError(
-                f"{where}: {name!r} is two files, {both}: delete one, or give the absolute path"
-            )
-        if files:
-            return next(iter(files.values()))
-    if is_file:
-        raise ConfigError(_describe_missing(given, places, where))
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+    if not is_file and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         for folder in folders:
             if (folder / name / FILE).is_file():
                 return folder / name / FILE
+    places = _list_places(given if is_file else given / FILE, base)
+    files = {place.resolve(): place for place in reversed(places) if _is_file(place)}
+    if len(files) > 1:
+        both = " and ".join(str(place) for place in places)
+        raise ConfigError(
+            f"{where}: {name!r} is two files, {both}: delete one, or give the absolute path"
+        )
+    if files:
+        return next(iter(files.values()))
+    if is_file:
+        raise ConfigError(_describe_missing(given, places, where))
     known = {path.parent.name for folder in folders for path in list_datasets(folder)}
     looked = ", ".join(str(folder) for folder in (*places, *folders))
     raise UnknownNameError(

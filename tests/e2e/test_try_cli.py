@@ -129,6 +129,9 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
         ([*LISTS, "--measure", "nope"], "nope"),
         ([*LISTS, "--out", "a.trec"], "a.trec is a file"),
+        ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
+        ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
+        ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
         ([*LISTS, "--save", "a.trec/mine"], "--save a.trec/mine: a.trec is a file"),
     ],
 )
@@ -141,3 +144,23 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert out == ""
     assert message in err
     assert "Traceback" not in err
+
+
+def test_columns_of_other_names_are_named_by_options(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (folder / "sheet.csv").write_text("search term;url;stars\nq1;d1;1\nq2;d3;2.0\n")
+    lists = ["--qrels", "sheet.csv", "a=a.trec", "b=b.trec"]
+    assert main(["try", *lists, "--no-plots"]) == 2
+    hint = capsys.readouterr().err
+    assert "--qrels-columns 'query=search term' --qrels-columns document=url" in hint
+    columns = {"query": "search term", "document": "url", "grade": "stars"}
+    options = [f"--qrels-columns={role}={name}" for role, name in columns.items()]
+    assert main(["try", *lists, *options, "--no-plots", "--save", "mine"]) == 0
+    capsys.readouterr()
+    saved = yaml.safe_load((folder / "mine/dataset.yaml").read_text())
+    assert saved["qrels"] == {"path": "qrels.csv", "columns": columns}
+    assert main(["compare", "--qrels", "sheet.csv", *options, "a.trec", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["collections"][0]["queries"] == ["q1", "q2"]
+    monkeypatch.chdir(folder / "mine")
+    assert main(["eval", "experiment.yaml", "--no-plots"]) == 0

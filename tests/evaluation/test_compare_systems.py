@@ -22,7 +22,7 @@ def files(root: Path, *names: str, qrels: str = "qrels.txt") -> Report:
 def test_run_files_against_the_first(tmp_path: Path) -> None:
     found = files(tiny.make(tmp_path), "a.trec", "b.trec")
     [collection] = found.collections
-    assert (collection.name, collection.baseline) == ("qrels", "a")
+    assert (collection.name, collection.baseline) == ("tiny", "a")
     assert collection.system("a").measures["RR@10"].values == (0.5, 0.5, 1, 0.5)
     assert collection.system("b").measures["RR@10"].values == (1, 0.5, 0.5, 1)
     compared = collection.comparison("b", "RR@10")

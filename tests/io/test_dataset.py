@@ -191,8 +191,8 @@ def test_a_name_does_not_leave_the_folders(
 def test_the_message_names_the_folders_that_were_looked_in(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError) as caught:
         find_dataset("x", [tmp_path, tmp_path / "b"])
-    said = f"in {tmp_path}, {tmp_path / 'b'}: unknown dataset 'x' (known: none): name the "
-    assert str(caught.value).startswith(said)
+    said = f"in x/dataset.yaml, {tmp_path}, {tmp_path / 'b'}: unknown dataset 'x' (known: none): "
+    assert str(caught.value).startswith(f"{said}name the ")
 
 
 def test_the_built_in_dataset_keeps_its_rules() -> None:
@@ -273,7 +273,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "given", ["dataset.yaml", "shop/dataset.yaml", "data/shop", "../data.yaml"]
+    "given", ["dataset.yaml", "shop/dataset.yaml", "data/shop", "../data.yaml", "./ds", "ds/", "ds"]
 )
 def test_a_path_starts_at_the_experiment_or_else_here(given: str, project: Path) -> None:
     file = Path(given) if given.endswith("yaml") else Path(given, "dataset.yaml")

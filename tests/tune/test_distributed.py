@@ -308,7 +308,7 @@ def test_a_wrong_cluster_is_one_line_and_code_2(
     message: str,
 ) -> None:
     assert main(tune_command(root, tmp_path, *options)) == 2
-    error = capsys.readouterr().err
+    error = capsys.readouterr().out
     assert message in error
     assert len(error.splitlines()) == 1
 
@@ -335,7 +335,7 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main(tune_command(root, tmp_path, "--cluster", "local:2")) == 2
-    assert "rank-fusion-bench[cluster]" in capsys.readouterr().err
+    assert "rank-fusion-bench[cluster]" in capsys.readouterr().out
 
 
 def test_worker_processes_leave_ctrl_c_to_the_parent() -> None:

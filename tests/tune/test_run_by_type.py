@@ -60,4 +60,4 @@ def test_a_system_with_numbers_by_type_is_refused(
     typed = text.replace("beta: 0.5", "beta: {by_query_type: {a: 0.1, hybrid: 0.5}}")
     path.write_text(typed, encoding="utf-8")
     assert run(root, "tune", str(path), "--out", str(root / "out")) == 2
-    assert "has numbers by query type already" in capsys.readouterr().err
+    assert "has numbers by query type already" in capsys.readouterr().out

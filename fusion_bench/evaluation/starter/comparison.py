@@ -12,13 +12,13 @@ from fusion_bench.config.models import Source
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
+from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.report_records import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.evaluation.starter.systems import build_starter_systems
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.file_bytes import strip_suffixes
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import read_meta
 
@@ -48,6 +48,8 @@ class StarterInput:
         rerankers: Rerank lists by name.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
+        qrels_layout: How the judgments' file names its columns.
+        run_layout: How the files of all lists do.
     """
 
     qrels: Path
@@ -55,6 +57,8 @@ class StarterInput:
     rerankers: Mapping[str, RerankFile]
     measures: Sequence[str]
     binary_relevance: int = 1
+    qrels_layout: FileLayout = DEFAULT_LAYOUT
+    run_layout: FileLayout = DEFAULT_LAYOUT
 
 
 class StarterComparison(NamedTuple):
@@ -88,16 +92,17 @@ def compare_starter_systems(
     """
     _check_names(given)
     progress("reading the lists", 0, 1)
-    runs = {name: load_run(path, name=name) for name, path in given.runs.items()}
+    layout = given.run_layout
+    runs = {name: load_run(path, name=name, layout=layout) for name, path in given.runs.items()}
     rerankers = {
-        name: load_run(file.path, name=name, score_space=file.score_space)
+        name: load_run(file.path, name=name, score_space=file.score_space, layout=layout)
         for name, file in given.rerankers.items()
     }
     spaces, guesses = _score_spaces(given, rerankers)
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
     dataset = make_dataset(
-        _dataset_name(given.qrels),
-        load_qrels(given.qrels),
+        name_dataset(given.qrels),
+        load_qrels(given.qrels, layout=given.qrels_layout),
         runs,
         rerankers=rerankers,
         score_spaces=spaces,
@@ -118,12 +123,6 @@ def compare_starter_systems(
     )
     report = run_on_datasets(experiment, source, [dataset], progress)
     return StarterComparison(report, dataset, source, (*starter.notes, *guesses))
-
-
-def _dataset_name(qrels: Path) -> str:
-    """The name of the judgments' file, or of its folder where the file has the usual name."""
-    name = strip_suffixes(qrels)
-    return qrels.resolve().parent.name or name if name.lower() == "qrels" else name
 
 
 def _check_names(given: StarterInput) -> None:

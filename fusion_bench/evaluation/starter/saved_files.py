@@ -13,6 +13,7 @@ import yaml
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
+from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
 from fusion_bench.util.atomic_files import write_atomic
 
@@ -54,18 +55,24 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
     """
     check_free(folder)
     copies = _Copies(folder)
+    columns = {"columns": dict(given.run_layout.columns)} if given.run_layout.columns else {}
     dataset = {
         "name": done.dataset.name,
-        "qrels": copies.add(given.qrels, "qrels"),
+        "qrels": _qrels_entry(copies.add(given.qrels, "qrels"), given.qrels_layout),
         **({} if given.binary_relevance == 1 else {"binary_relevance": given.binary_relevance}),
         "runs": {
-            name: {"path": copies.add(path, f"runs/{name}")} for name, path in given.runs.items()
+            name: {"path": copies.add(path, f"runs/{name}"), **columns}
+            for name, path in given.runs.items()
         },
     }
     if given.rerankers:
         spaces = done.dataset.spaces
         dataset["rerank"] = {
-            name: {"path": copies.add(file.path, f"rerank/{name}"), "score_space": spaces[name]}
+            name: {
+                "path": copies.add(file.path, f"rerank/{name}"),
+                **columns,
+                "score_space": spaces[name],
+            }
             for name, file in given.rerankers.items()
         }
     copied = copies.write()
@@ -74,6 +81,10 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
         EXPERIMENT_FILE: _experiment_text(done),
     }
     return [*(write_atomic(folder / name, text.encode()) for name, text in texts.items()), *copied]
+
+
+def _qrels_entry(path: str, layout: FileLayout) -> object:
+    return {"path": path, "columns": dict(layout.columns)} if layout.columns else path
 
 
 class _Copies:

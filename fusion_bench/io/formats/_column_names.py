@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -113,9 +114,12 @@ def _describe_missing(
     if set(names) <= set(given.values()):
         remedy = "add it"
     else:
+        guess = {**columns, **guess_columns(missing, given, names)}
+        option = "--qrels-columns" if "grade" in (*missing, *given) else "--run-columns"
+        words = (f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items())
         remedy = (
             "rename it, or write in dataset.yaml, beside the file's path, "
-            f"columns: {format_columns({**columns, **guess_columns(missing, given, names)})}"
+            f"columns: {format_columns(guess)} (without a dataset.yaml: {' '.join(words)})"
         )
     return (
         f"{where}: no column for the {' or the '.join(missing)} (found: {found}; allowed names: "

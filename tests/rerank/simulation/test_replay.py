@@ -227,4 +227,4 @@ def test_the_command_answers_and_draws(
     written = json.loads((folder / "simulation.json").read_text(encoding="utf-8"))
     assert len(written["by_failure"]) == 7 * 4
     assert main([*given, "--set", "seed=x", "--json"]) == 2
-    assert "--set seed" in capsys.readouterr().err
+    assert "--set seed" in capsys.readouterr().out
