@@ -72,7 +72,8 @@ def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
         columns: Name of each column: ``query``, ``document`` and ``rank``.
 
     Returns:
-        None if it has to be read line by line, or if some query has no rank 1.
+        None if it has to be read line by line, if some query has no rank 1, or if the ranks fall
+        along every list.
     """
     table = parse_regular_text(data, columns, "rank", has_ranks=False)
     if table is None or not isinstance(table.queries, CategoricalIds):
@@ -80,6 +81,11 @@ def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
     ranks = np.asarray(table.values)
     queries = np.unique(table.queries.codes[ranks == 1])
     if ranks.min() < 1 or len(queries) < len(table.queries.vocabulary):
+        return None
+    by_query = np.argsort(table.queries.codes, kind="stable")
+    is_same = np.diff(table.queries.codes[by_query]) == 0
+    steps = np.diff(ranks[by_query])[is_same]
+    if len(steps) and (steps < 0).all():
         return None
     return replace(table, values=None, ranks=ranks)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
-from fusion_bench.io.json_objects import parse_object
+from fusion_bench.io.json_objects import parse_object, refuse_repeated_keys
 
 #: What the files of a folder end with.
 SUFFIXES = (".json", ".json.gz")
@@ -59,14 +59,15 @@ def read_items(path: Path) -> Iterator[JsonItem]:
 def _parse_together(text: str) -> list[Any] | None:
     """The objects of lines that hold one each, parsed in a third of the time.
 
-    None where this could accept what line by line is refused. Without a list and with every end of
+    None where this could accept what line by line is refused. A single object may hold everything,
+    and its keys are checked there. Without a list and with every end of
     line between two braces, an object cannot go on in the next line; if one line held two, there
     would be more objects than lines.
     """
     body = text.removesuffix("\n")
     ends = body.count("\n")
     is_regular = body.startswith("{") and body.endswith("}") and body.count("}\n{") == ends
-    if not is_regular or "[" in body:
+    if not is_regular or ends == 0 or "[" in body:
         return None
     try:
         objects: list[Any] = json.loads("[" + body.replace("\n", ",\n") + "]")
@@ -76,15 +77,26 @@ def _parse_together(text: str) -> list[Any] | None:
 
 
 def _read_folder(path: Path) -> Iterator[JsonItem]:
-    """The value of each file, whose name is its query's id."""
-    files = sorted(file for file in path.iterdir() if file.name.lower().endswith(SUFFIXES))
+    """The value of each file, whose name is its query's id; hidden files are none of them."""
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if file.name.lower().endswith(SUFFIXES) and not file.name.startswith(".")
+    )
     if not files:
         raise DataError(
             f"{path}: a folder, and a file is needed, or a folder of .json files: one answer of a "
             "search engine each, named by its query's id"
         )
+    names: dict[str, str] = {}
     for file in files:
         query = file.name[: file.name.lower().rindex(".json")]
+        if query in names:
+            raise DataError(
+                f"{path}: {names[query]} and {file.name} are both answers to the query {query!r}: "
+                "keep one"
+            )
+        names[query] = file.name
         yield JsonItem(f"/{file.name}", _parse_document(file, read_text(file)), query)
 
 
@@ -122,8 +134,10 @@ def _list_objects(path: Path, text: str) -> Iterator[JsonItem]:
 
 def _parse_document(path: Path, text: str) -> Any:  # noqa: ANN401 - any JSON
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON: {error}") from None

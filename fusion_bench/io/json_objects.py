@@ -103,9 +103,25 @@ def parse_object(text: str, where: str) -> dict[str, Any]:
         DataError: It is none.
     """
     try:
-        item = json.loads(text)
+        item = json.loads(text, object_pairs_hook=refuse_repeated_keys)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
         raise DataError(f"{where}: not JSON: {getattr(error, 'msg', error)}") from None
     if not isinstance(item, dict):
         raise DataError(f"{where}: a JSON object is needed, found {text.strip()[:40]}")
     return item
+
+
+def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys; Python alone would keep the last of two values of a key.
+
+    Raises:
+        DataError: A key stands twice, such as a query, or a document within one.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in value if keys.count(key) > 1)
+        raise DataError(f"the key {repeated!r} stands twice in one object: keep one")
+    return value

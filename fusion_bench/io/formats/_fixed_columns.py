@@ -77,7 +77,9 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
         DataError: It may be scores: the order of such a file would be turned round.
     """
     first_line: dict[str, int] = {}
+    last_rank: dict[str, int] = {}
     with_best: set[str] = set()
+    steps: set[bool] = set()  # whether ranks rise from one line of a query to its next
     for number, (query, _, rank) in lines:
         if not (rank.isdecimal() and int(rank) > 0):
             raise DataError(
@@ -88,6 +90,9 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
         first_line.setdefault(query, number)
         if int(rank) == 1:
             with_best.add(query)
+        if query in last_rank:
+            steps.add(int(rank) >= last_rank[query])
+        last_rank[query] = int(rank)
     for query, number in first_line.items():
         if query not in with_best:
             raise DataError(
@@ -95,3 +100,9 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
                 "MS MARCO run (query document rank) has: if the third column is the score, write "
                 "a header that says so"
             )
+    if steps == {False}:
+        raise DataError(
+            f"{path}: the third column falls along every list, as scores do, and that of an MS "
+            "MARCO run (query document rank) is the rank: if it is, write rank 1 first; if it is "
+            "the score, write a header that says so"
+        )

@@ -33,7 +33,8 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     text = read_text(path)
     first = next((line for line in text.split("\n") if line.strip()), "")
     delimiter = _find_delimiter(first, kind, columns)
-    if not columns and delimiter == "\t" and " " not in text and _is_data(first.split(), kind):
+    is_split_by_blanks = (delimiter == "\t" and " " not in text) or delimiter not in first
+    if not columns and is_split_by_blanks and _is_data(first.split(), kind):
         return trec.read_table(path, kind, has_ranks=has_ranks, columns=columns)
     lines = list(_split_lines(path, text, delimiter))
     if not lines:

@@ -78,6 +78,7 @@ class RowReader:
         self.path, self.kind, self.columns = path, kind, columns
         self._hits = HitReader(kind, columns)
         self._row_names: dict[tuple[str, ...], dict[str, str] | None] = {}
+        self._places: dict[str, int | str] = {}  # of each query's first list
 
     def read_rows(self, item: JsonItem) -> Iterator[Row]:
         """The rows of a value: one, or those of its ranked lists.
@@ -147,7 +148,13 @@ class RowReader:
                 '{"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
                 f"named by the query's id{hint}"
             )
+        is_second = self._places.setdefault(name, place) != place
         for hit in self._hits.read_hits(ranked.hits, ids, where):
+            if is_second and hit[1] is None:
+                raise DataError(
+                    f"{where}: a second list of the query {name!r}, without scores that would "
+                    "order both: join them, the best first"
+                )
             yield Row(place, name, *hit)
 
     def _suggest_columns(self, ranked: RankedList, envelope: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import pytest
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.file_layout import FileLayout
+from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
 
 BEIR = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1\n"
@@ -58,6 +59,27 @@ def test_without_a_header_the_columns_are_those_of_trec(tmp_path: Path) -> None:
     assert load_qrels(path).to_dict() == {"query-1": {"d1": 1, "d2": 0}}
     run = written(tmp_path / "r.tsv", "q1\tQ0\td1\t1\t0.5\ttag\n")
     assert load_run(run).to_dict() == {"q1": {"d1": 0.5}}
+
+
+def test_a_trec_file_of_another_name_is_read(tmp_path: Path) -> None:
+    for suffix in ("csv", "tsv"):
+        run = written(tmp_path / f"r.{suffix}", "q1 Q0 d1 1 0.5 tag\nq1 Q0 d2 2 0.25 tag\n")
+        assert load_run(run).to_dict() == {"q1": {"d1": 0.5, "d2": 0.25}}
+        qrels = written(tmp_path / f"q.{suffix}", "q1 0 d1 1\n")
+        assert load_qrels(qrels).to_dict() == {"q1": {"d1": 1}}
+
+
+@pytest.mark.parametrize("large_file", [1, 1 << 20])
+@pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.txt"])
+def test_scores_that_count_down_are_never_taken_for_ranks(
+    name: str, large_file: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "LARGE_FILE", large_file)
+    lines = ["q1,d1,2", "q1,d2,1", "q2,d3,1"]
+    text = "".join(f"{line}\n" for line in lines)
+    path = written(tmp_path / name, text if name == "r.csv" else text.replace(",", "\t"))
+    with pytest.raises(DataError, match="falls along every list"):
+        load_run(path)
 
 
 def test_a_run_without_ranks_has_no_column_to_take_them_from(tmp_path: Path) -> None:

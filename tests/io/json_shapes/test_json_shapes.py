@@ -102,6 +102,7 @@ def test_one_answer_a_file_of_a_folder(name: str, tmp_path: Path) -> None:
     (folder / "q 1.json").write_text(answer)
     (folder / "q.2.json.gz").write_bytes(gzip.compress(answer.encode()))
     (folder / "README.md").write_text("not an answer")
+    (folder / "._q 1.json").write_bytes(b"\0\xff")  # beside each file on disks that macOS wrote
     run = load_run(folder)
     assert run.to_dict() == {"q 1": FOUND, "q.2": FOUND}
     assert run.name == "answers"
@@ -291,7 +292,8 @@ def test_a_document_that_cannot_be_read(content: str, problem: str, tmp_path: Pa
         ({"q1.json": '{"a": {"b": {}}}'}, "/q1.json: JSON of no known shape"),
         ({"q1.json": "3"}, "/q1.json: JSON of no known shape (found: 3)"),
         ({"q1.json": '[{"id": "d", "score": "x"}]'}, "/q1.json: score 'x' is not a number"),
-        ({".json": '["d"]'}, "/.json: empty query id"),
+        ({".json": '["d"]'}, ": a folder, and a file is needed, or a folder of .json files"),
+        ({"q1.json": '["d"]', "q1.JSON": '["e"]'}, ": q1.JSON and q1.json are both answers"),
         ({"q1.json": '{"hits": []}'}, ": the file is empty"),
     ],
 )
@@ -319,3 +321,30 @@ def test_every_example_of_the_docs_is_read(tmp_path: Path) -> None:
         path = tmp_path / "a.jsonl"
         path.write_text(example)
         assert len(load_run(path).to_dict()["q1"]) in {1, 2}
+
+
+def test_a_second_list_of_a_query_needs_scores(tmp_path: Path) -> None:
+    pages = [{"qid": "q1", "hits": [{"id": "a", "score": 3}]}, {"qid": "q1", "hits": [{"id": "b"}]}]
+    path = write_lines(tmp_path / "a.jsonl", pages[0], {"qid": "q1", "hits": [["b", 2.0]]})
+    assert load_run(path).to_dict() == {"q1": {"a": 3.0, "b": 2.0}}
+    for item in pages:
+        item["hits"] = [hit["id"] for hit in item["hits"]]  # type: ignore[index]
+    path = write_lines(tmp_path / "b.jsonl", *pages)
+    with pytest.raises(DataError, match=r"b\.jsonl:2: a second list of the query 'q1'"):
+        load_run(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ('{"q1": {"a": 2}, "q1": {"b": 1}}', "q1"),
+        ('{"q1": {"a": 2, "b": 3, "a": 1}}', "a"),
+        ('{\n"q1": {"a": 2},\n"q1": {"b": 1}\n}', "q1"),
+        ('{"qid": "q1", "hits": [{"id": "a", "score": 2, "score": 1}]}', "score"),
+    ],
+)
+def test_a_key_that_stands_twice_is_not_dropped(content: str, key: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=f"a\\.json(:1)?: the key '{key}' stands twice"):
+        load_run(path)
