@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shlex import join, quote
@@ -56,9 +56,18 @@ def after_eval(
         command = to_command("tune", experiment, *system_option)
         yield NextStep(command, f"search better parameters of {name}")
     if parsed.gate is not None:
-        yield NextStep(
-            to_command("gate", experiment), "check for regressions against the stored baseline"
-        )
+        yield _after_eval_gate(experiment, to_command)
+
+
+def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
+    """Check against the stored baseline, or store one."""
+    from fusion_bench.gate.baseline import baseline_path
+
+    if baseline_path(experiment).exists():
+        purpose = "check for regressions against the stored baseline"
+        return NextStep(to_command("gate", experiment), purpose)
+    words = ("gate", experiment, "--update", "--reason", "first baseline")
+    return NextStep(to_command(*words), "store a baseline, to check changes against")
 
 
 def _system_to_tune(report: Report, parsed: Experiment) -> str | None:

@@ -259,7 +259,7 @@ def test_datasets_are_found_beside_the_experiment_and_by_option(
     assert json.loads(printed(capsys, *options))["collections"][0]["name"] == "tiny"
     assert main([*options, "--datasets", "."]) == 2
     error = json.loads(capsys.readouterr().out)["error"]
-    assert "in .: unknown dataset 'tiny' (known: none)" in error["message"]
+    assert ", .: unknown dataset 'tiny' (known: none)" in error["message"]
 
 
 @pytest.mark.usefixtures("root")
@@ -424,6 +424,18 @@ def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: C
     commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :]]
     assert [words[1] for words in commands] == ["explain", "tune"]
     assert printed(capsys, *commands[0][1:])
+
+
+def test_eval_offers_the_gate_as_it_stands(root: Path, capsys: Capture) -> None:
+    """Before there is a baseline, the command that writes one."""
+    (root / EXPERIMENT).write_text(
+        (root / EXPERIMENT).read_text() + "gate: {system: two, checks: {RR@10: {max_drop: 0.1}}}\n"
+    )
+    for options in (["--update", "--reason", "first baseline"], []):
+        out = printed(capsys, "eval", EXPERIMENT, "--no-plots")
+        command = shlex.split(out.splitlines()[-1], comments=True)
+        assert command == ["fusion-bench", "gate", EXPERIMENT, *options]
+        printed(capsys, *command[1:])
 
 
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
