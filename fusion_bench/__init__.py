@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from fusion_bench.data.records import Query as Query
     from fusion_bench.data.run import Run as Run
     from fusion_bench.errors import FusionBenchError as FusionBenchError
-    from fusion_bench.evaluation.report_records import Report as Report
-    from fusion_bench.evaluation.report_records import read_report as read_report
+    from fusion_bench.evaluation.report_records.report import Report as Report
+    from fusion_bench.evaluation.report_records.report import read_report as read_report
     from fusion_bench.evaluation.scores import Scores as Scores
     from fusion_bench.experiment.experiment import Experiment as Experiment
     from fusion_bench.experiment.experiment import read_experiment as read_experiment
@@ -76,7 +76,7 @@ _HOME = {
     "Qrels": "data.qrels",
     "Query": "data.records",
     "ReadOptions": "data.read_options",
-    "Report": "evaluation.report_records",
+    "Report": "evaluation.report_records.report",
     "Run": "data.run",
     "Scores": "evaluation.scores",
     "System": "experiment.system",
@@ -94,7 +94,7 @@ _HOME = {
     "parse_measure": "api.evaluate",
     "plot": "api.plot",
     "read_experiment": "experiment.experiment",
-    "read_report": "evaluation.report_records",
+    "read_report": "evaluation.report_records.report",
     "rerank": "api.rerank",
     "rrf": "api.systems",
     "run_experiment": "api.evaluate",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.findings import decision_finding
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView, make_frame

@@ -15,7 +15,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation import scores
-from fusion_bench.evaluation.report_records import Report
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.report_records import Collection, Report
+    from fusion_bench.evaluation.report_records.collection import Collection
+    from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.explain.score_trace import Explanation
     from fusion_bench.gate.inputs import GateInputs

@@ -19,7 +19,7 @@ from fusion_bench.cli._named_files import (
 )
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.report_records import Report
+    from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.io.file_layout import FileLayout
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
@@ -165,7 +165,7 @@ def _read_reports(files: list[Path]) -> list[Report]:
         DataError: A file that is no report.
     """
     from fusion_bench.errors import DataError
-    from fusion_bench.evaluation.report_records import read_report
+    from fusion_bench.evaluation.report_records.report import read_report
 
     if len(files) > 2:
         raise typer.BadParameter(

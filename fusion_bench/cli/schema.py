@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Record → its model.
 RECORDS: Final = {
-    "report": "fusion_bench.evaluation.report_records:Report",
+    "report": "fusion_bench.evaluation.report_records.report:Report",
     "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",

@@ -12,7 +12,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.report_records import ListInfo
+from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import no_relevant

@@ -7,9 +7,14 @@ from typing import Literal
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, perfect_order_values
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.system_result import (
+    MeasureResult,
+    SystemResult,
+    TieResult,
+)
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.comparison import compare_with_baseline, decide_answer
@@ -17,11 +22,11 @@ from fusion_bench.stats.intervals import estimate_mean
 
 
 def _measure_result(
-    task: EvaluationSet, values: FloatArray, ties: model.TieResult | None = None
-) -> model.MeasureResult:
+    task: EvaluationSet, values: FloatArray, ties: TieResult | None = None
+) -> MeasureResult:
     options = task.experiment.model_dump(include={"alpha", "interval", "seed"})
     estimate = estimate_mean(values, task.groups, **options)
-    return model.MeasureResult(
+    return MeasureResult(
         mean=estimate.mean,
         low=estimate.low,
         high=estimate.high,
@@ -30,20 +35,16 @@ def _measure_result(
     )
 
 
-def system_result(
-    task: EvaluationSet, system: System, assessment: Assessment
-) -> model.SystemResult:
+def system_result(task: EvaluationSet, system: System, assessment: Assessment) -> SystemResult:
     """The row of one system."""
     results, ties = {}, assessment.ties
     for m, measure in enumerate(task.measures):
         extremes = (ties.minimum, ties.maximum, ties.expected)
         low, high, expected = (float(values[m].mean()) for values in extremes)
         affected = int(ties.affected[m])
-        tied = model.TieResult(
-            affected_queries=affected, minimum=low, maximum=high, expected=expected
-        )
+        tied = TieResult(affected_queries=affected, minimum=low, maximum=high, expected=expected)
         results[measure.name] = _measure_result(task, assessment.values[m], tied)
-    return model.SystemResult(
+    return SystemResult(
         name=system.name,
         kind="system",
         config=system.resolved_config,
@@ -54,7 +55,7 @@ def system_result(
     )
 
 
-def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
+def reference_rows(task: EvaluationSet) -> list[SystemResult]:
     """Floor and ceiling rows: best source of all, best source per query, perfect order."""
     # By name: of equally good sources the order of the systems must not choose.
     alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
@@ -81,13 +82,13 @@ def reference_rows(task: EvaluationSet) -> list[model.SystemResult]:
     for name, kind, note, values in rows:
         pairs = zip(task.measures, values, strict=True)
         measures = {measure.name: _measure_result(task, array) for measure, array in pairs}
-        results.append(model.SystemResult(name=name, kind=kind, note=note, measures=measures))
+        results.append(SystemResult(name=name, kind=kind, note=note, measures=measures))
     return results
 
 
 def compare_assessments(
     task: EvaluationSet, assessments: dict[str, Assessment]
-) -> list[model.ComparisonResult]:
+) -> list[ComparisonResult]:
     """Every system against the baseline, measure by measure.
 
     The primary measure has the difference over judged documents and the answer. Judged documents
@@ -106,7 +107,7 @@ def compare_assessments(
             **options,
         )
         for comparison in comparisons:
-            result = model.ComparisonResult.model_validate(comparison, from_attributes=True)
+            result = ComparisonResult.model_validate(comparison, from_attributes=True)
             if m == 0:
                 pair = (
                     assessments[name].judged_only for name in (result.candidate, result.baseline)

@@ -13,10 +13,11 @@ from fusion_bench import measures as measure
 from fusion_bench._version import __version__
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation import report_records as model
 from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.report_records.collection import Collection as CollectionRecord
+from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.evaluation.results import compare_assessments, reference_rows, system_result
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -41,7 +42,7 @@ def run_experiment(
     query_type: str | None = None,
     cache: bool = True,
     progress: Progress = ignore_progress,
-) -> model.Report:
+) -> Report:
     """Run an experiment.
 
     Args:
@@ -114,7 +115,7 @@ def run_on_datasets(
     source: Source,
     datasets: Iterable[Dataset],
     progress: Progress = ignore_progress,
-) -> model.Report:
+) -> Report:
     """Run an experiment on datasets that are at hand; see :func:`run_experiment`."""
     collections = []
     distributions: dict[str, str] = {}
@@ -123,7 +124,7 @@ def run_on_datasets(
         task = prepare_dataset(experiment, source, dataset)
         collections.append(_collection(task, progress))
         distributions |= measure.list_distributions(task.measures)
-    return model.Report(
+    return Report(
         name=name_experiment(source.path),
         settings={
             **experiment.model_dump(mode="json", exclude={"systems", "gate"}),
@@ -134,7 +135,7 @@ def run_on_datasets(
     )
 
 
-def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
+def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
     assessments: dict[str, Assessment] = {}
     dataset, systems = task.dataset, task.experiment.systems
     for done, (name, system) in enumerate(systems.items()):
@@ -144,7 +145,7 @@ def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
         )
     progress(f"{dataset.name}: comparing", len(systems), len(systems))
     spec = dataset.spec
-    return model.Collection(
+    return CollectionRecord(
         name=spec.name,
         version=spec.version,
         fingerprint=dataset.fingerprint,
@@ -170,10 +171,10 @@ def _collection(task: EvaluationSet, progress: Progress) -> model.Collection:
     )
 
 
-def report_provenance(experiment: Experiment, source: Source) -> model.Provenance:
+def report_provenance(experiment: Experiment, source: Source) -> Provenance:
     """What made a report: when, from which file, with which versions."""
     packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
-    return model.Provenance(
+    return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=source.path.name,
         source_sha256=hashlib.sha256(repr(source.data).encode()).hexdigest(),

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.report_records import Report
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page

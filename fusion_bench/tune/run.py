@@ -10,7 +10,7 @@ from pathlib import Path
 from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,

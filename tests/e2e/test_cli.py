@@ -19,7 +19,7 @@ import pytest
 from fusion_bench.cli import _progress, main
 from fusion_bench.cli._progress import progress_bar
 from fusion_bench.cli._progress_lines import progress_lines
-from fusion_bench.evaluation.report_records import read_report
+from fusion_bench.evaluation.report_records.report import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from tests import tiny

@@ -8,7 +8,8 @@ import pytest
 
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
-from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
 from tests import tiny
 from tests.evaluation.test_run_experiment import report
 from tests.tiny import DATASET, EXPERIMENT, edit

@@ -7,13 +7,12 @@ from typing import Any
 
 from matplotlib.figure import Figure as DrawnFigure
 
-from fusion_bench.evaluation.report_records import (
-    Collection,
-    ComparisonResult,
-    ListInfo,
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.report import Provenance, Report
+from fusion_bench.evaluation.report_records.system_result import (
     MeasureResult,
-    Provenance,
-    Report,
     SystemResult,
     TieResult,
 )

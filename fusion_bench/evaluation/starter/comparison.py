@@ -13,7 +13,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
-from fusion_bench.evaluation.report_records import Report
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.evaluation.starter.systems import build_starter_systems

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path

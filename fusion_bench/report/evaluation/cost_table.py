@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.page import Column, Row, Table
 from fusion_bench.util.formatting import format_number, format_rounded
 

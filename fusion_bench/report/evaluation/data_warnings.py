@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_summary import list_warnings
-from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.findings import collection_findings, decision_finding
 from fusion_bench.report.evaluation.query_type_table import query_type_table

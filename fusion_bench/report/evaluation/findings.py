@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.fusion_finding import fusion_finding
 from fusion_bench.report.page import Finding

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.stats.comparison import NOISE

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.tables import primary_table

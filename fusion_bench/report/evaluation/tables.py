@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from fusion_bench.evaluation.report_records import (
-    Collection,
-    ComparisonResult,
-    Report,
-    SystemResult,
-    TieResult,
-)
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.system_result import SystemResult, TieResult
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Row, Table, Tone
 from fusion_bench.util.formatting import (

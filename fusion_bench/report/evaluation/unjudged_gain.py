@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.paired_difference import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import format_difference, format_number

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
-from fusion_bench.evaluation.report_records import Collection, Report
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.page import Figure
 from fusion_bench.report.plots.means import format_title
 from fusion_bench.util.formatting import format_number

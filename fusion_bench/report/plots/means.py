@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 import fusion_bench.report.plots._base as base
-from fusion_bench.evaluation.report_records import Collection, Report, SystemResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.page import Figure
 from fusion_bench.util.formatting import format_coverage, format_number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fusion_bench.evaluation.report_records import ReportRecord
+from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.report.tuning_records.trials import Gain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from fusion_bench.config.parameters import Parameter
-from fusion_bench.evaluation.report_records import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fusion_bench.evaluation.report_records import OptionalFloat, Provenance, ReportRecord
+from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.tuning_records import trials as trial_model

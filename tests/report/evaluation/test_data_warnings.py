@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusion_bench.evaluation.report_records import Collection, ListInfo, SystemResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import collection_findings
 from tests.report import cases

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, SystemResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.system_result import SystemResult
 from fusion_bench.report.evaluation.findings import collection_findings
 from fusion_bench.report.page import Finding
 from tests.report import cases

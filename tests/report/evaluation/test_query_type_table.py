@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.report.evaluation.query_type_table import MAX_SYSTEMS, query_type_table
 from fusion_bench.report.page import Table
 from fusion_bench.stats.intervals import estimate_mean

@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult, TieResult
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.system_result import TieResult
 from fusion_bench.report.evaluation.cost_table import cost_table
 from fusion_bench.report.evaluation.tables import (
     input_table,

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.report.plots import make_figures, render_png, render_svg
 from fusion_bench.report.plots._base import DPI, WIDTH
 from fusion_bench.report.plots.differences import draw_differences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront, ParetoPoint, RerankerEffort
 from fusion_bench.report.tuning_records.thresholds import (
     CalibrationBin,

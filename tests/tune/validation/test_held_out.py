@@ -12,7 +12,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_records import Provenance
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec

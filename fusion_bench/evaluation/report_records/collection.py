@@ -1,0 +1,88 @@
+"""The results on one dataset."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.evaluation.report_records.system_result import SystemResult
+
+
+class Collection(ReportRecord):
+    """What was found on one dataset.
+
+    Attributes:
+        name: The dataset.
+        version: Its version.
+        fingerprint: SHA-256 over the contents that were used.
+        digests: SHA-256 of each part.
+        split: Which split was evaluated; None = all judged queries.
+        query_type: Which query type; None = all.
+        tuning_split: Where the best single source was chosen; None = on the evaluated queries.
+        judgments: What an unjudged document means here.
+        binary_relevance: Grade from which binary measures count.
+        measures: Measure names as the dataset resolves them; the first is the primary one.
+        baseline: The system compared with.
+        queries: The Q evaluated query ids.
+        types: Their types.
+        groups: Their groups.
+        has_irrelevant_judgments: Whether any document of these queries is judged not relevant;
+            where none is, a judged-only difference is shown but vetoes no answer.
+        queries_without_relevant: Queries without a relevant document; they score 0.
+        runs: The input lists.
+        systems: The rows, floor and ceiling rows last.
+        comparisons: By measure, in the order of the systems.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    digests: dict[str, str]
+    split: str | None
+    query_type: str | None
+    tuning_split: str | None
+    judgments: Literal["pooled", "sparse", "complete"]
+    binary_relevance: int
+    measures: tuple[str, ...]
+    baseline: str
+    queries: tuple[str, ...]
+    types: tuple[str | None, ...]
+    groups: tuple[str, ...]
+    has_irrelevant_judgments: bool = True
+    queries_without_relevant: int
+    runs: tuple[ListInfo, ...]
+    systems: tuple[SystemResult, ...]
+    comparisons: tuple[ComparisonResult, ...]
+
+    @property
+    def primary_measure(self) -> str:
+        """The measure that decides."""
+        return self.measures[0]
+
+    @property
+    def ranked_systems(self) -> tuple[SystemResult, ...]:
+        """The systems by primary mean, best first; equals in the experiment's order."""
+
+        def sort_key(row: SystemResult) -> float:
+            mean = row.measures[self.primary_measure].mean
+            return -math.inf if mean is None else mean
+
+        systems = (row for row in self.systems if row.kind == "system")
+        return tuple(sorted(systems, key=sort_key, reverse=True))
+
+    @property
+    def reference_rows(self) -> tuple[SystemResult, ...]:
+        """Floor and ceiling rows."""
+        return tuple(row for row in self.systems if row.kind != "system")
+
+    def system(self, name: str) -> SystemResult:
+        """The row of that name."""
+        return next(row for row in self.systems if row.name == name)
+
+    def comparison(self, candidate: str, measure: str) -> ComparisonResult | None:
+        """That system against the baseline; None for the baseline and the bounds."""
+        matches = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
+        return next(matches, None)

@@ -1,0 +1,46 @@
+"""What was noticed about one input list."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fusion_bench.evaluation.report_records.record import ReportRecord
+
+
+class ListInfo(ReportRecord):
+    """One input list and what was noticed about it.
+
+    Attributes:
+        name: Its name.
+        kind: A source, or a rerank list.
+        roles: Its roles.
+        read_options: The resolved options it was read with.
+        score_space: What a rerank list's numbers mean.
+        unanswered_queries: Judged queries it returned nothing for; scored by default.
+        unjudged_queries: Queries it answered that are not judged; ignored.
+        unmatched_queries: The first of these, each with the judged query that was perhaps meant.
+        duplicate_rows: Rows dropped under ``on_duplicate: best_rank``.
+        zero_scores: Rows scored exactly 0: padding, more often than not.
+        has_known_documents: Whether any document of a run is judged at all, and any of a rerank
+            list in some run; where none is, the ids are most likely of two kinds.
+        problems: What a look at a rerank list's scores found, a sentence each.
+        degraded_queries: Queries of a rerank list that the provider it names did not score.
+        provider: ``provider/model`` of a rerank list, where that is known.
+        ledger: What it cost and how long it took, where that is known; see ``rerank.ledger``.
+    """
+
+    name: str
+    kind: Literal["run", "rerank"]
+    roles: tuple[str, ...]
+    read_options: dict[str, Any]
+    score_space: str | None = None
+    unanswered_queries: int
+    unjudged_queries: int
+    unmatched_queries: tuple[tuple[str, str | None], ...] = ()
+    duplicate_rows: int
+    zero_scores: int
+    has_known_documents: bool = True
+    problems: tuple[str, ...] = ()
+    degraded_queries: int = 0
+    provider: str | None = None
+    ledger: dict[str, Any] | None = None

@@ -1,0 +1,102 @@
+"""One run of one experiment, as ``report.json`` holds it.
+
+Format history:
+    1   first version
+    2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fusion_bench.config.json_records import read_stored
+from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.record import ReportRecord
+from fusion_bench.util.table_view import Columns, TableView
+
+FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
+FORMAT_VERSION = 2
+
+
+class Provenance(ReportRecord):
+    """Where the numbers come from.
+
+    Attributes:
+        created: When, UTC, ISO 8601.
+        source: The experiment's file name.
+        source_sha256: SHA-256 of what that file says, sweeps expanded and overrides applied.
+        versions: Of this package, Python and what computes.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said; false = v2 ran as v1.
+        overrides: Values that replaced the file's, as ``--set`` stated them.
+    """
+
+    created: str
+    source: str
+    source_sha256: str
+    versions: dict[str, str]
+    v2_enabled: bool
+    overrides: tuple[str, ...] = ()
+
+
+class Report(TableView, ReportRecord):
+    """One run of one experiment.
+
+    Attributes:
+        format: Always ``fusion-bench-report``.
+        format_version: See the history in this module.
+        name: The experiment.
+        settings: The resolved experiment apart from its systems: ties, alpha, seed, …
+        provenance: Where the numbers come from.
+        collections: One per dataset.
+    """
+
+    format: Literal["fusion-bench-report"] = FORMAT
+    format_version: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    name: str
+    settings: dict[str, Any]
+    provenance: Provenance
+    collections: tuple[Collection, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``report.json`` has it."""
+        return self.model_dump(mode="json")
+
+    def _summary(self) -> str:
+        parts = (f"{c.name}: {len(c.ranked_systems)} systems" for c in self.collections[:3])
+        more = ", …" if len(self.collections) > 3 else ""
+        return f"Report({self.name!r}, {', '.join(parts)}{more})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a collection and system, the best first, with the mean of each measure."""
+        rows = [(c, row) for c in self.collections for row in c.ranked_systems][:limit]
+        measures = dict.fromkeys(name for c in self.collections for name in c.measures)
+        return {
+            "collection": [collection.name for collection, _ in rows],
+            "system": [row.name for _, row in rows],
+            **{
+                name: [row.measures[name].mean if name in row.measures else None for _, row in rows]
+                for name in measures
+            },
+            "answer": [
+                None if comparison is None else comparison.answer
+                for c, row in rows
+                for comparison in [c.comparison(row.name, c.primary_measure)]
+            ],
+        }
+
+    @property
+    def alpha(self) -> float:
+        """Level of intervals and tests."""
+        return float(self.settings.get("alpha", 0.05))
+
+
+def read_report(path: Path | str) -> Report:
+    """Read a ``report.json``.
+
+    Raises:
+        DataError: No such file, not a report, or a format this version does not know.
+    """
+    return read_stored(Path(path), Report, what="report", remedy="run the experiment again")
