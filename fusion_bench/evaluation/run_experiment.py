@@ -22,7 +22,7 @@ from fusion_bench.evaluation.results import compare_assessments, reference_rows,
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
 from fusion_bench.util.output_folder import name_experiment
 
 #: Called with what is being done, how much of it is done, and how much there is.
@@ -81,8 +81,12 @@ def find_datasets(
         yield name, find_dataset(name, folders, where=where, base=base)
 
 
-def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
-    """Check every dataset before the first is computed."""
+def read_distinct_specs(paths: Iterable[Path]) -> Iterator[DatasetSpec]:
+    """What each ``dataset.yaml`` says.
+
+    Raises:
+        ConfigError: Two datasets have the same name.
+    """
     seen: dict[str, Path] = {}
     for path in paths:
         spec, where = read_spec(path)
@@ -92,6 +96,12 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
                 "each dataset its own name"
             )
         seen[spec.name] = path
+        yield spec
+
+
+def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
+    """Check every dataset before the first is computed."""
+    for spec in read_distinct_specs(paths):
         roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         experiment.check_datasets(roles, spec.rerank, source)
         experiment.parse_measures(spec.binary_relevance, source)

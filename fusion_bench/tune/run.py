@@ -15,6 +15,7 @@ from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,
     ignore_progress,
+    read_distinct_specs,
     report_provenance,
 )
 from fusion_bench.experiment.experiment import Experiment
@@ -62,9 +63,11 @@ def run_tuning(
         FusionBenchError: A file or an option breaks a rule.
     """
     tuning = _merge_settings(experiment, source, options.overrides)
-    for name, file in find_datasets(experiment, source, options.folders):
+    datasets = list(find_datasets(experiment, source, options.folders))
+    specs = list(read_distinct_specs(file for _, file in datasets))
+    for (name, file), spec in zip(datasets, specs, strict=True):
         single = experiment.dataset is not None
-        folder = options.out if single else options.out / Path(name).name
+        folder = options.out if single else options.out / spec.name
         with options.progress() as progress:
             progress(f"reading {name}", 0, 1)
             dataset = load_tuning_dataset(experiment, source, tuning, file)

@@ -181,15 +181,32 @@ def test_ctrl_c_in_a_fold_ends_the_folds_too(
     assert len(folds) == 2
 
 
-def test_several_datasets_are_tuned_one_by_one(root: Path) -> None:
+@pytest.mark.parametrize("form", ["{}", "../datasets/{}/dataset.yaml", "../datasets/{}"])
+def test_several_datasets_are_tuned_one_by_one(form: str, root: Path) -> None:
     shutil.copytree(root / "datasets" / "tiny", root / "datasets" / "small")
     tiny.edit(root, "datasets/small/dataset.yaml", "name: tiny", "name: small")
-    tiny.edit(root, tiny.EXPERIMENT, "dataset: tiny", "datasets: [tiny, small]")
+    tiny.edit(
+        root,
+        tiny.EXPERIMENT,
+        "dataset: tiny",
+        f"datasets: {[form.format(name) for name in ('tiny', 'small')]}",
+    )
     assert tune(root) == 0
     for name in ("tiny", "small"):
         report = json.loads((root / "out" / name / "tuning.json").read_text())
         assert report["dataset"] == name
         assert (root / "out" / name / "tuned.yaml").exists()
+
+
+def test_datasets_of_one_name_are_refused_before_the_first_is_tuned(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(root / "datasets" / "tiny", root / "datasets" / "small")
+    paths = ["../datasets/tiny", "../datasets/small"]
+    tiny.edit(root, tiny.EXPERIMENT, "dataset: tiny", f"datasets: {paths}")
+    assert tune(root) == 2
+    assert "is named 'tiny' too" in capsys.readouterr().err
+    assert not (root / "out").exists()
 
 
 def test_a_system_that_does_not_fit_the_dataset_is_an_error_with_its_place(
