@@ -31,7 +31,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "name": dataset.name,
         "version": dataset.spec.version,
         "description": dataset.spec.description,
-        "licence": dataset.spec.licence,
+        "license": dataset.spec.license,
         "fingerprint": dataset.fingerprint,
         "judged_queries": len(dataset.qrels.queries),
         "grades": {str(grade): count for grade, count in sorted(grades.items())},

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
@@ -107,7 +107,7 @@ class DatasetSpec(StrictModel):
         name: The dataset's name.
         version: Raised by its owner when the contents change.
         description: One line for ``dataset list``.
-        licence: Terms of the data.
+        license: Terms of the data.
         qrels: File of judgments: its path, or a mapping with its path, format and columns.
         queries: JSON Lines of queries: text, type, intent, confidence, group, split.
         documents: JSON Lines of documents: id, text.
@@ -117,10 +117,12 @@ class DatasetSpec(StrictModel):
         binary_relevance: Grade from which binary measures count a document as relevant.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {"licence": "this key is called 'license' now"}
+
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
     version: str = "1"
     description: str = ""
-    licence: str = ""
+    license: str = ""
     qrels: QrelsSpec
     queries: str | None = None
     documents: str | None = None

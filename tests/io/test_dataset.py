@@ -152,6 +152,7 @@ def test_queries_of_another_dataset_are_refused(tmp_path: Path) -> None:
         ("name: tiny", "name: tiny\nbinary_relevance: 0", ":2: binary_relevance: input should"),
         ("name: tiny", "name: tiny\nversion: 2", ":2: version: text is needed .*quotes.*given 2"),
         ("name: tiny", "name: tiny\njudgments: all", ":2: judgments: input should be 'pooled'"),
+        ("name: tiny", "name: tiny\nlicence: MIT", ":2: licence: this key is called 'license' now"),
         ("[keyword]", "keyword", ":5: runs.a.roles: a list is needed"),
         ("{path: a.trec, roles: [keyword]}", "a.trec", ":5: runs.a: a mapping of keys"),
     ],
