@@ -6,6 +6,7 @@
     ├── DataError               a file or a table breaks a rule
     ├── ConfigError             an experiment, a dataset.yaml or an option breaks a rule
     │   └── UnknownNameError    a name that nothing answers to; lists the known ones
+    │       └── UnknownKeyError the same in square brackets; a KeyError too
     ├── AlignmentError          runs and judgements that do not belong together
     ├── MissingExtraError       an optional dependency is not installed
     ├── CostLimitError          the next call could cost more than was allowed
@@ -69,6 +70,12 @@ class UnknownNameError(ConfigError):
         end = f": {remedy}" if remedy else ""
         hint = did_you_mean(name, names) if similar is None else format_hint(similar)
         super().__init__(f"{prefix}unknown {kind} {name!r}{hint} (known: {listed}){end}")
+
+
+class UnknownKeyError(UnknownNameError, KeyError):
+    """An unknown name in square brackets."""
+
+    __str__ = Exception.__str__  # that of KeyError adds quotes
 
 
 class AlignmentError(FusionBenchError):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fusion_bench.errors import UnknownKeyError
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import decision_finding
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView, make_frame
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What is said of each system against the baseline, on the primary measure.
 DIFFERENCE_FIELDS = ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "answer")
+#: Keys of the warnings that stand in the verdict: unjudged or tied documents may decide it.
+DOUBTS = frozenset({"unjudged", "unjudged gain", "sign differs", "ties"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,8 +41,19 @@ class Comparisons(TableView):
 
     @property
     def verdict(self) -> str:
-        """Which system is better than the baseline, in a sentence or two."""
-        return decision_finding(self.report, self.collection).text
+        """Which system is better than the baseline, and what speaks against relying on that."""
+        decision = decision_finding(self.report, self.collection)
+        doubts = (
+            warning
+            for warning in data_warnings(self.report, self.collection)
+            if warning.key in DOUBTS
+        )
+        return " ".join(finding.text for finding in (decision, *doubts))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Whatever one should know before trusting a number, as the page of ``eval`` has it."""
+        return tuple(warning.text for warning in data_warnings(self.report, self.collection))
 
     @property
     def baseline(self) -> str:
@@ -54,10 +69,11 @@ class Comparisons(TableView):
         """That system against the baseline on the primary measure; None for the baseline.
 
         Raises:
-            KeyError: There is no such system.
+            UnknownKeyError: There is no such system; a KeyError too.
         """
-        if system not in {row.name for row in self.collection.systems}:
-            raise KeyError(system)
+        known = [row.name for row in self.collection.systems]
+        if system not in known:
+            raise UnknownKeyError("system", str(system), known)
         return self.collection.comparison(system, self.collection.primary_measure)
 
     def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:

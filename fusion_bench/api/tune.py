@@ -128,14 +128,7 @@ class TuningResult(TableView):
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""
-        trials = self.report.trials[:limit]
-        paths = [parameter.path for parameter in self.report.parameters]
-        return {
-            "number": [trial.number for trial in trials],
-            "value": [trial.value for trial in trials],
-            "origin": [trial.origin for trial in trials],
-            **{path: [trial.params.get(path) for trial in trials] for path in paths},
-        }
+        return self.report._table_columns(limit)
 
 
 def _shorten(value: Value) -> str:

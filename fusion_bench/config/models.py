@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.util.formatting import is_encodable
+from fusion_bench.util.formatting import is_encodable, pluralize
 
 Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -102,7 +102,7 @@ def _describe_unknown_key(key: object, model: type[StrictModel]) -> str:
     return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     """Parsed YAML and where each of its values stands.
 
@@ -118,6 +118,11 @@ class Source:
     data: Any
     lines: Mapping[Location, int] = field(default_factory=dict)
     overrides: Mapping[Location, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The file, and how much stands there."""
+        changed = f", {pluralize(len(self.overrides), 'override')}" if self.overrides else ""
+        return f"Source({str(self.path)!r}, {pluralize(len(self.data), 'entry')}{changed})"
 
     def where(self, location: Location) -> str:
         """``file:line: path`` of a value, by the deepest known part of its path.
@@ -239,10 +244,17 @@ def parse_model(
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        location, first = _first_error(error, data)
-        prefix = where(location) if where else ".".join(str(part) for part in location)
-        message = _format_message(first)
-        raise ConfigError(f"{prefix}: {message}" if prefix else message) from None
+        raise make_config_error(error, data, where) from None
+
+
+def make_config_error(
+    error: ValidationError, data: object, where: Callable[[Location], str] | None = None
+) -> ConfigError:
+    """The first thing wrong in one line; arguments as for :func:`parse_model`."""
+    location, first = _first_error(error, data)
+    prefix = where(location) if where else ".".join(str(part) for part in location)
+    message = _format_message(first)
+    return ConfigError(f"{prefix}: {message}" if prefix else message)
 
 
 def _first_error(error: ValidationError, data: object) -> tuple[Location, Any]:

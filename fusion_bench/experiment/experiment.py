@@ -20,6 +20,8 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "R@100")
 
@@ -45,7 +47,7 @@ def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     }
 
 
-class Experiment(StrictModel):
+class Experiment(TableView, StrictModel):
     """The content of an experiment's YAML file, with every default.
 
     Attributes:
@@ -91,6 +93,22 @@ class Experiment(StrictModel):
             given = "neither is given" if self.dataset is None else "both are given"
             raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
         return self
+
+    def _summary(self) -> str:
+        systems = pluralize(len(self.systems), "system")
+        parts = (systems, f"baseline {self.baseline}", ", ".join(self.measures))
+        return f"Experiment({', '.join(self.dataset_names)}: {'; '.join(parts)})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a system."""
+        systems = list(self.systems.values())[:limit]
+        return {
+            "system": [system.name for system in systems],
+            "runs": [", ".join(system.runs) for system in systems],
+            "fusion": [system.fusion.method for system in systems],
+            "blend": [system.blend.method for system in systems],
+            "reranker": [", ".join(sorted(system.reranker_names)) for system in systems],
+        }
 
     @property
     def dataset_names(self) -> tuple[str, ...]:

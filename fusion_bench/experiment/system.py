@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.models import Location, StrictModel, UniqueNames
+from fusion_bench.config.models import Location, StrictModel, UniqueNames, make_config_error
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -75,7 +82,13 @@ class System(StrictModel):
             settings |= dict(zip(fields, values, strict=False))
             if isinstance(settings.get("runs"), str):
                 settings["runs"] = (settings["runs"],)
-            super().__init__(**settings)
+            try:
+                super().__init__(**settings)
+            except ValidationError as error:
+                name = str(settings.get("name") or "system")
+                raise make_config_error(
+                    error, settings, lambda location: ".".join((name, *map(str, location)))
+                ) from None
 
         # As of the base class: validation builds systems without calling it.
         __init__.__pydantic_base_init__ = True
@@ -101,6 +114,23 @@ class System(StrictModel):
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
+
+    def __repr__(self) -> str:
+        """What builds it: its name, its runs, and what differs from the defaults."""
+        keys = self.model_dump(exclude={"name", "runs"}, exclude_defaults=True)
+        if len(self.runs) > 1:
+            keys = {"fusion": {}, **keys}
+        for key in [key for key in ("fusion", "blend") if key in keys]:
+            method = getattr(self, key).method
+            keys[key] = {"method": method, **keys[key]} if keys[key] else method
+        if self.by_query_type is not None:
+            keys["by_query_type"] = {
+                name: config.model_dump() for name, config in self.by_query_type.items()
+            }
+        given = (f"{key}={value!r}" for key, value in keys.items())
+        return f"System({', '.join((repr(self.name), repr(list(self.runs)), *given))})"
+
+    __str__ = __repr__
 
     @property
     def query_types(self) -> tuple[str, ...] | None:

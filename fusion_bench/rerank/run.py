@@ -26,6 +26,8 @@ from fusion_bench.rerank.simulation.simulation_input import measure_outcomes
 from fusion_bench.rerank.simulation.simulation_result import SimulationResult
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.util.atomic_files import replace_file, require_folder
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class RerankOptions:
     fallback_list: str | None
 
 
-@dataclass(frozen=True)
-class WrittenList:
+@dataclass(frozen=True, repr=False)
+class WrittenList(TableView):
     """A list on disk.
 
     Attributes:
@@ -80,6 +82,21 @@ class WrittenList:
     path: Path
     meta: ListMeta
     dataset_entry: str
+
+    def _summary(self) -> str:
+        parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in self._scored.items()]
+        degraded = len(self.meta.degraded)
+        parts += [f"{degraded} not by {self.meta.asked}"] if degraded else []
+        return f"WrittenList({str(self.path)!r}, {', '.join(parts)})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a provider, with how many queries it scored."""
+        rows = list(self._scored.items())[:limit]
+        return {"provider": [n for n, _ in rows], "queries": [len(ids) for _, ids in rows]}
+
+    @property
+    def _scored(self) -> dict[str, tuple[str, ...]]:
+        return self.meta.providers
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,28 @@ def test_a_notebook_cell_stays_small_and_escapes() -> None:
         assert "<b>" not in thing._repr_html_()
 
 
+def test_the_verdict_names_what_speaks_against_it() -> None:
+    judged = {f"q{i}": {"good": 1, "bad": 0} for i in range(30)}
+    unjudged = {q: {"new": 2.0, "good": 1.0} for q in judged}
+    old = {q: {"good": 2.0, "bad": 1.0} for q in judged}
+    found = fb.compare(judged, {"old": old, "new": unjudged}, measures="RR@10")
+    assert any("unjudged for new" in text for text in found.warnings)
+    assert set(found.warnings) == {text for text in found.warnings if text in found.verdict}
+    assert len(repr(found).splitlines()) <= 3
+    tied = {q: {"good": 1.0, "bad": 1.0} for q in judged}
+    assert "tied" in fb.compare(judged, {"old": old, "tied": tied}, measures="RR@10").verdict
+    clean = fb.compare(judged, {"old": old, "same": old}, measures="RR@10")
+    assert clean.warnings == ()
+
+
+def test_an_unknown_system_is_a_key_error_that_lists_the_known() -> None:
+    found = fb.compare(QRELS, RUNS, measures="RR@10")
+    with pytest.raises(KeyError, match="did you mean 'bm25'") as caught:
+        found["bm52"]
+    assert isinstance(caught.value, fb.FusionBenchError)
+    assert str(caught.value).startswith("unknown system")
+
+
 def test_a_dataset_by_name_path_or_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tiny.make(tmp_path)
     monkeypatch.chdir(root)

@@ -80,7 +80,15 @@ ANSWERS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fb.System("a", ["a"], fusion={"method": "rff"}),
         "did you mean 'rrf'",
     ),
+    "System(name)": (lambda: fb.System("a"), "^a.runs: is required$"),  # type: ignore[call-arg]
+    "System(top_k=0)": (lambda: fb.System("a", ["a"], top_k=0), "^a.top_k: .*given 0$"),
 }
+
+
+def test_the_repr_of_a_system_builds_it_again() -> None:
+    blend = {"method": "linear", "reranker": "r", "beta": 0.4}
+    system = fb.System("x", ["a", "b"], {"method": "rrf", "k": 10}, blend, top_k=5)
+    assert eval(repr(system), {"System": fb.System}) == system  # noqa: S307 - our own text
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +101,9 @@ def test_it_works_and_shows_itself_in_three_lines(attempt: str) -> None:
     result = WORKS[attempt]()
     assert result is not None
     for thing in result if isinstance(result, tuple) else (result,):
+        assert len(repr(thing)) < 500
+        assert len(repr(thing).splitlines()) <= 3
         if hasattr(thing, "_repr_html_"):
-            assert len(repr(thing).splitlines()) <= 3
             assert len(thing._repr_html_()) < 20_000
 
 

@@ -9,9 +9,11 @@ from fusion_bench.evaluation.report_records.comparison_result import ComparisonR
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.evaluation.report_records.system_result import SystemResult
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 
-class Collection(ReportRecord):
+class Collection(TableView, ReportRecord):
     """What was found on one dataset.
 
     Attributes:
@@ -77,6 +79,19 @@ class Collection(ReportRecord):
     def reference_rows(self) -> tuple[SystemResult, ...]:
         """Floor and ceiling rows."""
         return tuple(row for row in self.systems if row.kind != "system")
+
+    def _summary(self) -> str:
+        systems = pluralize(len(self.ranked_systems), "system")
+        queries = pluralize(len(self.queries), "query")
+        return f"Collection({self.name!r}, {systems}, {queries}, {', '.join(self.measures)})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a system, the best first, with the mean of each measure."""
+        rows = self.ranked_systems[:limit]
+        return {
+            "system": [row.name for row in rows],
+            **{name: [row.measures[name].mean for row in rows] for name in self.measures},
+        }
 
     def system(self, name: str) -> SystemResult:
         """The row of that name."""

@@ -108,6 +108,5 @@ def _tie_warnings(collection: Collection) -> Warnings:
         yield (
             "ties",
             f"The order of tied documents changes {primary} on more than {MAX_TIED:.0%} of the "
-            f"queries for {list_names([*tied])} (at most {max(tied.values()):,} of {total:,}). "
-            "See the tie range.",
+            f"queries for {list_names([*tied])} (at most {max(tied.values()):,} of {total:,}).",
         )

@@ -21,6 +21,8 @@ from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.thresholds import ThresholdReport
 from fusion_bench.report.tuning_records.trials import Gain, ParameterInfo, Trial, Value
+from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
 FORMAT_VERSION = 4
@@ -110,7 +112,7 @@ class PerTypeResult(ReportRecord):
     verdict: Literal["ship", "worse", "keep", "too few queries"]
 
 
-class TuningReport(ReportRecord):
+class TuningReport(TableView, ReportRecord):
     """One tuning run of one system on one dataset.
 
     Attributes:
@@ -178,6 +180,22 @@ class TuningReport(ReportRecord):
     held_out_values: tuple[tuple[float, float], ...]
     interrupted: bool = False
     provenance: Provenance
+
+    def _summary(self) -> str:
+        trials = pluralize(len(self.trials), "trial")
+        names = f"{self.system} on {self.dataset}"
+        return f"TuningReport({self.name!r}, {names}, {self.measure}: {self.verdict}, {trials})"
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a trial."""
+        trials = self.trials[:limit]
+        paths = [parameter.path for parameter in self.parameters]
+        return {
+            "number": [trial.number for trial in trials],
+            "value": [trial.value for trial in trials],
+            "origin": [trial.origin for trial in trials],
+            **{path: [trial.params.get(path) for trial in trials] for path in paths},
+        }
 
     @property
     def completed_trials(self) -> tuple[Trial, ...]:

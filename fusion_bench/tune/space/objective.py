@@ -28,6 +28,7 @@ from fusion_bench.tune.space.parameter_paths import (
 )
 from fusion_bench.tune.space.search_space import preset_params
 from fusion_bench.tune.space.weight_normalization import find_free_weights, normalize_weights
+from fusion_bench.util.formatting import pluralize
 
 
 def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
@@ -37,7 +38,7 @@ def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
     }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TuningObjective:
     """A system, its parameters, and the queries and the measure that evaluate them.
 
@@ -56,6 +57,14 @@ class TuningObjective:
     parameters: tuple[Parameter, ...]
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
     qrels: Qrels | None = None
+
+    def __repr__(self) -> str:
+        """The system, the measure, and how many queries and parameters."""
+        sizes = (pluralize(len(self.runs.queries), "query"), len(self.parameters))
+        return (
+            f"TuningObjective({self.system.name!r}, {self.measure.name}, {sizes[0]}, "
+            f"{pluralize(sizes[1], 'parameter')})"
+        )
 
     @cached_property
     def source_roles(self) -> SourceRoles:
