@@ -11,7 +11,13 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    make_readonly,
+    score_keys,
+)
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
@@ -174,7 +180,8 @@ def list_scores(ranking: SystemRanking, rows: IntArray) -> FloatArray:
     """(n,): scores that no list gains along its ranks: whoever sorts by them finds its order.
 
     Documents that the reranker did not score rank below those that it did, whatever their fused
-    score. Where that is too high, it is lowered, by one constant for all of them in a list.
+    score. Where that is too high, it is lowered, by one constant for all of them in a list; where
+    that would round different scores to one, they count down from the reranker's least score.
 
     Args:
         ranking: The ranking.
@@ -187,8 +194,34 @@ def list_scores(ranking: SystemRanking, rows: IntArray) -> FloatArray:
         top = -_least_by_query(-scores, query, tiers == tier, len(ranking.runs.queries))
         is_high = np.isfinite(floor) & np.isfinite(top) & (top >= floor)
         shift = np.where(is_high, top - floor + 1, 0.0)
-        scores -= np.where(tiers == tier, shift[query], 0.0)
+        lower = np.flatnonzero((tiers == tier) & is_high[query])
+        if len(lower):
+            scores[lower] = _lower_scores(scores[lower], query[lower], shift, floor)
     return scores
+
+
+def _lower_scores(
+    scores: FloatArray, query: IntArray, shift: FloatArray, floor: FloatArray
+) -> FloatArray:
+    """(n,): scores below the floor of their query, which fall wherever they fell.
+
+    Args:
+        scores: Shape (n,), grouped by query, falling within each.
+        query: Shape (n,).
+        shift: Shape (Q,): what is taken from each score.
+        floor: Shape (Q,).
+    """
+    lowered = scores - shift[query]
+    is_same = np.diff(query) == 0
+    falls = is_same & (np.diff(score_keys(scores)) < 0)
+    is_rounded = is_same & (falls != (np.diff(score_keys(lowered)) < 0))
+    is_counted = np.isin(query, query[1:][is_rounded]) | np.isin(
+        query, query[score_keys(lowered) >= score_keys(floor)[query]]
+    )
+    places = np.cumsum(np.concatenate(([0], falls))) + 1
+    places -= places[np.searchsorted(query, query)] - 1
+    step = np.maximum(1.0, 1e-10 * np.abs(floor))
+    return np.where(is_counted, floor[query] - step[query] * places, lowered)
 
 
 def _least_by_query(
