@@ -56,7 +56,11 @@ def system_result(task: EvaluationSet, system: System, assessment: Assessment) -
 
 
 def reference_rows(task: EvaluationSet) -> list[SystemResult]:
-    """Floor and ceiling rows: best source of all, best source per query, perfect order."""
+    """Floor and ceiling rows: best source of all, best source per query, perfect order.
+
+    A single source is the best of all and of each query: then its row is left out where a system
+    is this source alone, and that of each query always.
+    """
     # By name: of equally good sources the order of the systems must not choose.
     alone = [System(name=name, runs=(name,)) for name in sorted(task.runs.sources)]
     scores = evaluate_systems(alone, task.runs, task.measures, qrels=task.dataset.qrels)
@@ -78,6 +82,10 @@ def reference_rows(task: EvaluationSet) -> list[SystemResult]:
         ("best source per query (oracle)", "ceiling", oracle, best),
         ("perfect order", "ceiling", order, pool),
     ]
+    if len(alone) == 1:
+        systems = task.experiment.systems.values()
+        has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
+        rows = [rows[2]] if has_source else [rows[0], rows[2]]
     results = []
     for name, kind, note, values in rows:
         pairs = zip(task.measures, values, strict=True)

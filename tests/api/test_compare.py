@@ -94,10 +94,23 @@ def test_the_verdict_names_what_speaks_against_it() -> None:
     assert any("unjudged for new" in text for text in found.warnings)
     assert set(found.warnings) == {text for text in found.warnings if text in found.verdict}
     assert len(repr(found).splitlines()) <= 3
-    tied = {q: {"good": 1.0, "bad": 1.0} for q in judged}
-    assert "tied" in fb.compare(judged, {"old": old, "tied": tied}, measures="RR@10").verdict
+    other = {q: {"bad": 2.0, "good": 1.0} for q in judged}
+    tied = fb.compare(judged, {"old": old, "other": other}, ["old", "rrf"], "RR@10")
+    assert "tied documents changes RR@10" in tied.verdict
     clean = fb.compare(judged, {"old": old, "same": old}, measures="RR@10")
     assert clean.warnings == ()
+
+
+def test_one_source_has_no_rows_that_repeat_it() -> None:
+    def references(systems: object, runs: dict[str, object]) -> list[str]:
+        found = fb.compare(QRELS, runs, systems, measures="RR@10")
+        return [row.name.split(" (")[0] for row in found.collection.reference_rows]
+
+    one = {"bm25": RUNS["bm25"]}
+    assert references("bm25", one) == ["perfect order"]
+    assert references({"short": {"top_k": 1}}, one) == ["best source", "perfect order"]
+    both = ["best source", "best source per query", "perfect order"]
+    assert references("bm25", dict(RUNS)) == both
 
 
 def test_an_unknown_system_is_a_key_error_that_lists_the_known() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
@@ -49,7 +51,8 @@ def secondary_table(report: Report, collection: Collection, measure: str) -> Tab
         f"{UNADJUSTED} Not adjusted for the number of comparisons; no verdict rests on it. Sorted "
         f"by {collection.primary_measure}."
     )
-    return Table(display_measure(measure), table.columns, table.rows, (note,))
+    notes = (note,) if collection.comparisons else ()
+    return Table(display_measure(measure), table.columns, table.rows, notes)
 
 
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
@@ -125,16 +128,18 @@ def validity_table(report: Report, collection: Collection) -> Table:
     effect = "no verdict is drawn where its sign differs"
     if not collection.has_irrelevant_judgments:
         effect = "it vetoes no verdict, because every judged document is relevant"
-    notes = (
-        f"min. detectable = minimum detectable difference (80 % power) at level {report.alpha:g}, "
-        "before Holm's correction.",
-        "unjudged = share of unjudged documents in the top 10. judged only = difference in "
-        f"{primary} over judged documents alone; {effect}.",
-        f"tied = queries whose {primary} depends on the order of tied documents; blank or no "
-        "column: none. tie range = mean for the worst, expected and best order.",
-    )
-    table = Table("Validity checks", columns, tuple(rows), notes)
-    return table.without_empty_columns()
+    legends = {
+        "min. detectable": "minimum detectable difference (80 % power) at level "
+        f"{report.alpha:g}, before Holm's correction.",
+        "unjudged": "share of unjudged documents in the top 10.",
+        "judged only": f"difference in {primary} over judged documents alone; {effect}.",
+        "tied": f"queries whose {primary} depends on the order of tied documents; blank: none.",
+        "tie range": "mean for the worst, expected and best order.",
+    }
+    table = Table("Validity checks", columns, tuple(rows)).without_empty_columns()
+    shown = {column.header for column in table.columns}
+    notes = tuple(f"{name} = {text}" for name, text in legends.items() if name in shown)
+    return replace(table, notes=notes)
 
 
 def input_table(collection: Collection) -> Table:

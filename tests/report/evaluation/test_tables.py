@@ -124,6 +124,12 @@ def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table
     )
 
 
+def test_only_columns_that_are_there_have_a_legend() -> None:
+    for collection in (cases.full(), cases.collection(cases.system("base", 0.1))):
+        table = validity(collection)
+        assert {note.split(" = ")[0] for note in table.notes} == set(headers(table)[1:])
+
+
 def test_validity_table() -> None:
     comparisons = [
         cases.compared("x", 0.2, "no verdict", detectable=0.03, judged=-0.01),
