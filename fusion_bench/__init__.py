@@ -10,8 +10,10 @@ The folder names are the pipeline, and data flows through it one way::
 >>> bm25 = {"q1": {"d2": 9.1, "d1": 7.4}, "q2": {"d2": 5.0, "d3": 1.0}}
 >>> dense = {"q1": {"d1": 0.8, "d3": 0.7}, "q2": {"d3": 0.9, "d1": 0.2}}
 >>> fused = fb.fuse({"bm25": bm25, "dense": dense}, "rrf", k=60)
->>> found = fb.compare(qrels, {"bm25": bm25, "dense": dense, "fused": fused}, measures="RR@10")
->>> {name: row["RR@10"] for name, row in found.to_dict()["systems"].items()}
+>>> comparisons = fb.compare(
+...     qrels, {"bm25": bm25, "dense": dense, "fused": fused}, measures="RR@10"
+... )
+>>> {name: row["RR@10"] for name, row in comparisons.to_dict()["systems"].items()}
 {'dense': 1.0, 'fused': 1.0, 'bm25': 0.5}
 
 Public names are imported when first asked for, so that nobody pays for what is not used.

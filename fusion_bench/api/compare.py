@@ -56,9 +56,9 @@ def compare(
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d3": 1}}
     >>> bm25 = {"q1": {"d2": 9.1, "d1": 7.4}, "q2": {"d3": 5.0, "d2": 1.0}}
     >>> dense = {"q1": {"d1": 0.8, "d3": 0.7}, "q2": {"d3": 0.9, "d1": 0.2}}
-    >>> found = compare(qrels, {"bm25": bm25, "dense": dense},
-    ...                 {"bm25": "bm25", "rrf": ("rrf", {"k": 10})}, "RR@10")
-    >>> found.to_pandas()[["system", "RR@10", "difference"]]
+    >>> comparisons = compare(qrels, {"bm25": bm25, "dense": dense},
+    ...                       {"bm25": "bm25", "rrf": ("rrf", {"k": 10})}, "RR@10")
+    >>> comparisons.to_pandas()[["system", "RR@10", "difference"]]
       system  RR@10  difference
     0    rrf   1.00        0.25
     1   bm25   0.75         NaN

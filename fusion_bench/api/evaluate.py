@@ -98,8 +98,8 @@ def evaluate_systems(
         One ``Scores`` per system, in the same order.
 
     >>> runs = align_runs({"q1": {"d1": 1}}, {"a": {"q1": {"d2": 2.0}}, "b": {"q1": {"d1": 0.7}}})
-    >>> [found] = evaluate_systems(System("rrf", ["a", "b"]), runs, "RR@10")
-    >>> found.to_dict()
+    >>> [scores] = evaluate_systems(System("rrf", ["a", "b"]), runs, "RR@10")
+    >>> scores.to_dict()
     {'RR@10': {'q1': 0.5}}
     """
     listed = measures if isinstance(measures, list | tuple) else [measures]

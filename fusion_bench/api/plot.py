@@ -1,4 +1,4 @@
-"""Draw what was found."""
+"""Draw the results of a comparison or a tuning run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def plot(found: object, kind: str | None = None) -> Drawing:
+def plot(result: object, kind: str | None = None) -> Drawing:
     """A figure of a comparison or of a tuning run, as the commands draw it.
 
     Args:
-        found: What ``compare`` or ``tune`` returned, a ``Report``, or the path of a
+        result: What ``compare`` or ``tune`` returned, a ``Report``, or the path of a
             ``report.json``.
         kind: Name of a plot, such as ``means``; by default the first that there is to show.
 
@@ -31,7 +31,7 @@ def plot(found: object, kind: str | None = None) -> Drawing:
     """
     from fusion_bench.report.plots._base import REGISTRY, render_png
 
-    record = _find_record(found)
+    record = _find_record(result)
     page = "evaluation" if isinstance(record, Report) else "tuning"
     given: Sequence[object] = (record,)
     if isinstance(record, Report):
@@ -49,13 +49,13 @@ def plot(found: object, kind: str | None = None) -> Drawing:
     return drawing
 
 
-def _find_record(found: object) -> object:
-    if isinstance(found, str | os.PathLike):
-        return read_report(Path(found))
-    record = getattr(found, "report", found)
+def _find_record(result: object) -> object:
+    if isinstance(result, str | os.PathLike):
+        return read_report(Path(result))
+    record = getattr(result, "report", result)
     if not hasattr(record, "model_dump"):
         raise DataError(
-            f"cannot draw {type(found).__name__}: give what compare or tune returned, a Report, "
+            f"cannot draw {type(result).__name__}: give what compare or tune returned, a Report, "
             "or the path of a report.json"
         )
     return record

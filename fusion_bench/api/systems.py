@@ -135,9 +135,9 @@ def system_keys(name: str, given: Any, runs: Sequence[str]) -> System | dict[str
     if isinstance(given, tuple) and len(given) == 2:
         given = MethodChoice(*given)
     if isinstance(given, MethodChoice):
-        own = {key: value for key, value in given.parameters.items() if key in SYSTEM_KEYS}
+        keys = {key: value for key, value in given.parameters.items() if key in SYSTEM_KEYS}
         fusion = {key: value for key, value in given.parameters.items() if key not in SYSTEM_KEYS}
-        return {"runs": list(runs), **own, "fusion": {**fusion, "method": given.method}}
+        return {"runs": list(runs), **keys, "fusion": {**fusion, "method": given.method}}
     if isinstance(given, Mapping):
         return {"runs": list(runs), **given}
     raise ConfigError(

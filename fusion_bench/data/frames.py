@@ -138,11 +138,11 @@ def _read_frame(frame: Any, role: ValueRole) -> Rows:  # noqa: ANN401 - of one o
     index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name]
     where = type(frame).__name__
     remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
-    found = _match_fields(names, ("query", "document", role), where, remedy)
-    values = frame[found[role]]
+    fields = _match_fields(names, ("query", "document", role), where, remedy)
+    values = frame[fields[role]]
     return Rows(
-        _list_column(frame[found["query"]]),
-        _list_column(frame[found["document"]]),
+        _list_column(frame[fields["query"]]),
+        _list_column(frame[fields["document"]]),
         values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
     )
 
@@ -161,11 +161,11 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> Rows:
     first = records[0]
     needed = ("query", "document", role)
     if isinstance(first, Mapping):
-        found = _match_fields(list(first), needed, f"rows of {type(first).__name__}")
-        columns = [[record[found[key]] for record in records] for key in needed]
+        fields = _match_fields(list(first), needed, f"rows of {type(first).__name__}")
+        columns = [[record[fields[key]] for record in records] for key in needed]
     elif names := _field_names(first):
-        found = _match_fields(names, needed, f"rows of {type(first).__name__}")
-        columns = [[getattr(record, found[key]) for record in records] for key in needed]
+        fields = _match_fields(names, needed, f"rows of {type(first).__name__}")
+        columns = [[getattr(record, fields[key]) for record in records] for key in needed]
     elif isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
         columns = list(map(list, zip(*records, strict=True)))
     else:
@@ -190,7 +190,7 @@ def _match_fields(
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise DataError(f"{where}: two columns are named {twice!r}: keep one")
-    found = {}
+    fields = {}
     for role in roles:
         known = [by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower]
         if not known:
@@ -198,5 +198,5 @@ def _match_fields(
                 f"{where}: no column for the {role} (found: {', '.join(map(str, names))}; known "
                 f"names: {', '.join(COLUMN_NAMES[role])}): rename one{remedy}"
             )
-        found[role] = known[0]
-    return found
+        fields[role] = known[0]
+    return fields

@@ -151,8 +151,8 @@ class Run(DocumentTable):
         {'q1': {'d2': 2.0, 'd1': 1.0}}
         """
         *names, ranked = given
-        own = getattr(ranked, "name", None)
-        named = names[0] if names else own if isinstance(own, str) and own else "run"
+        label = getattr(ranked, "name", None)
+        named = names[0] if names else label if isinstance(label, str) and label else "run"
         rows = read_rows(ranked, "score")
         with name_row(rows):
             return cls.from_rows(options.pop("name", named), *rows, **options)

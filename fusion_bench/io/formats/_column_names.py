@@ -110,7 +110,7 @@ def _describe_missing(
         allowed = ", ".join(known_names[missing[0]])
     else:
         allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
-    found = ", ".join(names) or "nothing"
+    present = ", ".join(names) or "nothing"
     if set(names) <= set(given.values()):
         remedy = "add it"
     else:
@@ -122,7 +122,7 @@ def _describe_missing(
             f"columns: {format_columns(guess)} (without a dataset.yaml: {' '.join(words)})"
         )
     return (
-        f"{where}: no column for the {' or the '.join(missing)} (found: {found}; allowed names: "
+        f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed names: "
         f"{allowed}): {remedy}"
     )
 

@@ -189,9 +189,9 @@ class RowReader:
         if is_row:
             find_columns(list(body), self.kind, where, self.columns)
         value = VALUE_ROLES[self.kind]
-        found = ", ".join(body) if isinstance(body, dict) else json.dumps(body)[:60]
+        contents = ", ".join(body) if isinstance(body, dict) else json.dumps(body)[:60]
         raise DataError(
-            f"{where}: JSON of no known shape (found: {found}): a row is "
+            f"{where}: JSON of no known shape (found: {contents}): a row is "
             f'{{"query": …, "document": …, "{value}": …}}, a list is '
             f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/formats.md has the others'
         )
