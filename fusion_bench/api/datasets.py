@@ -16,7 +16,7 @@ from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import find_dataset
+from fusion_bench.io.dataset_search import find_dataset
 
 
 def load_dataset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
@@ -13,55 +13,6 @@ from fusion_bench.io.file_bytes import strip_suffixes
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import RerankFile
-    from fusion_bench.io.file_layout import FileLayout
-
-
-#: What the columns of a file hold.
-QRELS_ROLES: Final = ("query", "document", "grade")
-RUN_ROLES: Final = ("query", "document", "score", "rank")
-
-QrelsColumns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"The judgments' column of {', '.join(QRELS_ROLES)}, if it has an unusual name; "
-        "repeatable.",
-        metavar="ROLE=NAME",
-    ),
-]
-RunColumns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name; repeatable.",
-        metavar="ROLE=NAME",
-    ),
-]
-
-
-def parse_columns(values: Sequence[str] | None, roles: Sequence[str], option: str) -> FileLayout:
-    """The layout of files whose columns have other names than the usual ones.
-
-    Args:
-        values: ``ROLE=NAME``, such as ``query=search term``.
-        roles: What a column may hold.
-        option: What a message calls them.
-
-    Raises:
-        typer.BadParameter: A role or a name is missing, or a role stands twice.
-        UnknownNameError: No such role.
-    """
-    from fusion_bench.io.file_layout import FileLayout
-
-    columns: dict[str, str] = {}
-    for value in values or ():
-        role, _, name = value.partition("=")
-        if not role or not name:
-            raise typer.BadParameter(f"{value!r} is not ROLE=NAME", param_hint=option)
-        if role not in roles:
-            raise UnknownNameError("role", role, roles, where=option)
-        if role in columns:
-            raise typer.BadParameter(f"{role!r} stands twice: drop one", param_hint=option)
-        columns[role] = name
-    return FileLayout(columns=columns)
 
 
 def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:

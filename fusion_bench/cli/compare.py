@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import (
-    QRELS_ROLES,
-    RUN_ROLES,
+from fusion_bench.cli._column_options import (
     QrelsColumns,
     RunColumns,
-    parse_columns,
+    parse_qrels_columns,
+    parse_run_columns,
 )
+from fusion_bench.cli._console import print_result
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records.report import Report
@@ -81,8 +80,8 @@ def compare(
         compared = _RunFiles(
             files,
             qrels,
-            parse_columns(qrels_columns, QRELS_ROLES, "--qrels-columns"),
-            parse_columns(run_columns, RUN_ROLES, "--run-columns"),
+            parse_qrels_columns(qrels_columns),
+            parse_run_columns(run_columns),
         )
         _compare_run_files(compared, measure, binary_relevance, markdown, as_json=json)
         return
@@ -93,6 +92,17 @@ def compare(
         "--run-columns": run_columns,
     }
     base.refuse_options("reports", given)
+    _compare_reports(files, baseline, candidate or [], markdown, as_json=json)
+
+
+def _compare_reports(
+    files: list[Path],
+    baseline: str | None,
+    candidates: list[str],
+    markdown: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report.comparison_page import build_comparison_page
 
@@ -101,7 +111,7 @@ def compare(
         reports[0],
         reports[1] if len(reports) == 2 else None,
         baseline=baseline,
-        candidates=candidate or [],
+        candidates=candidates,
     )
     records = [
         {
@@ -117,7 +127,7 @@ def compare(
         for path, report in zip(files, reports, strict=True)
     ]
     page = build_comparison_page(collections, origins)
-    print_result(records, page, as_json=json, markdown=markdown)
+    print_result(records, page, as_json=as_json, markdown=markdown)
 
 
 class _RunFiles(NamedTuple):
@@ -138,7 +148,7 @@ def _compare_run_files(
     as_json: bool,
 ) -> None:
     from fusion_bench.cli._next_steps import after_compare
-    from fusion_bench.evaluation.compare_systems import compare_files
+    from fusion_bench.evaluation.compare_files import compare_files
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.evaluation.evaluation_page import build_page
 

@@ -34,7 +34,8 @@ Name = Annotated[
 @command.command("list", epilog=base.format_examples("fusion-bench dataset list --json"))
 def list_command(datasets: base.DatasetFolders = None, json: base.JsonFlag = False) -> None:
     """List the datasets that commands find by name."""
-    from fusion_bench.io.dataset_config import list_datasets, read_spec
+    from fusion_bench.io.dataset_config import read_spec
+    from fusion_bench.io.dataset_search import list_datasets
 
     specs: dict[str, DatasetSpec] = {}
     for folder in base.folders_for(datasets):
@@ -73,7 +74,7 @@ def show_command(
     """Show a dataset: queries, judgments, lists and their roles."""
     from fusion_bench.evaluation.dataset_summary import describe_dataset
     from fusion_bench.io.dataset import load_dataset
-    from fusion_bench.io.dataset_config import find_dataset
+    from fusion_bench.io.dataset_search import find_dataset
 
     facts = describe_dataset(load_dataset(find_dataset(name, base.folders_for(datasets))))
     if json:
@@ -95,7 +96,7 @@ def check_command(
         unjudged_shares,
     )
     from fusion_bench.io.dataset import load_dataset
-    from fusion_bench.io.dataset_config import find_dataset
+    from fusion_bench.io.dataset_search import find_dataset
 
     path: Path = find_dataset(name, base.folders_for(datasets))
     dataset = load_dataset(path, cache=False)

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import fusion_bench.cli._base as base
+from fusion_bench.cli._column_options import RunColumns, parse_run_columns
 from fusion_bench.cli._console import echo, print_json
-from fusion_bench.cli._named_files import (
-    RUN_ROLES,
-    RunColumns,
-    parse_columns,
-    parse_named_files,
-)
+from fusion_bench.cli._named_files import parse_named_files
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.final_lists import FinalLists
@@ -105,7 +101,7 @@ def fuse_command(
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}
         base.refuse_options("run files", given)
-        layout = parse_columns(run_columns, RUN_ROLES, "--run-columns")
+        layout = parse_run_columns(run_columns)
         fusion = {"method": method or "rrf", **_parse_keys(change or [])}
         lists = fuse_files(parse_named_files(inputs, "NAME=FILE"), fusion, layout)
         base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))

@@ -96,7 +96,7 @@ def rerank_command(
     """
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.cli._rerank_output import print_estimate, print_list
-    from fusion_bench.io.dataset_config import find_dataset
+    from fusion_bench.io.dataset_search import find_dataset
     from fusion_bench.rerank.run import RerankOptions, estimate_list, score_list
 
     options = RerankOptions(

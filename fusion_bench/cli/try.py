@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -9,16 +10,14 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import print_result
-from fusion_bench.cli._named_files import (
-    QRELS_ROLES,
-    RUN_ROLES,
+from fusion_bench.cli._column_options import (
     QrelsColumns,
     RunColumns,
-    parse_columns,
-    parse_named_files,
-    parse_rerank_files,
+    parse_qrels_columns,
+    parse_run_columns,
 )
+from fusion_bench.cli._console import print_result
+from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
 from fusion_bench.cli.compare import MEASURES
 
 command = base.command_app()
@@ -87,7 +86,6 @@ def try_command(
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.evaluation.starter_page import build_starter_page
     from fusion_bench.report.write import write_report
-    from fusion_bench.util.atomic_files import require_folder
 
     base.refuse_two_outputs(markdown, as_json=json)
     given = StarterInput(
@@ -96,12 +94,10 @@ def try_command(
         rerankers=parse_rerank_files(rerank or [], "--rerank"),
         measures=measure or MEASURES,
         binary_relevance=binary_relevance,
-        qrels_layout=parse_columns(qrels_columns, QRELS_ROLES, "--qrels-columns"),
-        run_layout=parse_columns(run_columns, RUN_ROLES, "--run-columns"),
+        qrels_layout=parse_qrels_columns(qrels_columns),
+        run_layout=parse_run_columns(run_columns),
     )
-    require_folder(out)
-    if save is not None:
-        _check_save_folder(save, out)
+    _check_folders(save, out)
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
         progress("writing the report", 1, 1)
@@ -110,10 +106,13 @@ def try_command(
         )
         if save is not None:
             written += save_starter(given, done, save)
-    words: list[object] = ["try", "--qrels", qrels, *lists]
-    words += _repeat_option("--rerank", rerank) + _repeat_option("--measure", measure)
-    words += _repeat_option("--qrels-columns", qrels_columns)
-    words += _repeat_option("--run-columns", run_columns)
+    repeated = {
+        "--rerank": rerank,
+        "--measure": measure,
+        "--qrels-columns": qrels_columns,
+        "--run-columns": run_columns,
+    }
+    words = ["try", "--qrels", qrels, *lists, *_repeat_options(repeated)]
     steps = tuple(after_try(done.report, words, save))
     page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
     record = {
@@ -125,7 +124,7 @@ def try_command(
     base.echo_notes(list_renamed(measure or ()))
 
 
-def _check_save_folder(save: Path, out: Path) -> None:
+def _check_folders(save: Path | None, out: Path) -> None:
     """Refuse a folder in which files would be overwritten, or not committed.
 
     Raises:
@@ -133,7 +132,11 @@ def _check_save_folder(save: Path, out: Path) -> None:
         typer.BadParameter: It lies among the outputs.
     """
     from fusion_bench.evaluation.starter.saved_files import check_free
+    from fusion_bench.util.atomic_files import require_folder
 
+    require_folder(out)
+    if save is None:
+        return
     check_free(save)
     if save.resolve().is_relative_to(out.resolve()):
         raise typer.BadParameter(
@@ -142,5 +145,8 @@ def _check_save_folder(save: Path, out: Path) -> None:
         )
 
 
-def _repeat_option(option: str, values: list[str] | None) -> list[object]:
-    return [word for value in values or () for word in (option, value)]
+def _repeat_options(options: Mapping[str, list[str] | None]) -> list[str]:
+    """The words of repeatable options: each value after its option."""
+    return [
+        word for name, values in options.items() for value in values or () for word in (name, value)
+    ]

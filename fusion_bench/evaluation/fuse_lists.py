@@ -16,7 +16,8 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.write_run import RunRows

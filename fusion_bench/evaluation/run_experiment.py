@@ -22,7 +22,8 @@ from fusion_bench.evaluation.results import compare_assessments, reference_rows,
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.util.output_folder import name_experiment
 
 #: Called with what is being done, how much of it is done, and how much there is.

@@ -14,7 +14,8 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_ranking, unknown_query_message
 from fusion_bench.explain.score_trace import Explanation, ScoreTrace
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.excerpts import query_excerpt
 from fusion_bench.util.formatting import pluralize
 

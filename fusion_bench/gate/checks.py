@@ -1,4 +1,4 @@
-"""The checks, guards and golden queries of a policy, and their statistics."""
+"""The checks of a policy on means, and their statistics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.gate_settings import GatePolicy, Guard
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.result import CheckResult, GoldenResult, GuardResult, check_name
+from fusion_bench.gate.result import CheckResult, check_name
 from fusion_bench.gate.verdict import ALPHA, MIN_CHANGED, decide_status
-from fusion_bench.stats.comparison import NOISE, paired_difference
+from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.randomization_tests import (
     adjust_holm,
@@ -183,60 +180,3 @@ def _build_result(check: Check, p: float, p_holm: float, power: RulePower | None
         "few_changed": changed < MIN_CHANGED,
     }
     return result.model_copy(update=statistics)
-
-
-def check_guard(
-    guard: Guard,
-    policy: GatePolicy,
-    task: EvaluationSet,
-    before: Mapping[str, FloatArray],
-    after: Mapping[str, FloatArray],
-) -> GuardResult:
-    """Count the queries that lose more than the guard allows; arguments as above."""
-    measure = task.measures[policy.measures.index(guard.measure)]
-    difference = after[measure.name] - before[measure.name]
-    broken = int((~np.isfinite(difference)).sum())
-    violations = int((difference < -guard.max_loss - NOISE).sum())
-    share = violations / len(difference)
-    return GuardResult(
-        collection=task.dataset.name,
-        **guard.model_dump(),
-        violations=violations,
-        share=share,
-        error=f"{broken} values are not finite" if broken else None,
-        holds=not broken and share <= guard.max_share,
-    )
-
-
-def check_golden_queries(
-    inputs: GateInputs, collections: Sequence[EvaluationSet]
-) -> Iterator[GoldenResult]:
-    """Check which golden queries keep their document in the top ranks.
-
-    Raises:
-        UnknownNameError: One names a dataset that the experiment does not have.
-    """
-    names = [task.dataset.name for task in collections]
-    for i, golden in enumerate(inputs.policy.golden):
-        fitting = [task for task in collections if golden.dataset in {None, task.dataset.name}]
-        if not fitting:
-            where = inputs.source.where(("gate", "golden", i, "dataset"))
-            raise UnknownNameError("dataset", str(golden.dataset), names, where=where)
-        rank, error, task = None, None, fitting[0]
-        if len(fitting) > 1:
-            error = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
-        elif golden.query not in task.runs.queries:
-            error = "no such query among the evaluated ones"
-        else:
-            ranking = explain_ranking(
-                inputs.candidate, task.runs, golden.query, task.dataset.spaces
-            )
-            trace = ranking.find_trace(golden.document)
-            rank = None if trace is None else trace.rank
-        yield GoldenResult(
-            collection="" if len(fitting) > 1 else task.dataset.name,
-            **golden.model_dump(exclude={"dataset"}),
-            rank=rank,
-            error=error,
-            holds=rank is not None and rank <= golden.top,
-        )

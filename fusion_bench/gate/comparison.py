@@ -11,9 +11,10 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.changes import ListChange
-from fusion_bench.gate.checks import build_checks, check_golden_queries, check_guard, run_checks
+from fusion_bench.gate.checks import build_checks, run_checks
 from fusion_bench.gate.comparability import find_changes
 from fusion_bench.gate.inputs import GateInputs, describe_collection
+from fusion_bench.gate.query_checks import check_golden_queries, check_guard
 from fusion_bench.gate.regressions import find_worst_queries
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 

@@ -15,7 +15,8 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.cache.cached_loader import FileRequest, load_aligned, load_tables
 from fusion_bench.io.cache.dataset_cache import Cache, open_cache
-from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_paths import DatasetPaths
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.util.formatting import pluralize

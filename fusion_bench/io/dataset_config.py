@@ -1,10 +1,8 @@
-"""What a ``dataset.yaml`` says, and where named ones are."""
+"""What a ``dataset.yaml`` says."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,7 +11,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
+from fusion_bench.errors import ConfigError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import check_format
 
@@ -142,135 +140,7 @@ class DatasetSpec(StrictModel):
         return value.path if is_plain else value.model_dump(exclude_none=True)
 
 
-def find_dataset(
-    name: str, folders: Collection[Path], *, where: str = "", base: Path | None = None
-) -> Path:
-    """The ``dataset.yaml`` that a name or a path stands for.
-
-    Args:
-        name: A dataset's name, a folder, or a ``.yaml`` file.
-        folders: Where named datasets live, in order.
-        where: Prefix of the message that says where the name stands.
-        base: Folder of the experiment that names it. A relative path starts there, or else in the
-            working directory.
-
-    Raises:
-        ConfigError: There is no such file, or two of them: names the places.
-        UnknownNameError: There is no such dataset; lists the names that there are, and where.
-    """
-    given = Path(name)
-    is_file = given.suffix in {".yaml", ".yml"}
-    if not is_file and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
-        for folder in folders:
-            if (folder / name / FILE).is_file():
-                return folder / name / FILE
-    places = _list_places(given if is_file else given / FILE, base)
-    files = {place.resolve(): place for place in reversed(places) if _is_file(place)}
-    if len(files) > 1:
-        both = " and ".join(str(place) for place in places)
-        raise ConfigError(
-            f"{where}: {name!r} is two files, {both}: delete one, or give the absolute path"
-        )
-    if files:
-        return next(iter(files.values()))
-    if is_file:
-        raise ConfigError(_describe_missing(given, places, where))
-    known = {path.parent.name for folder in folders for path in list_datasets(folder)}
-    looked = ", ".join(str(folder) for folder in (*places, *folders))
-    raise UnknownNameError(
-        "dataset",
-        name,
-        known,
-        where=f"{where}: in {looked}".lstrip(": "),
-        remedy="name the folder that holds it with --datasets, or give the path of its "
-        "dataset.yaml",
-    )
-
-
-def _list_places(given: Path, base: Path | None) -> list[Path]:
-    """Where a file may be: from the experiment's folder, and from the working directory."""
-    places = [given] if base is None else [base / given, given]
-    return list(dict.fromkeys(places))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that no file can have
-        return False
-
-
-def _describe_missing(given: Path, places: Sequence[Path], where: str) -> str:
-    """That no file is at any of these places, and a file with a similar name."""
-    near: list[str] = []
-    with suppress(OSError, ValueError):  # a name that no folder can have
-        near += [str(file) for place in places for file in sorted(place.parent.glob("*.y*ml"))]
-    hint = did_you_mean(str(places[0]), near) or ": check the path"
-    looked = " and ".join(str(place) for place in places)
-    return f"{where}: {given}: no such file (looked for {looked}){hint}".lstrip(": ")
-
-
-def list_datasets(folder: Path) -> list[Path]:
-    """Every ``dataset.yaml`` one level below ``folder``."""
-    return sorted(folder.glob(f"*/{FILE}"))
-
-
 def read_spec(path: Path) -> tuple[DatasetSpec, Source]:
     """What a ``dataset.yaml`` says, and where it says it."""
     source = read_yaml(path)
     return parse_model(DatasetSpec, source.data, source.where), source
-
-
-class DatasetPaths:
-    """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder.
-
-    Attributes:
-        source: The ``dataset.yaml``.
-        folder: Its folder, links resolved.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.folder = source.path.parent.resolve()
-
-    def existing(self, given: str, *location: str) -> Path:
-        """The file, which must be there; arguments as below.
-
-        Raises:
-            ConfigError: It is none, or outside.
-            DataError: There is none.
-        """
-        path = self(given, *location)
-        if not path.exists():
-            there = [file.name for file in path.parent.glob("*") if file.name != FILE]
-            near = did_you_mean(path.name, sorted(there)) or ": check the path"
-            raise DataError(f"{self.source.where(location)}: {path}: no such file{near}")
-        if path.is_dir():
-            for file in path.iterdir():
-                self(f"{given}/{file.name}", *location)
-        return path
-
-    def __call__(self, given: str, *location: str) -> Path:
-        """The file.
-
-        Args:
-            given: As the ``dataset.yaml`` names it.
-            location: Where it does.
-
-        Raises:
-            ConfigError: It is none, or outside.
-        """
-        try:
-            path = (self.folder / given).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
-            raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
-        if not path.is_relative_to(self.folder):
-            raise ConfigError(
-                f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
-                "copy the file into it"
-            )
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ConfigError(
-                f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
-            )
-        return self.source.path.parent / given

@@ -63,11 +63,7 @@ def run_tuning(
         FusionBenchError: A file or an option breaks a rule.
     """
     tuning = _merge_settings(experiment, source, options.overrides)
-    datasets = list(find_datasets(experiment, source, options.folders))
-    specs = list(read_distinct_specs(file for _, file in datasets))
-    for (name, file), spec in zip(datasets, specs, strict=True):
-        single = experiment.dataset is not None
-        folder = options.out if single else options.out / spec.name
+    for name, file, folder in _list_datasets(experiment, source, options):
         with options.progress() as progress:
             progress(f"reading {name}", 0, 1)
             dataset = load_tuning_dataset(experiment, source, tuning, file)
@@ -103,6 +99,24 @@ def run_tuning(
         yield report, files
         if report.interrupted:
             return
+
+
+def _list_datasets(
+    experiment: Experiment, source: Source, options: TuneOptions
+) -> list[tuple[str, Path, Path]]:
+    """How the experiment names each dataset, its ``dataset.yaml``, and the folder of its outputs.
+
+    Raises:
+        ConfigError: Two datasets have the same name.
+        UnknownNameError: There is none of that name.
+    """
+    datasets = list(find_datasets(experiment, source, options.folders))
+    names = [spec.name for spec in read_distinct_specs(file for _, file in datasets)]
+    is_single = experiment.dataset is not None
+    return [
+        (given, file, options.out if is_single else options.out / name)
+        for (given, file), name in zip(datasets, names, strict=True)
+    ]
 
 
 def _merge_settings(

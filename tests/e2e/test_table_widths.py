@@ -15,7 +15,8 @@ from rich.console import Console
 from fusion_bench.cli._rerank_output import build_simulation_tables
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_method_table
-from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
+from fusion_bench.evaluation.compare_files import compare_files
+from fusion_bench.evaluation.compare_systems import compare_reports
 from fusion_bench.evaluation.dataset_summary import describe_dataset
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
 from fusion_bench.evaluation.starter.comparison import (

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
-from fusion_bench.evaluation.compare_systems import compare_files, compare_reports
+from fusion_bench.evaluation.compare_files import compare_files
+from fusion_bench.evaluation.compare_systems import compare_reports
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.report import Report
 from tests import tiny

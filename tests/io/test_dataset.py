@@ -10,7 +10,8 @@ import pytest
 
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import find_dataset, list_datasets, read_spec
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_search import find_dataset, list_datasets
 from tests import tiny
 from tests.tiny import DATASET, edit
 

@@ -1,0 +1,56 @@
+"""Compare run files that no experiment names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
+from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.run_experiment import run_on_datasets
+from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.io.load_records import load_qrels, load_run
+
+
+def compare_files(
+    qrels: Path,
+    runs: Sequence[Path],
+    *,
+    measures: Sequence[str],
+    binary_relevance: int = 1,
+    qrels_layout: FileLayout = DEFAULT_LAYOUT,
+    run_layout: FileLayout = DEFAULT_LAYOUT,
+) -> Report:
+    """Compare run files with the first of them.
+
+    Args:
+        qrels: File of judgments.
+        runs: Run files; their names without suffix name the systems. One is only measured.
+        measures: Measure names, the primary one first.
+        binary_relevance: Grade from which binary measures count.
+        qrels_layout: How the judgments' file names its columns.
+        run_layout: How the run files do.
+
+    Raises:
+        ConfigError: Two files have the same name.
+        DataError: A file breaks a rule.
+    """
+    loaded = [load_run(path, layout=run_layout) for path in runs]
+    names = [run.name for run in loaded]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two run files are named {name!r}: rename one of them")
+    dataset = make_dataset(
+        name_dataset(qrels),
+        load_qrels(qrels, layout=qrels_layout),
+        dict(zip(names, loaded, strict=True)),
+        qrels_path=qrels,
+        paths=dict(zip(names, runs, strict=True)),
+        binary_relevance=binary_relevance,
+    )
+    systems = {name: {"runs": [name]} for name in names}
+    experiment, source = make_experiment(
+        "compare", systems, dataset=dataset.name, measures=list(measures)
+    )
+    return run_on_datasets(experiment, source, [dataset])

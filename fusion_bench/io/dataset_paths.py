@@ -1,0 +1,64 @@
+"""The paths of a ``dataset.yaml``: none leaves its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fusion_bench.config.models import Source
+from fusion_bench.errors import ConfigError, DataError, did_you_mean
+from fusion_bench.io.dataset_config import FILE
+
+
+class DatasetPaths:
+    """Resolves a path of a ``dataset.yaml`` and refuses one that leaves its folder.
+
+    Attributes:
+        source: The ``dataset.yaml``.
+        folder: Its folder, links resolved.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.folder = source.path.parent.resolve()
+
+    def existing(self, given: str, *location: str) -> Path:
+        """The file, which must be there; arguments as for a call.
+
+        Raises:
+            ConfigError: It is none, or outside.
+            DataError: There is none.
+        """
+        path = self(given, *location)
+        if not path.exists():
+            there = [file.name for file in path.parent.glob("*") if file.name != FILE]
+            near = did_you_mean(path.name, sorted(there)) or ": check the path"
+            raise DataError(f"{self.source.where(location)}: {path}: no such file{near}")
+        if path.is_dir():
+            for file in path.iterdir():
+                self(f"{given}/{file.name}", *location)
+        return path
+
+    def __call__(self, given: str, *location: str) -> Path:
+        """The file.
+
+        Args:
+            given: As the ``dataset.yaml`` names it.
+            location: Where it does.
+
+        Raises:
+            ConfigError: It is none, or outside.
+        """
+        try:
+            path = (self.folder / given).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a null byte, or links in a circle
+            raise ConfigError(f"{self.source.where(location)}: {given!r}: {error}") from None
+        if not path.is_relative_to(self.folder):
+            raise ConfigError(
+                f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
+                "copy the file into it"
+            )
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(
+                f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
+            )
+        return self.source.path.parent / given
