@@ -6,7 +6,7 @@ Pure functions of two records. A reason names what differs, with both values.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,14 @@ from fusion_bench.gate.baseline import Baseline, CollectionBaseline
 from fusion_bench.gate.changes import ListChange
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.util.formatting import pluralize
+
+#: So many changed queries are named.
+MAX_NAMES = 3
+#: Part of a dataset of which the baseline has the SHA-256 alone → what cannot be said.
+UNKNOWN_CHANGES = {
+    "qrels": "only these digests are stored, so which judgments changed is not known",
+    "queries": "digests of ids, types, groups and splits; which of them changed is not known",
+}
 
 
 def find_incompatibilities(
@@ -50,15 +58,30 @@ def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Ite
     for part in ("qrels", "queries"):
         before, now = old.digests[part], new.digests[part]
         if now != before:
-            yield f"contents of {part} changed: baseline {before[:12]}, candidate {now[:12]}"
+            yield (
+                f"contents of {part} changed: baseline {before[:12]}, candidate {now[:12]} "
+                f"({UNKNOWN_CHANGES[part]})"
+            )
     for name in new.definitions:
         if name not in old.definitions:
             yield f"the baseline has no values of {name} (it has {', '.join(old.definitions)})"
     for path, sides in find_changes(_shared_settings(old, new), _shared_settings(new, old)).items():
         yield f"{path} changed: baseline {sides[0]!r}, candidate {sides[1]!r}"
-    missing, added = set(old.queries) - set(new.queries), set(new.queries) - set(old.queries)
+    missing, added = (
+        [query for query in first.queries if query not in second]
+        for first, second in ((old, set(new.queries)), (new, set(old.queries)))
+    )
     if missing or added:
-        yield f"queries changed: {len(missing):,} are missing, {len(added):,} are new"
+        yield (
+            f"queries changed: {len(missing):,} missing{_first_queries(missing)}, "
+            f"{len(added):,} new{_first_queries(added)}"
+        )
+
+
+def _first_queries(queries: Sequence[str]) -> str:
+    """`` ('q1', 'q2', 'q3' and 56 more)``; empty for none."""
+    more = f" and {len(queries) - MAX_NAMES:,} more" if len(queries) > MAX_NAMES else ""
+    return f" ({', '.join(map(repr, queries[:MAX_NAMES]))}{more})" if queries else ""
 
 
 def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> dict[str, Any]:

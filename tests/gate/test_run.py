@@ -319,8 +319,16 @@ def test_another_split(root: Path) -> None:
     path.write_text(path.read_text().replace('"q1",', '"q1", "split": "test",'))
     found = refusal(root)
     assert "split changed: baseline None, candidate 'test'" in found
-    assert "59 are missing, 0 are new" in found
+    assert "queries changed: 59 missing ('q0', 'q2', 'q3' and 56 more), 0 new" in found
     assert "contents of queries changed" in found
+
+
+def test_a_missing_and_a_new_query_are_named(root: Path) -> None:
+    renew_baseline(root)
+    edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "new 0 d7 1\n")
+    found = refusal(root)
+    assert "queries changed: 1 missing ('q7'), 1 new ('new')" in found
+    assert "which judgments changed is not known" in found
 
 
 def test_the_same_queries_in_another_order_are_the_same(root: Path) -> None:
