@@ -115,7 +115,8 @@ def test_a_list_that_is_sorted_again_by_its_scores_stays_as_it_is(size: float) -
     scores = [9 * size, 8 * size, 7 * size, 6 * size, 6 * size, 3 + 1e-10, 3.0, 3.0, 2.0, 1.0]
     run = Run.from_dict("a", {q: {f"d{i}": s for i, s in enumerate(scores)} for q in "pq"})
     rerank = Run.from_dict("r", {"p": {"d0": 0.1, "d2": 0.2}, "q": {"d1": 0.3}})
-    system = System.model_validate({"name": "s", "runs": ["a"], "blend": BLEND})
+    fusion = {"method": "weighted_score", "normalize": "none"}
+    system = System.model_validate({"name": "s", "runs": ["a"], "fusion": fusion, "blend": BLEND})
     lists = make_final_lists(system, align_all_queries([run], rerankers=[rerank]), {"r": "unit"})
     again = Run.from_dict("again", lists.to_run().to_dict()).to_dict()
     assert {query: list(documents) for query, documents in again.items()} == by_query(lists)
