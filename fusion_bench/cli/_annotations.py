@@ -6,7 +6,7 @@ See "Workflow commands for GitHub Actions". They go to standard error, which the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fusion_bench.cli._errors import locate_error
+from fusion_bench.cli._log_commands import is_on_github
 from fusion_bench.errors import FusionBenchError
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from fusion_bench.gate.result import GateVerdict
 
 TITLE = "fusion-bench gate"
-
-
-def is_on_github(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is a job of GitHub Actions."""
-    return environment.get("GITHUB_ACTIONS") == "true"
 
 
 @contextmanager

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
 from fusion_bench.cli._exit_codes import describe_exit_codes
 from fusion_bench.cli._lazy_group import LazyGroup
+from fusion_bench.cli._log_commands import LogOutput, is_on_github
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -247,9 +248,13 @@ def make_console() -> Console:
     """
     from rich.console import Console
 
+    file = cast("IO[str]", LogOutput()) if is_on_github() else None
     if sys.stdout.isatty():
-        return Console(highlight=False)
+        return Console(highlight=False, file=file)
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked):
-        return Console(highlight=False, width=int(asked), force_terminal=True, color_system=None)
-    return Console(highlight=False, width=PIPE_WIDTH)
+        width = int(asked)
+        return Console(
+            highlight=False, width=width, force_terminal=True, color_system=None, file=file
+        )
+    return Console(highlight=False, width=PIPE_WIDTH, file=file)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fusion_bench.cli._errors import is_json_asked, locate_error
+from fusion_bench.cli._log_commands import disarm_commands
 from fusion_bench.util.formatting import escape_control_chars
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ MAX_ERROR_LENGTH = 2000
 
 def echo(line: str, *, err: bool = False) -> None:
     r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``."""
-    typer.echo(escape_control_chars(line), err=err)
+    typer.echo(disarm_commands(escape_control_chars(line)), err=err)
 
 
 def echo_error(message: str, *, replaces_result: bool = False) -> None:
@@ -40,7 +41,7 @@ def echo_error(message: str, *, replaces_result: bool = False) -> None:
         record = {"error": locate_error(_shorten(one_line))._asdict()}
         typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
         return
-    text = _shorten(escape_control_chars(one_line))
+    text = disarm_commands(_shorten(escape_control_chars(one_line)))
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)
 
 

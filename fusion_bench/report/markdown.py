@@ -24,6 +24,8 @@ from fusion_bench.util.formatting import escape_control_chars
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&#])")
 #: At the start of a paragraph these would make it a list.
 LEADING = re.compile(r"^(\d{1,9}(?=[.)](\s|$))|(?=[+-]))")
+#: A name after this would be told of the comment that it stands in; ``nDCG@10`` is none.
+MENTION = re.compile(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9])")
 #: At the edges of a text spaces would be dropped, undo emphasis or make it code.
 EDGES = re.compile(r"^ +| +$")
 #: Of longer tables the middle is folded.
@@ -37,6 +39,7 @@ EMPHASIS: dict[Tone, str] = {"baseline": "**", "reference": "*"}
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is, in a line or in a table cell."""
     escaped = SPECIAL.sub(r"\\\1", escape_control_chars(text))
+    escaped = MENTION.sub("@&#8203;", escaped)
     return EDGES.sub(lambda spaces: "&#32;" * len(spaces[0]), escaped)
 
 

@@ -103,3 +103,20 @@ def test_no_name_becomes_markup_in_a_decision(root: Path, capsys: Capture) -> No
     assert b"<script" not in xml
     (suite,) = ET.fromstring(xml)  # noqa: S314 - our own file
     assert suite.get("failures") == "1"
+
+
+def test_no_name_is_a_command_of_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    tiny.make(tmp_path)
+    text = (tmp_path / EXPERIMENT).read_text(encoding="utf-8")
+    text = text.replace("one", '"::error::one"').replace("two", '"##[error]two"')
+    (tmp_path / EXPERIMENT).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    command = re.compile(r"^\s*::|##\[", re.MULTILINE)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert command.search(said(capsys, "eval", EXPERIMENT, "--no-plots"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    text = said(capsys, "eval", EXPERIMENT, "--no-plots")
+    assert not command.search(text)
+    assert {r"\x3a:error::one", r"\x23#[error]two"} <= set(re.findall(r"\S*error\S*", text))

@@ -92,6 +92,10 @@ def test_escaped_text_is_shown_literally(name: str) -> None:
     assert "<strong>" in PARSER.render(table)
 
 
+def test_nobody_is_mentioned_in_a_comment() -> None:
+    assert escape_markdown("ask @team, nDCG@10 @ 5") == "ask @&#8203;team, nDCG@10 @ 5"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_text_of_a_page_is_shown_literally(name: str) -> None:
     """The same blocks as with a harmless name, with nothing but the name replaced."""
