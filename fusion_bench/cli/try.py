@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,10 @@ from fusion_bench.cli._column_options import (
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
 from fusion_bench.cli.compare import MEASURES
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.starter.comparison import StarterComparison
+    from fusion_bench.report.page import Page
 
 command = base.command_app()
 
@@ -79,12 +83,10 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
-    from fusion_bench.cli._next_steps import after_try
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter
     from fusion_bench.measures.aliases import list_renamed
-    from fusion_bench.report.evaluation.starter_page import build_starter_page
     from fusion_bench.report.write import write_report
 
     base.refuse_two_outputs(markdown, as_json=json)
@@ -113,13 +115,9 @@ def try_command(
         "--run-columns": run_columns,
     }
     words = ["try", "--qrels", qrels, *lists, *_repeat_options(repeated)]
-    steps = tuple(after_try(done.report, words, save))
-    page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
-    record = {
-        "verdict": page.headline and page.headline.text,
-        "notes": done.notes,
-        "report": done.report,
-    }
+    page = _build_page(done, words, save)
+    verdict = page.headline and page.headline.text
+    record = {"verdict": verdict, "notes": done.notes, "report": done.report}
     print_result(record, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
 
@@ -143,6 +141,15 @@ def _check_folders(save: Path | None, out: Path) -> None:
             f"{save} lies in the folder of outputs {out}, which git ignores: name another",
             param_hint="--save",
         )
+
+
+def _build_page(done: StarterComparison, words: Sequence[object], save: Path | None) -> Page:
+    """The page of the comparison, and the commands that may follow."""
+    from fusion_bench.cli._next_steps import after_try
+    from fusion_bench.report.evaluation.starter_page import build_starter_page
+
+    steps = tuple(after_try(done.report, words, save))
+    return replace(build_starter_page(done.report, done.notes), next_steps=steps)
 
 
 def _repeat_options(options: Mapping[str, list[str] | None]) -> list[str]:
