@@ -89,7 +89,7 @@ def read_dataset(
         chosen = _choose_lists(dataset, runs, rerankers)
         if chosen is not None:
             return chosen
-    lists, spaces = _read_rerankers(rerankers, dataset)
+    lists, spaces = read_rerankers(rerankers, dataset)
     if dataset is not None:
         spec = dataset.spec.model_dump(include={"judgments", "binary_relevance"})
         options = spec | options
@@ -154,8 +154,8 @@ def _known_names(given: object, known: Mapping[str, Run], kind: str) -> list[str
     return list(names) if all(name in known for name in names) else None
 
 
-def _read_rerankers(
-    given: object, dataset: Dataset | None
+def read_rerankers(
+    given: object, dataset: Dataset | None = None
 ) -> tuple[dict[str, Run], dict[str, ScoreSpace]]:
     """Rerank lists by name, and what their numbers mean as far as it is known or guessed."""
     if given is None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import open_dataset, read_dataset
+from fusion_bench.api.datasets import open_dataset, read_dataset, read_rerankers
 from fusion_bench.api.inputs import read_queries, read_runs
 from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, default_name
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.starter.score_space import guess_score_space
 
 
 def fuse(
@@ -62,8 +61,7 @@ def fuse(
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
-        tables, lists = read_runs(runs), {} if rerankers is None else read_runs(rerankers)
-        spaces = {key: guess_score_space(run).space for key, run in lists.items()}
+        tables, (lists, spaces) = read_runs(runs), read_rerankers(rerankers)
         spaces |= dict(score_spaces or {})
         known = {}
     label = name or default_name(system)

@@ -112,3 +112,8 @@ def format_percent(value: float | None) -> str:
 def format_rounded(value: float | None) -> str:
     """No decimals, thousands set apart."""
     return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"
+
+
+def quote_text(name: str, text: str) -> str:
+    """A name, and in quotation marks the text that people know it by, if there is one."""
+    return f"{name} “{text}”" if text else name

@@ -76,6 +76,12 @@ class Collection(TableView, ReportRecord):
         return tuple(sorted(systems, key=sort_key, reverse=True))
 
     @property
+    def ranked_comparisons(self) -> tuple[ComparisonResult, ...]:
+        """The comparisons on the primary measure, of the best system first."""
+        pairs = (self.comparison(row.name, self.primary_measure) for row in self.ranked_systems)
+        return tuple(comparison for comparison in pairs if comparison is not None)
+
+    @property
     def reference_rows(self) -> tuple[SystemResult, ...]:
         """Floor and ceiling rows."""
         return tuple(row for row in self.systems if row.kind != "system")

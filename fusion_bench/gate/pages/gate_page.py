@@ -20,6 +20,7 @@ from fusion_bench.util.formatting import (
     format_change,
     format_number,
     pluralize,
+    quote_text,
 )
 
 TONES: dict[str, Tone] = {"pass": "passed", "regressed": "failed", "inconclusive": "inconclusive"}
@@ -146,14 +147,14 @@ def _describe_loss(query: QueryRegression) -> Finding:
     if unmoved:
         more = pluralize(unmoved, "more relevant document")
         details.append(f"{more}: same rank, or in neither list")
-    name = f"query {query.query}" + (f" “{query.text}”" if query.text else "")
+    name = quote_text(f"query {query.query}", query.text)
     text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
     return Finding(text, details=tuple(details))
 
 
 def _describe_document(change: DocumentChange, query: QueryRegression) -> str:
     """The ranks of a relevant document before and after, and why it moved."""
-    name = change.document + (f" “{change.title}”" if change.title else "")
+    name = quote_text(change.document, change.title)
     after = _format_rank(change.rank_after, change.cut_rank_after, query.top_k[1])
     if not query.has_old_ranks:
         place = "not in the list" if after == "–" else f"at rank {after}"

@@ -10,7 +10,7 @@ from fusion_bench.gate.pages.gate_page import TONES, changes_table
 from fusion_bench.gate.result import check_name
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
-from fusion_bench.util.formatting import format_number
+from fusion_bench.util.formatting import format_number, quote_text
 
 COLUMNS = (
     Column("check", is_text=True),
@@ -83,6 +83,6 @@ def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
 
 
 def _describe_loss(loss: QueryLoss) -> str:
-    name = f"query {loss.query}" + (f" “{loss.text}”" if loss.text else "")
+    name = quote_text(f"query {loss.query}", loss.text)
     old, new = format_number(loss.old_value), format_number(loss.new_value)
     return f"{loss.collection}, {name}: {loss.measure} {old} → {new}"

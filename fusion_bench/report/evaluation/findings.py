@@ -7,6 +7,7 @@ claims no more than was tested.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
@@ -26,7 +27,7 @@ from fusion_bench.util.formatting import (
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""
-    comparisons = _ranked_comparisons(collection)
+    comparisons = collection.ranked_comparisons
     counts = Counter(comparison.answer or "not tested" for comparison in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     text = f"Verdicts on {len(comparisons):,} compared systems: {verdicts}."
@@ -43,7 +44,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 def decision_finding(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, which one, and which has the highest mean."""
-    comparisons = _ranked_comparisons(collection)
+    comparisons = collection.ranked_comparisons
     baseline, top = collection.baseline, collection.ranked_systems[0].name
     better = next((item for item in comparisons if item.answer == "better"), None)
     if not comparisons:
@@ -60,13 +61,6 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if better is None else "better", "decision")
-
-
-def _ranked_comparisons(collection: Collection) -> list[ComparisonResult]:
-    """The comparisons on the primary measure, of the best system first."""
-    primary = collection.primary_measure
-    pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
-    return [comparison for comparison in pairs if comparison is not None]
 
 
 def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
@@ -111,7 +105,9 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
     return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
 
 
-def _power_finding(collection: Collection, comparisons: list[ComparisonResult]) -> Finding | None:
+def _power_finding(
+    collection: Collection, comparisons: Sequence[ComparisonResult]
+) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
     if not comparisons or any(comparison.answer == "better" for comparison in comparisons):
         return None

@@ -7,7 +7,6 @@ from dataclasses import replace
 from statistics import median
 
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
@@ -40,7 +39,7 @@ def describe_power(report: Report, collection: Collection) -> str:
     primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
     known = [
         comparison.min_detectable_difference
-        for comparison in _primary_comparisons(collection)
+        for comparison in collection.ranked_comparisons
         if comparison.min_detectable_difference is not None
     ]
     if not known:
@@ -57,10 +56,3 @@ def _systems_table(report: Report, collection: Collection, notes: Sequence[str])
     table = primary_table(report, collection)
     rows = tuple(row for row in table.rows if row.tone != "reference")
     return replace(table, rows=rows, notes=(table.notes[0], *notes))
-
-
-def _primary_comparisons(collection: Collection) -> list[ComparisonResult]:
-    """Of the primary measure, the highest mean first."""
-    primary = collection.primary_measure
-    pairs = (collection.comparison(row.name, primary) for row in collection.ranked_systems)
-    return [comparison for comparison in pairs if comparison is not None]
