@@ -179,6 +179,8 @@ def after_gate(
         purpose = "make this the baseline"
         if verdict.exit_code:
             purpose = "accept these values, if the change is intended"
+        if not baseline.exists():
+            purpose = "store today's values, to check changes against"
         yield NextStep(update_command(experiment, baseline) + folders, purpose)
 
 

@@ -78,7 +78,8 @@ def _ranking_table(traces: Sequence[ScoreTrace], titles: Mapping[str, str]) -> T
             *([titles.get(trace.document, "")] if titles else []),
         )
         rows.append(Row(cells))
-    return Table("Ranking", columns, tuple(rows), is_transposable=True)
+    notes = ("grade –: not judged.",) if any(trace.grade is None for trace in traces) else ()
+    return Table("Ranking", columns, tuple(rows), notes, is_transposable=True)
 
 
 def _terms_table(trace: ScoreTrace, top_k: int | None, titles: Mapping[str, str]) -> Table:

@@ -115,10 +115,11 @@ def _power_finding(
     detectable = first.min_detectable_difference or 0.0
     if first.answer != "no difference shown" or detectable <= abs(first.difference):
         return None
-    groups = pluralize(len(set(collection.groups)), "group")
+    queries, groups = len(collection.queries), len(set(collection.groups))
+    within = "" if groups == queries else f" in {pluralize(groups, 'group')}"
     return Finding(
         f"Too few queries for {first.candidate}: the minimum detectable difference (80 % power) "
-        f"with {pluralize(len(collection.queries), 'query')} in {groups} is "
+        f"with {pluralize(queries, 'query')}{within} is "
         f"{format_number(detectable)}; observed: {format_number(first.difference, signed=True)}.",
         key="power",
     )

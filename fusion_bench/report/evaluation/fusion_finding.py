@@ -50,7 +50,7 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
     is_shown = is_significant and abs(mean) > NOISE
     tone: Tone = ("better" if mean > 0 else "worse") if is_shown else "plain"
     claim = f"is {tone} than" if is_shown else "is not shown to differ from"
-    note = "" if single.kind == "system" else f" ({single.note})"
+    note = "" if single.kind == "system" else f", {single.note},"
     text = (
         f"{label} {claim} the best single source: {fusion.name} {format_number(mean_of(fusion))} "
         f"against {single.name}{note} {format_number(mean_of(single))} ({evidence})."

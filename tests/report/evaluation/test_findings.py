@@ -152,7 +152,7 @@ def test_a_source_that_is_not_the_baseline_is_compared_by_an_interval(
 
 def test_the_floor_row_is_a_source() -> None:
     result = fusion(fused("base", 0.5, 0.4), floor(0.9, 0.8, note="chosen"), ceiling(1.0, 1.0))
-    assert "against best single source (chosen) 0.8500" in result.text
+    assert "against best single source, chosen, 0.8500" in result.text
 
 
 def test_a_reranked_fusion_counts_only_where_even_it_loses() -> None:
@@ -229,7 +229,7 @@ def test_power(comparisons: Sequence[ComparisonResult], expected: bool) -> None:
     result = findings(collection(*rows, comparisons=comparisons))
     assert ("power" in result) is expected
     if expected:
-        assert "2 queries in 2 groups is 0.5000; observed: +0.4000" in result["power"].text
+        assert "2 queries is 0.5000; observed: +0.4000" in result["power"].text
 
 
 def test_headroom_is_that_of_the_highest_ceiling() -> None:
