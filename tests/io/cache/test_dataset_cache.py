@@ -14,12 +14,6 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.cache import cached_loader
-from fusion_bench.io.cache.array_folder import (
-    check_arrays,
-    open_arrays,
-    remove_leftovers,
-    write_arrays,
-)
 from fusion_bench.io.cache.cached_loader import FileRequest
 from fusion_bench.io.cache.dataset_cache import FOLDER, Cache, open_cache
 from fusion_bench.io.cache.file_stamps import FileStamps
@@ -190,69 +184,12 @@ def test_a_damaged_entry_is_made_anew(kind: str, made: Path) -> None:
     assert again == kept
 
 
-def test_every_byte_is_guarded(tmp_path: Path) -> None:
-    folder = tmp_path / "x"
-    write_arrays(folder, "k", {"a": 1}, {"n": np.arange(3), "f": np.ones((2, 0))})
-    stored = open_arrays(folder, "k")
-    check_arrays(folder, "k")
-    assert stored.arrays["n"].tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="key is 'k'"):
-        open_arrays(folder, "other")
-    for path in (folder / "n.npy", folder / "contents.json"):
-        data = path.read_bytes()
-        for at in range(len(data)):
-            path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-            with pytest.raises((ValueError, TypeError, KeyError)):
-                check_arrays(folder, "k")
-        path.write_bytes(data)
-
-
-def test_what_killed_processes_left_behind_is_removed(tmp_path: Path) -> None:
-    for name in (".old.part", ".new.part", "entry"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "scores.npy").write_bytes(b"x")
-    os.utime(tmp_path / ".old.part", (0, 0))
-    remove_leftovers(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.part", "entry"]
-
-
 def test_another_version_is_not_believed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(made)
     before = [path.stat().st_ino for path in entries(made)]
     monkeypatch.setattr("fusion_bench.io.cache.array_folder.__version__", "0.0.0")
     all_same(load(made), plain(made))
     assert [path.stat().st_ino for path in entries(made)] != before
-
-
-def test_a_stamp_on_a_fresh_file_is_not_kept(tmp_path: Path) -> None:
-    path, reads = tmp_path / "file", []
-
-    def read(file: Path) -> str:
-        reads.append(file)
-        return file.read_text()
-
-    path.write_text("one")
-    known = FileStamps(tmp_path / "stamps")
-    assert [known.lookup(path, read) for _ in range(2)] == ["one", "one"]
-    assert len(reads) == 2  # the clock could not tell a second change from the first
-    known = FileStamps(tmp_path / "stamps", min_age=-(10**12))
-    assert [known.lookup(path, read) for _ in range(3)] == ["one"] * 3
-    assert len(reads) == 3
-    path.write_text("two")
-    assert known.lookup(path, read) == "two"
-    assert FileStamps(tmp_path / "stamps", verify=True).lookup(path, read) == "two"
-    assert len(reads) == 5
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"[1, 2]", b'[0, "[[1], \\"x\\"]"]', b"\xff"])
-def test_a_damaged_stamp_is_not_trusted(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("one")
-    known = FileStamps(tmp_path / "stamps", min_age=-(10**12))
-    assert known.lookup(path, Path.read_text) == "one"
-    (stamp,) = known.folder.iterdir()
-    stamp.write_bytes(content)
-    assert known.lookup(path, lambda _: "read again") == "read again"
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_stored(made: Path) -> None:
