@@ -25,7 +25,7 @@ def disarm_commands(text: str) -> str:
     """
     if not is_on_github():
         return text
-    return COMMAND.sub(lambda found: f"{found['blank'] or ''}\\x{ord(found[0][-1]):x}", text)
+    return COMMAND.sub(lambda match: f"{match['blank'] or ''}\\x{ord(match[0][-1]):x}", text)
 
 
 class LogOutput:

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from fusion_bench.errors import ProviderError
 from fusion_bench.rerank.clients import providers
-from fusion_bench.util.http import ApiKey, JsonClient, retry_after
+from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.http import JsonClient, retry_after
 from tests.rerank.collection import make
 from tests.rerank.server import Loopback, serving
 from tests.rerank.test_clients import ask

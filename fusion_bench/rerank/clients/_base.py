@@ -17,7 +17,8 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage, rows_to_scores
 from fusion_bench.rerank.truncation import Truncation, approximate_tokens
-from fusion_bench.util.http import ApiKey, JsonClient, check_url
+from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.http import JsonClient, check_url
 
 Amount = Annotated[float, Field(ge=0)]
 
