@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from fusion_bench.api.rerank import rerank as rerank
     from fusion_bench.api.systems import rrf as rrf
     from fusion_bench.api.systems import weighted as weighted
-    from fusion_bench.api.tune import TuningResult as TuningResult
     from fusion_bench.api.tune import tune as tune
+    from fusion_bench.api.tuning_result import TuningResult as TuningResult
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
     from fusion_bench.data.read_options import ReadOptions as ReadOptions
@@ -82,7 +82,7 @@ _HOME = {
     "Run": "data.run",
     "Scores": "evaluation.scores",
     "System": "experiment.system",
-    "TuningResult": "api.tune",
+    "TuningResult": "api.tuning_result",
     "__version__": "_version",
     "align_runs": "api.evaluate",
     "compare": "api.compare",
