@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusion_bench.api.datasets import read_dataset
 from fusion_bench.api.inputs import list_measures
@@ -19,9 +19,6 @@ from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.tune.run import TuningRun
 from fusion_bench.tune.space.open_objective import create_objective
-
-if TYPE_CHECKING:
-    pass
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
 EXPERIMENT_OPTIONS = frozenset({"alpha", "interval", "ties"})
