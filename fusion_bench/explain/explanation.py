@@ -192,7 +192,8 @@ def _min_max(value: float, known: FloatArray) -> str:
     low, high = float(known.min()), float(known.max())
     if low == high:
         return f"all candidates have {value:.6g}, which becomes 1"
-    return f"({value:.6g} − {low:.6g}) / ({high:.6g} − {low:.6g})"
+    least = f"{low:.6g}" if low >= 0 else f"({low:.6g})"
+    return f"({value:.6g} − {least}) / ({high:.6g} − {least})"
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
