@@ -6,17 +6,18 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fusion_bench.api.inputs import is_list, is_path, read_qrels, read_queries, read_runs
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_search import find_dataset
+from fusion_bench.io.load_records import check_score_space
 
 
 def load_dataset(
@@ -85,23 +86,27 @@ def read_dataset(
     dataset = open_dataset(qrels)
     if dataset is None and runs is None:
         raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
-    if dataset is not None and not options and queries is None:
-        chosen = _choose_lists(dataset, runs, rerankers)
-        if chosen is not None:
-            return chosen
-    lists, spaces = read_rerankers(rerankers, dataset)
+    if dataset is not None:
+        dataset, runs, rerankers = _choose_lists(dataset, runs, rerankers)
+        others = (runs, rerankers, queries, score_spaces or None, options or None)
+        if all(given is None for given in others):
+            return dataset
+    lists, spaces = read_rerankers(rerankers, score_spaces, dataset)
     if dataset is not None:
         spec = dataset.spec.model_dump(include={"judgments", "binary_relevance"})
         options = spec | options
-    return make_dataset(
+    made = make_dataset(
         _name_of(qrels) if dataset is None else dataset.name,
         read_qrels(qrels) if dataset is None else dataset.qrels,
         read_runs(runs) if runs is not None or dataset is None else dict(dataset.runs),
         rerankers=lists,
-        score_spaces=spaces | dict(score_spaces or {}),
+        score_spaces=spaces,
         queries=read_queries(queries) or ({} if dataset is None else dataset.queries),
         **options,
     )
+    if dataset is None or rerankers is not None:
+        return made
+    return replace(made, provenance=dataset.provenance)
 
 
 def open_dataset(given: object) -> Dataset | None:
@@ -129,15 +134,21 @@ def _name_of(given: object) -> str:
     return name_dataset(Path(given)) if is_path(given) else "data"
 
 
-def _choose_lists(dataset: Dataset, runs: object, rerankers: object) -> Dataset | None:
-    """The dataset with only these of its lists; None = other lists are given."""
-    kept = (_known_names(runs, dataset.runs, "run"), _known_names(rerankers, dataset.rerankers, ""))
-    if kept[0] is None or kept[1] is None:
-        return None
-    return replace(
+def _choose_lists(
+    dataset: Dataset, runs: object, rerankers: object
+) -> tuple[Dataset, object, object]:
+    """The dataset with only these of its lists; then what is given in place of its lists."""
+    run_names = _known_names(runs, dataset.runs, "run")
+    rerank_names = _known_names(rerankers, dataset.rerankers, "reranker")
+    chosen = replace(
         dataset,
-        runs={name: dataset.runs[name] for name in kept[0]},
-        rerankers={name: dataset.rerankers[name] for name in kept[1]},
+        runs={name: dataset.runs[name] for name in run_names or ()},
+        rerankers={name: dataset.rerankers[name] for name in rerank_names or ()},
+    )
+    return (
+        chosen,
+        runs if run_names is None else None,
+        rerankers if rerank_names is None else None,
     )
 
 
@@ -150,16 +161,35 @@ def _known_names(given: object, known: Mapping[str, Run], kind: str) -> list[str
         return None
     for name in names:
         if name not in known and not Path(name).exists():
-            raise UnknownNameError(kind or "reranker", name, known)
+            raise UnknownNameError(kind, name, known)
     return list(names) if all(name in known for name in names) else None
 
 
 def read_rerankers(
-    given: object, dataset: Dataset | None = None
+    given: object,
+    score_spaces: Mapping[str, ScoreSpace] | None = None,
+    dataset: Dataset | None = None,
 ) -> tuple[dict[str, Run], dict[str, ScoreSpace]]:
-    """Rerank lists by name, and what their numbers mean as far as it is known or guessed."""
-    if given is None:
-        known = {} if dataset is None else dict(dataset.rerankers)
-        return known, {} if dataset is None else dict(dataset.spaces)
-    lists = read_runs(given)
-    return lists, {name: guess_score_space(run).space for name, run in lists.items()}
+    """Rerank lists by name, and what their numbers mean: as it is given, known or guessed.
+
+    Raises:
+        UnknownNameError: A score space, or the list that it is given for, is unknown.
+        DataError: A file or a row breaks a rule, or a score lies outside the space that is given.
+    """
+    if given is not None:
+        lists = read_runs(given)
+        spaces = {name: guess_score_space(run).space for name, run in lists.items()}
+    elif dataset is not None:
+        lists, spaces = dict(dataset.rerankers), dict(dataset.spaces)
+    else:
+        lists, spaces = {}, {}
+    for name, space in (score_spaces or {}).items():
+        if name not in lists:
+            raise UnknownNameError("reranker", name, lists, where="score_spaces")
+        if space not in get_args(ScoreSpace):
+            raise UnknownNameError("score space", space, get_args(ScoreSpace), where="score_spaces")
+        try:
+            check_score_space(lists[name].scores, space)
+        except DataError as error:
+            raise DataError(f"score_spaces: {name}: {error}") from None
+    return lists, {name: spaces[name] for name in lists} | dict(score_spaces or {})

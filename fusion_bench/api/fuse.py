@@ -61,8 +61,7 @@ def fuse(
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
-        tables, (lists, spaces) = read_runs(runs), read_rerankers(rerankers)
-        spaces |= dict(score_spaces or {})
+        tables, (lists, spaces) = read_runs(runs), read_rerankers(rerankers, score_spaces)
         known = {}
     label = name or default_name(system)
     built = build_system(label, system, list(tables))

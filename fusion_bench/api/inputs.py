@@ -16,7 +16,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.json_objects import load_queries
+from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.measures import Measure
 
@@ -107,7 +107,8 @@ def _is_row(item: object) -> bool:
 
 def _names_runs(given: Mapping[Any, Any]) -> bool:
     """Whether a mapping's keys name runs, and not queries."""
-    first = next(iter(given.values()), None)
+    filled = (value for value in given.values() if not isinstance(value, Mapping) or value)
+    first = next(filled, None)
     if isinstance(first, Mapping):
         inner = next(iter(first.values()), None)
         return isinstance(inner, Mapping | Set) or is_list(inner)
@@ -145,7 +146,7 @@ def _make_query(key: str, value: object) -> Query:
     fields = [name for name in Query.__dataclass_fields__ if name != "id"]
     if not isinstance(value, Mapping) or not set(value) <= set(fields):
         raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(fields)}")
-    return Query(key, **value)
+    return parse_query({"id": key, **value}, f"query {key!r}")
 
 
 def list_measures(given: object) -> list[str]:

@@ -134,7 +134,7 @@ def system_keys(name: str, given: Any, runs: Sequence[str]) -> System | dict[str
         return {"runs": [given]} if given in runs else {"runs": list(runs), "fusion": given}
     if isinstance(given, tuple) and len(given) == 2:
         given = MethodChoice(*given)
-    if isinstance(given, MethodChoice):
+    if isinstance(given, MethodChoice) and isinstance(given.parameters, Mapping):
         keys = {key: value for key, value in given.parameters.items() if key in SYSTEM_KEYS}
         fusion = {key: value for key, value in given.parameters.items() if key not in SYSTEM_KEYS}
         return {"runs": list(runs), **keys, "fusion": {**fusion, "method": given.method}}
@@ -167,7 +167,7 @@ def _describe(given: object) -> str:
     """The method with its numbers, which tells one from the next."""
     if isinstance(given, tuple) and len(given) == 2:
         given = MethodChoice(*given)
-    if not isinstance(given, MethodChoice):
+    if not isinstance(given, MethodChoice) or not isinstance(given.parameters, Mapping):
         return default_name(given)
     values = [f"{k}={v}" for k, v in given.parameters.items() if isinstance(v, int | float)]
     return " ".join([given.method, *values])

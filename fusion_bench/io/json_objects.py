@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ def load_queries(path: Path) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     for number, item in read_objects(path):
         where = f"{path}:{number}"
-        query = _parse_query(item, where)
+        query = parse_query(item, where)
         if query.id in queries:
             raise DataError(f"{where}: query {query.id!r} stands twice: keep one")
         queries[query.id] = query
@@ -31,7 +31,17 @@ def load_queries(path: Path) -> dict[str, Query]:
     return queries
 
 
-def _parse_query(item: dict[str, Any], where: str) -> Query:
+def parse_query(item: Mapping[str, Any], where: str) -> Query:
+    """What is known of a query.
+
+    Args:
+        item: ``id`` (or ``_id``), and perhaps ``text``, ``type``, ``intent``, ``confidence``,
+            ``group`` and ``split``.
+        where: Prefix of a message.
+
+    Raises:
+        DataError: No id, or a value of the wrong kind.
+    """
     given = item.get("id", item.get("_id"))
     if given is None or given == "":
         raise DataError(f"{where}: a query needs an 'id' (found: {', '.join(item) or 'nothing'})")
@@ -82,7 +92,7 @@ def require_text(value: object, what: str, where: str) -> str:
     """
     if isinstance(value, str | int) and not isinstance(value, bool) and is_encodable(str(value)):
         return str(value)
-    raise DataError(f"{where}: {what} must be text, given {json.dumps(value)}")
+    raise DataError(f"{where}: {what} must be text, given {json.dumps(value, default=repr)}")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

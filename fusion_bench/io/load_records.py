@@ -104,7 +104,7 @@ def make_run(
             ranks = _parse_integers(rows.ranks, "rank")
         scores = _score_ranks(rows, ranks) if rows.values is None else _parse_floats(rows.values)
         if score_space is not None:
-            _check_space(scores, score_space)
+            check_score_space(scores, score_space)
         return Run.from_rows(
             name,
             rows.queries,
@@ -191,7 +191,12 @@ def _parse_integers(values: Sequence[str | float] | NDArray[np.number], what: st
     return whole
 
 
-def _check_space(scores: FloatArray, space: ScoreSpace) -> None:
+def check_score_space(scores: FloatArray, space: ScoreSpace) -> None:
+    """Check that rerank scores lie where their score space says.
+
+    Raises:
+        DataError: One does not.
+    """
     allowed = {"unit": (0.0, 1.0, "between 0 and 1"), "log_prob": (-np.inf, 0.0, "at most 0")}
     if space not in allowed:
         return

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fusion_bench.util.formatting import escape_control_chars
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -29,14 +31,14 @@ class TableView:
         """Its rows by columns; only the first ``limit``."""
 
     def __repr__(self) -> str:
-        return self._summary()
+        return "\n".join(map(escape_control_chars, self._summary().splitlines()))
 
     def __str__(self) -> str:
-        return self._summary()
+        return repr(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary and the first rows."""
-        return format_html(self._summary(), self._table_columns(SHOWN_ROWS + 1))
+        return format_html(repr(self), self._table_columns(SHOWN_ROWS + 1))
 
     def to_pandas(self) -> pd.DataFrame:
         """Its rows as a data frame."""
@@ -63,7 +65,7 @@ def format_html(summary: str, columns: Columns) -> str:
     rows = list(zip(*columns.values(), strict=True))
     lines = [f"<p>{'<br>'.join(escape(line) for line in summary.splitlines())}</p>"]
     if rows:
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        head = "".join(f"<th>{escape(escape_control_chars(name))}</th>" for name in columns)
         lines += ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>"]
         lines += [_format_row(row) for row in rows[:SHOWN_ROWS]]
         if len(rows) > SHOWN_ROWS:
@@ -79,4 +81,4 @@ def _format_row(row: Sequence[Any]) -> str:
 def _format_cell(cell: object) -> str:
     if cell is None:
         return ""
-    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.4f}" if isinstance(cell, float) else escape_control_chars(str(cell))

@@ -180,3 +180,18 @@ def test_what_cannot_be_compared_says_why(
 ) -> None:
     with pytest.raises(FusionBenchError, match=message):
         fb.compare(*arguments, **options)
+
+
+def test_options_go_with_the_names_of_a_dataset_s_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    strict = fb.compare("tiny", ["a", "b"], "b", "RR(rel=2)@10")
+    by_option = fb.compare("tiny", ["a", "b"], "b", "RR@10", binary_relevance=2)
+    assert by_option.to_pandas().iloc[:, 1].tolist() == strict.to_pandas().iloc[:, 1].tolist()
+    assert strict.to_pandas().iloc[0, 1] != fb.compare("tiny", "b").to_pandas()["RR@10"][0]
+    blend = {"method": "linear", "reranker": "r", "missing": "below", "beta": 0.5}
+    systems = {"s": fb.rrf(runs=["a", "b"], blend={**blend, "retrieval": "reciprocal_rank"})}
+    given = {"rerankers": ["r"], "measures": "RR@10"}
+    with pytest.raises(FusionBenchError, match=r"score_spaces: r: rerank score 0\.9 is outside"):
+        fb.compare("tiny", None, systems, score_spaces={"r": "log_prob"}, **given)
