@@ -192,6 +192,6 @@ def test_options_go_with_the_names_of_a_dataset_s_lists(
     assert strict.to_pandas().iloc[0, 1] != fb.compare("tiny", "b").to_pandas()["RR@10"][0]
     blend = {"method": "linear", "reranker": "r", "missing": "below", "beta": 0.5}
     systems = {"s": fb.rrf(runs=["a", "b"], blend={**blend, "retrieval": "reciprocal_rank"})}
-    given = {"rerankers": ["r"], "measures": "RR@10"}
+    given: dict[str, Any] = {"rerankers": ["r"], "measures": "RR@10"}
     with pytest.raises(FusionBenchError, match=r"score_spaces: r: rerank score 0\.9 is outside"):
         fb.compare("tiny", None, systems, score_spaces={"r": "log_prob"}, **given)
