@@ -103,10 +103,22 @@ def fuse_command(
         base.refuse_options("run files", given)
         layout = parse_run_columns(run_columns)
         fusion = {"method": method or "rrf", **_parse_keys(change or [])}
-        lists = fuse_files(parse_named_files(inputs, "NAME=FILE"), fusion, layout)
+        lists = fuse_files(_parse_files(inputs, out), fusion, layout)
         base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     write_run(out, make_run_rows(lists, has_sources=sources))
     _print_summary(lists, out, as_json=json)
+
+
+def _parse_files(inputs: list[str], out: Path) -> dict[str, Path]:
+    """Run files by name.
+
+    Raises:
+        typer.BadParameter: A name or a file is missing, or the output is one of the files.
+    """
+    files = parse_named_files(inputs, "NAME=FILE")
+    if out.exists() and any(file.exists() and out.samefile(file) for file in files.values()):
+        raise typer.BadParameter(f"{out} is one of the lists: name another", param_hint="--out")
+    return files
 
 
 def _parse_keys(changes: list[str]) -> dict[str, Any]:

@@ -72,6 +72,7 @@ def test_of_several_datasets_one_is_chosen(root: Path, capsys: Capture) -> None:
         ([A, B, "--set", "q=1", "--out", "f.trec"], "unknown key 'q'"),
         ([A, B, "--method", "rff", "--out", "f.trec"], "did you mean 'rrf'"),
         ([A, "b=none.trec", "--out", "f.trec"], "none.trec"),
+        ([A, B, "--out", "datasets/../datasets/tiny/a.trec"], "is one of the lists"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

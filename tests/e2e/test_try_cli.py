@@ -133,6 +133,10 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
         ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
         ([*LISTS, "--save", "a.trec/mine"], "--save a.trec/mine: a.trec is a file"),
+        (
+            ["--qrels", "qrels.txt", "a=a.trec", "A=b.trec", "--save", "mine"],
+            "mine/runs/A.trec is another list's file where case does not count",
+        ),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -111,6 +111,11 @@ class _Copies:
             if source.exists():
                 if place.exists():
                     raise ConfigError(f"--save {self.folder}: {place} exists: name another folder")
+                if str(place).lower() in {str(taken).lower() for taken in self.targets}:
+                    raise ConfigError(
+                        f"--save {self.folder}: {place} is another list's file where case does "
+                        "not count: rename one list"
+                    )
                 self.targets[place] = source
         return target.relative_to(self.folder).as_posix()
 
