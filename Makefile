@@ -6,6 +6,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python compiles what is imported, when it is; compiling every package first takes longer.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 EXPERIMENT ?= experiments/default.yaml
 # Workers of the test run: one for each core.
 WORKERS ?= auto
@@ -77,14 +79,14 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) (about a minute, once)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(INSTALL) .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "Setting up $(VENV) for tests (a minute or two, once)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.collections: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[collections]'
+	$(INSTALL) '.[collections]'
 	@touch $@ $(VENV)/.run
