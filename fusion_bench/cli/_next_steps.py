@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shlex import join, quote
+from shlex import join
 from typing import TYPE_CHECKING
 
 from fusion_bench.report.page import NextStep
@@ -30,11 +30,40 @@ def format_command(
         datasets: Folders of named datasets.
         overrides: Values of the experiment that ``--set`` replaced.
     """
-    options = (("--datasets", datasets), ("--set", overrides))
-    given = (
-        word for option, values in options for value in values or () for word in (option, value)
+    options = list_words({"--datasets": datasets, "--set": overrides})
+    return join(str(word) for word in ("fusion-bench", *words, *options))
+
+
+def list_words(options: Mapping[str, Sequence[object] | None]) -> list[object]:
+    """The words of options: each value after its option."""
+    return [
+        word for name, values in options.items() for value in values or () for word in (name, value)
+    ]
+
+
+def _format_explain(
+    *ids: str,
+    experiment: Path,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+    **names: str | None,
+) -> str:
+    """The command that explains a query, or a document of it.
+
+    Args:
+        ids: Of the query and the document. None that begins with ``-`` is read as an option.
+        experiment: Its file.
+        datasets: As for :func:`format_command`.
+        overrides: Likewise.
+        names: The system and the dataset; None = not named.
+    """
+    named = {f"--{option}": [name] for option, name in names.items() if name is not None}
+    options = list_words(
+        {"--experiment": [experiment], **named, "--datasets": datasets, "--set": overrides}
     )
-    return join(str(word) for word in ("fusion-bench", *words, *given))
+    if any(name.startswith("-") for name in ids):
+        return format_command("explain", *options, "--", *ids)
+    return format_command("explain", *ids, *options)
 
 
 def after_eval(
@@ -47,10 +76,15 @@ def after_eval(
         loss = find_worst_query(collection)
         if loss is not None:
             query, system = loss
-            one_of = ("--dataset", collection.name) if len(report.collections) > 1 else ()
-            words = ("explain", query, "--experiment", experiment, "--system", system, *one_of)
-            purpose = f"the query on which {system} loses most"
-            yield NextStep(to_command(*words), purpose)
+            command = _format_explain(
+                query,
+                experiment=experiment,
+                system=system,
+                dataset=collection.name if len(report.collections) > 1 else None,
+                datasets=datasets,
+                overrides=overrides,
+            )
+            yield NextStep(command, f"the query on which {system} loses most")
     name = _system_to_tune(report, parsed)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
@@ -111,11 +145,19 @@ def after_tune(
             yield NextStep(command, purposes[file.name])
 
 
-def after_compare(qrels: Path, lists: Mapping[str, Path]) -> Iterator[NextStep]:
-    """Fuse the lists that were compared, by their names."""
+def after_compare(
+    qrels: Path, lists: Mapping[str, Path], options: Mapping[str, Sequence[object] | None]
+) -> Iterator[NextStep]:
+    """Fuse the lists that were compared.
+
+    Args:
+        qrels: File of judgments.
+        lists: The files by their names.
+        options: Measures and names of columns, as given; ``try`` takes the same.
+    """
     if len(lists) > 1:
         named = (f"{name}={path}" for name, path in lists.items())
-        command = format_command("try", "--qrels", qrels, *named)
+        command = format_command("try", "--qrels", qrels, *named, *list_words(options))
         yield NextStep(command, "fuse these lists, and see whether that pays")
 
 
@@ -163,25 +205,22 @@ def after_gate(
     if verdict.regressions and verdict.exit_code:
         loss, names = verdict.regressions[0], inputs.experiment.dataset_names
         collections = list(dict.fromkeys(check.collection for check in verdict.checks))
-        words: list[object] = ["explain", loss.query, "--experiment", experiment]
-        if len(names) > 1:
-            words += ["--dataset", names[collections.index(loss.collection)]]
-        words += [word for override in overrides for word in ("--set", override)]
-        words += [word for folder in datasets or () for word in ("--datasets", folder)]
-        if loss.query.startswith("-"):
-            words = [words[0], *words[2:], "--", loss.query]
-        yield NextStep(
-            format_command(*words), f"look closer: {loss.measure} of this query fell most"
+        command = _format_explain(
+            loss.query,
+            experiment=experiment,
+            dataset=names[collections.index(loss.collection)] if len(names) > 1 else None,
+            datasets=datasets,
+            overrides=overrides,
         )
+        yield NextStep(command, f"look closer: {loss.measure} of this query fell most")
     changes = (verdict.list_changes, verdict.config_changes, verdict.policy_changes)
     if not overrides and (verdict.exit_code or any(changes)):
-        folders = "".join(f" --datasets {quote(str(folder))}" for folder in datasets or ())
         purpose = "make this the baseline"
         if verdict.exit_code:
             purpose = "accept these values, if the change is intended"
         if not baseline.exists():
             purpose = "store today's values, to check changes against"
-        yield NextStep(update_command(experiment, baseline) + folders, purpose)
+        yield NextStep(update_command(experiment, baseline, datasets or ()), purpose)
 
 
 def after_explain(
@@ -194,9 +233,14 @@ def after_explain(
     """Every term of the first document."""
     if not explanation.traces:
         return
-    document, one_of = explanation.traces[0].document, ("--dataset", dataset) if dataset else ()
-    words = ("explain", explanation.query, document, "--experiment", experiment)
-    command = format_command(
-        *(*words, "--system", explanation.system, *one_of), datasets=datasets, overrides=overrides
+    document = explanation.traces[0].document
+    command = _format_explain(
+        explanation.query,
+        document,
+        experiment=experiment,
+        system=explanation.system,
+        dataset=dataset,
+        datasets=datasets,
+        overrides=overrides,
     )
     yield NextStep(command, f"every term of {document}")

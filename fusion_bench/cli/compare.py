@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +20,7 @@ from fusion_bench.cli._console import print_result
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records.report import Report
-    from fusion_bench.io.file_layout import FileLayout
+    from fusion_bench.report.page import Page
 
 MEASURES = ["nDCG@10", "RR@10", "R@100"]
 
@@ -75,24 +76,31 @@ def compare(
 ) -> None:
     """Compare run files with the first of them, or systems of finished reports."""
     base.refuse_two_outputs(markdown, as_json=json)
-    if qrels is not None:
-        base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
-        compared = _RunFiles(
-            files,
-            qrels,
-            parse_qrels_columns(qrels_columns),
-            parse_run_columns(run_columns),
-        )
-        _compare_run_files(compared, measure, binary_relevance, markdown, as_json=json)
-        return
-    given = {
+    options: dict[str, Sequence[object] | None] = {
         "--measure": measure,
-        "--binary-relevance": binary_relevance,
+        "--binary-relevance": None if binary_relevance is None else [binary_relevance],
         "--qrels-columns": qrels_columns,
         "--run-columns": run_columns,
     }
-    base.refuse_options("reports", given)
-    _compare_reports(files, baseline, candidate or [], markdown, as_json=json)
+    if qrels is None:
+        base.refuse_options("reports", options)
+        _compare_reports(files, baseline, candidate or [], markdown, as_json=json)
+        return
+    base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
+    from fusion_bench.evaluation.compare_files import compare_files
+    from fusion_bench.measures.aliases import list_renamed
+
+    report = compare_files(
+        qrels,
+        files,
+        measures=measure or MEASURES,
+        binary_relevance=binary_relevance or 1,
+        qrels_layout=parse_qrels_columns(qrels_columns),
+        run_layout=parse_run_columns(run_columns),
+    )
+    page = _build_files_page(report, qrels, files, options)
+    print_result(report, page, as_json=json, markdown=markdown)
+    base.echo_notes(list_renamed(measure or ()))
 
 
 def _compare_reports(
@@ -130,41 +138,16 @@ def _compare_reports(
     print_result(records, page, as_json=as_json, markdown=markdown)
 
 
-class _RunFiles(NamedTuple):
-    """Run files, their judgments, and how both name their columns."""
-
-    files: list[Path]
-    qrels: Path
-    qrels_layout: FileLayout
-    run_layout: FileLayout
-
-
-def _compare_run_files(
-    given: _RunFiles,
-    measures: list[str] | None,
-    binary_relevance: int | None,
-    markdown: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def _build_files_page(
+    report: Report, qrels: Path, files: list[Path], options: Mapping[str, Sequence[object] | None]
+) -> Page:
+    """The page of compared run files, and the command that may follow."""
     from fusion_bench.cli._next_steps import after_compare
-    from fusion_bench.evaluation.compare_files import compare_files
-    from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.evaluation.evaluation_page import build_page
 
-    report = compare_files(
-        given.qrels,
-        given.files,
-        measures=measures or MEASURES,
-        binary_relevance=binary_relevance or 1,
-        qrels_layout=given.qrels_layout,
-        run_layout=given.run_layout,
-    )
     names = (row.name for row in report.collections[0].systems if row.kind == "system")
-    lists = dict(zip(names, given.files, strict=False))
-    page = replace(build_page(report), next_steps=tuple(after_compare(given.qrels, lists)))
-    print_result(report, page, as_json=as_json, markdown=markdown)
-    base.echo_notes(list_renamed(measures or ()))
+    lists = dict(zip(names, files, strict=False))
+    return replace(build_page(report), next_steps=tuple(after_compare(qrels, lists, options)))
 
 
 def _read_reports(files: list[Path]) -> list[Report]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,6 +83,7 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
+    from fusion_bench.cli._next_steps import list_words
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter
@@ -111,10 +112,11 @@ def try_command(
     repeated = {
         "--rerank": rerank,
         "--measure": measure,
+        "--binary-relevance": [binary_relevance] if binary_relevance > 1 else None,
         "--qrels-columns": qrels_columns,
         "--run-columns": run_columns,
     }
-    words = ["try", "--qrels", qrels, *lists, *_repeat_options(repeated)]
+    words = ["try", "--qrels", qrels, *lists, *list_words(repeated)]
     page = _build_page(done, words, save)
     verdict = page.headline and page.headline.text
     record = {"verdict": verdict, "notes": done.notes, "report": done.report}
@@ -150,10 +152,3 @@ def _build_page(done: StarterComparison, words: Sequence[object], save: Path | N
 
     steps = tuple(after_try(done.report, words, save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)
-
-
-def _repeat_options(options: Mapping[str, list[str] | None]) -> list[str]:
-    """The words of repeatable options: each value after its option."""
-    return [
-        word for name, values in options.items() for value in values or () for word in (name, value)
-    ]

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -135,10 +135,13 @@ def baseline_path(experiment: Path) -> Path:
     return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
 
 
-def update_command(experiment: Path, baseline: Path) -> str:
-    """The command that writes a baseline."""
-    option = "" if baseline == baseline_path(experiment) else f" --baseline {quote(str(baseline))}"
-    return f'fusion-bench gate {quote(str(experiment))}{option} --update --reason "…"'
+def update_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()) -> str:
+    """The command that writes a baseline; ``datasets`` are folders of named datasets."""
+    options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
+    if baseline != baseline_path(experiment):
+        options += ["--baseline", baseline]
+    words = join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
+    return f'{words} --update --reason "…"'
 
 
 def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:

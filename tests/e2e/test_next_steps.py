@@ -1,17 +1,20 @@
-"""The commands that follow ``tune`` and ``gate``, where there is little to do."""
+"""The commands that follow a command: they do what their purpose says, with any ids and options."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli._next_steps import after_tune
+from tests import tiny
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT
 from tests.report.tuning.cases import record
 
+Capture = pytest.CaptureFixture[str]
 FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))
 
 
@@ -25,10 +28,84 @@ def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list
 
 
 def test_without_a_baseline_nothing_is_to_be_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(cases.make_project(tmp_path))
     assert main(("gate", EXPERIMENT)) == 2
     output = "".join(capsys.readouterr())
     assert "--update" in output
     assert "accept these values" not in output
+
+
+def next_commands(capsys: Capture, *arguments: str, code: int = 0) -> list[list[str]]:
+    """The commands that the end of a page names, without their purposes."""
+    assert main(arguments) == code
+    lines = capsys.readouterr().out.split("\nNext:\n")[1].splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def prefix_ids(folder: Path) -> None:
+    """Let the ids of queries and documents begin with ``-``."""
+    for path in folder.glob("*.t*"):
+        rows = [line.split() for line in path.read_text().splitlines()]
+        lines = [" ".join((f"-{row[0]}", row[1], f"-{row[2]}", *row[3:])) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    queries = folder / "queries.jsonl"
+    queries.write_text(queries.read_text().replace('"id": "', '"id": "-'))
+
+
+def test_ids_that_begin_with_a_dash_are_no_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    prefix_ids(tmp_path / "datasets/tiny")
+    tiny.edit(
+        tmp_path,
+        tiny.EXPERIMENT,
+        "[a, b]\n    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n",
+        "[a]\n",
+    )
+    options = ("--datasets", "datasets", "--set", "alpha=0.1")
+    explain = next_commands(capsys, "eval", tiny.EXPERIMENT, "--no-plots", *options)[0]
+    assert explain[0] == "explain"
+    assert explain[-2:-1] == ["--"]
+    assert set(options) <= set(explain)
+    (explain_document,) = next_commands(capsys, *explain)
+    assert [word[0] for word in explain_document[-2:]] == ["-", "-"]
+    assert main(explain_document) == 0
+
+
+def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(cases.make_project(tmp_path))
+    prefix_ids(tmp_path / "datasets/mine")
+    cases.renew_baseline(tmp_path)
+    tiny.edit(tmp_path, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    explain, accept = next_commands(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
+    assert explain[-2] == "--"
+    assert main(explain) == 0
+    assert accept == ["gate", EXPERIMENT, "--datasets", "datasets", "--update", "--reason", "…"]
+    assert main(accept) == 0
+
+
+def test_try_after_compare_reads_and_measures_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("judged.csv").write_text("search term,url,stars\nq1,d1,2\nq2,d2,1\n")
+    for name in ("a", "b"):
+        rows = "q1,d1,0.9\nq1,d2,0.8\nq2,d2,0.7\n"
+        Path(f"{name}.csv").write_text(f"search term,url,points\n{rows}")
+    options = [
+        *("--measure", "RR@5"),
+        *("--binary-relevance", "2"),
+        *("--qrels-columns", "query=search term", "--qrels-columns", "document=url"),
+        *("--qrels-columns", "grade=stars", "--run-columns", "query=search term"),
+        *("--run-columns", "document=url", "--run-columns", "score=points"),
+    ]
+    files = ("--qrels", "judged.csv", "a.csv", "b.csv")
+    (command,) = next_commands(capsys, "compare", *files, *options)
+    assert command == ["try", "--qrels", "judged.csv", "a=a.csv", "b=b.csv", *options]
+    (save,) = next_commands(capsys, *command, "--no-plots")
+    assert save == [*command, "--save", "mine"]
