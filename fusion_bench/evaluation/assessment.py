@@ -12,7 +12,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.ranking import plain_systems, ranked_lists
+from fusion_bench.evaluation.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking import ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.batch.ranked_lists import RankedLists, rank_system
 from fusion_bench.batch.system_plans import SystemSpec, Unsupported
 from fusion_bench.blend import Fused
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import (
     FloatArray,
@@ -26,6 +24,7 @@ from fusion_bench.data.ordering import (
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 
@@ -78,7 +77,8 @@ def rank_candidates(
     """Order the candidates of every query as a plain system does.
 
     Args:
-        system: Without weights by type; :func:`rank_queries` resolves those.
+        system: With one fusion and one blend; :mod:`~fusion_bench.evaluation.plain_systems`
+            resolves others.
         runs: All sources of the dataset.
         spaces: Score space of each rerank list.
     """
@@ -140,31 +140,6 @@ def rank_queries(
     """Rankings that together cover every query, each with the indices of its queries."""
     for index, plain, part in plain_systems(system, runs):
         yield index, rank_candidates(plain, part, spaces)
-
-
-def plain_systems(
-    system: System, runs: AlignedRuns
-) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    """Plain systems that together cover every query: query indices, system, runs."""
-    known = system.query_types
-    if known is None:
-        yield np.arange(len(runs.queries)), system, runs
-        return
-    types = _resolved_types(runs, known)
-    for query_type in sorted(set(types.tolist())):
-        part = _runs_of_type(runs, query_type, known)
-        yield np.flatnonzero(types == query_type), system.of_type(query_type), part
-
-
-def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:
-    """(Q,): the type whose settings apply to each query."""
-    pairs = zip(runs.types, runs.confidences, strict=True)
-    return np.array([type_of(query_type, confidence, known) for query_type, confidence in pairs])
-
-
-@cached_by_view()
-def _runs_of_type(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> AlignedRuns:
-    return runs.subset(_resolved_types(runs, known) == query_type)
 
 
 def system_spec(system: System) -> SystemSpec:

@@ -16,9 +16,9 @@ from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking import (
     name_system_in_errors,
-    plain_systems,
     rank_candidates,
     system_spec,
 )

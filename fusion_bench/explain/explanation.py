@@ -14,6 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.evaluation.plain_systems import plain_system_of
 from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
@@ -44,11 +45,10 @@ def explain_ranking(
     """
     if query not in runs.queries:
         raise ConfigError(unknown_query_message(query, runs))
-    alone = runs.subset(np.array([name == query for name in runs.queries]))
+    plain, alone = plain_system_of(system, runs, query)
     chosen = None
     if system.query_types is not None:
         chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)
-    plain = system.of_type(chosen or "")
     ranking = rank_candidates(plain, alone, spaces)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)

@@ -15,7 +15,7 @@ import numpy as np
 from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.evaluation.ranking import plain_systems
+from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.io.provenance import ListMeta
