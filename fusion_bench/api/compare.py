@@ -12,9 +12,8 @@ from fusion_bench.api.systems import name_systems
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import run_on_datasets
+from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
-#: What is measured by default, as the commands do; the first is the primary one.
-MEASURES = ("nDCG@10", "RR@10", "R@100")
 #: Options that describe the data; all others are those of an experiment.
 DATA_OPTIONS = frozenset({"binary_relevance", "judgments"})
 
@@ -23,7 +22,7 @@ def compare(
     qrels: object,
     runs: object = None,
     systems: object = None,
-    measures: object = MEASURES,
+    measures: object = DEFAULT_MEASURES,
     *,
     baseline: str | None = None,
     rerankers: object = None,
@@ -72,7 +71,7 @@ def compare(
         name_systems(systems, list(dataset.runs)),
         dataset=dataset.name,
         baseline=baseline,
-        measures=list_measures(MEASURES if measures is None else measures),
+        measures=list_measures(DEFAULT_MEASURES if measures is None else measures),
         **options,
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}

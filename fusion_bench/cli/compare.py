@@ -17,13 +17,11 @@ from fusion_bench.cli._column_options import (
     parse_run_columns,
 )
 from fusion_bench.cli._console import print_result
+from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.report.page import Page
-
-MEASURES = ["nDCG@10", "RR@10", "R@100"]
-
 
 command = base.command_app()
 
@@ -52,7 +50,8 @@ def compare(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Measure of run files, the primary one first. Default: {', '.join(MEASURES)}.",
+            help="Measure of run files, the primary one first. "
+            f"Default: {', '.join(DEFAULT_MEASURES)}.",
             metavar="NAME",
         ),
     ] = None,
@@ -93,7 +92,7 @@ def compare(
     report = compare_files(
         qrels,
         files,
-        measures=measure or MEASURES,
+        measures=measure or DEFAULT_MEASURES,
         binary_relevance=binary_relevance or 1,
         qrels_layout=parse_qrels_columns(qrels_columns),
         run_layout=parse_run_columns(run_columns),

@@ -18,7 +18,7 @@ from fusion_bench.cli._column_options import (
 )
 from fusion_bench.cli._console import print_result
 from fusion_bench.cli._named_files import parse_named_files, parse_rerank_files
-from fusion_bench.cli.compare import MEASURES
+from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import StarterComparison
@@ -64,7 +64,7 @@ def try_command(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Measure, the deciding one first. Default: {', '.join(MEASURES)}.",
+            help=f"Measure, the deciding one first. Default: {', '.join(DEFAULT_MEASURES)}.",
             metavar="NAME",
         ),
     ] = None,
@@ -95,7 +95,7 @@ def try_command(
         qrels=qrels,
         runs=parse_named_files(lists, "NAME=FILE"),
         rerankers=parse_rerank_files(rerank or [], "--rerank"),
-        measures=measure or MEASURES,
+        measures=measure or DEFAULT_MEASURES,
         binary_relevance=binary_relevance,
         qrels_layout=parse_qrels_columns(qrels_columns),
         run_layout=parse_run_columns(run_columns),

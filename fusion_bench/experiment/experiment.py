@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from fusion_bench.config.models import Source, StrictModel, UniqueNames, parse_model, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.sweeps import expand_sweeps
@@ -22,8 +23,6 @@ from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
-
-DEFAULT_MEASURES = ("nDCG@10", "RR@10", "R@100")
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
