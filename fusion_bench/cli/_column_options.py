@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from fusion_bench.data.column_names import QRELS_ROLES, RUN_ROLES
 from fusion_bench.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from fusion_bench.io.file_layout import FileLayout
 
-
-#: What the columns of a file hold.
-QRELS_ROLES: Final = ("query", "document", "grade")
-RUN_ROLES: Final = ("query", "document", "score", "rank")
 
 QrelsColumns: TypeAlias = Annotated[
     list[str] | None,

@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from fusion_bench.data.column_names import COLUMN_NAMES
+from fusion_bench.data.column_names import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
 from fusion_bench.io.raw_table import Kind
@@ -20,7 +20,6 @@ SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "score": ("score", "sim", "relevance", "confidence", "point"),
     "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
 }
-VALUE_ROLES: Final[Mapping[Kind, str]] = {"run": "score", "qrels": "grade"}
 
 
 def find_columns(
@@ -30,7 +29,7 @@ def find_columns(
     columns: ColumnNames = NO_COLUMNS,
     *,
     known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
-    required: Collection[str] = ("query", "document"),
+    required: Collection[str] = ID_ROLES,
     is_ordered: bool = False,
 ) -> dict[str, str]:
     """The file's own name of each column that a kind needs, and of ``rank`` if it is there.

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from fusion_bench.data.column_names import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.io.file_layout import NO_COLUMNS, ColumnNames
 from fusion_bench.io.formats import trec
 from fusion_bench.io.formats._base import register_format
-from fusion_bench.io.formats._column_names import VALUE_ROLES, find_columns, match_columns
+from fusion_bench.io.formats._column_names import find_columns, match_columns
 from fusion_bench.io.formats._fixed_columns import fits_columns, tabulate_cells
 from fusion_bench.io.raw_table import Kind, RawTable
 
@@ -88,7 +89,7 @@ def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
 def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int:
     """How many of the columns that are looked for a header names."""
     present = {role: name for role, name in columns.items() if name in header}
-    return len(match_columns(header, ("query", "document", VALUE_ROLES[kind]), "", present))
+    return len(match_columns(header, (*ID_ROLES, VALUE_ROLES[kind]), "", present))
 
 
 def _refuse_numbers(header: Sequence[str], where: str, kind: Kind) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fusion_bench.data.column_names import ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import ColumnNames
 from fusion_bench.io.formats._base import register_format
 from fusion_bench.io.formats._column_names import (
-    VALUE_ROLES,
     find_columns,
     format_columns,
     guess_columns,
@@ -108,10 +108,10 @@ class RowReader:
         """The names of a row's keys; None if the object is not a row."""
         keys = tuple(item.value)
         if keys not in self._row_names:
-            roles = "query", "document", VALUE_ROLES[self.kind], "rank"
+            roles = *ID_ROLES, VALUE_ROLES[self.kind], "rank"
             where = item.locate(self.path)
             present = {role: name for role, name in self.columns.items() if name in keys}
-            is_row = {"query", "document"} <= match_columns(keys, roles, where, present).keys()
+            is_row = match_columns(keys, roles, where, present).keys() >= set(ID_ROLES)
             self._row_names[keys] = (
                 find_columns(keys, self.kind, where, self.columns) if is_row else None
             )
