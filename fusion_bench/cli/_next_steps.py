@@ -169,14 +169,14 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         words: The command.
         saved: The folder that it wrote; None = none.
     """
-    from fusion_bench.evaluation.starter.saved_files import EXPERIMENT_FILE, best_system
+    from fusion_bench.evaluation.starter.saved_files import EXPERIMENT_FILE
 
     if saved is None:
         yield NextStep(
             format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
         )
         return
-    experiment, system = saved / EXPERIMENT_FILE, best_system(report.collections[0])
+    experiment, system = saved / EXPERIMENT_FILE, report.collections[0].best_system
     yield NextStep(format_command("eval", experiment), "every measure and every warning")
     yield NextStep(format_command("tune", experiment), "search better parameters")
     update = ("--update", "--reason", "first baseline")

@@ -82,6 +82,17 @@ class Collection(TableView, ReportRecord):
         return tuple(comparison for comparison in pairs if comparison is not None)
 
     @property
+    def best_improvement(self) -> ComparisonResult | None:
+        """Of the systems shown to be better than the baseline, the one with the highest mean."""
+        return next((item for item in self.ranked_comparisons if item.answer == "better"), None)
+
+    @property
+    def best_system(self) -> str:
+        """The name of that system; the baseline where none is shown to be better."""
+        better = self.best_improvement
+        return self.baseline if better is None else better.candidate
+
+    @property
     def reference_rows(self) -> tuple[SystemResult, ...]:
         """Floor and ceiling rows."""
         return tuple(row for row in self.systems if row.kind != "system")

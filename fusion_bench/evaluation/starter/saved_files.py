@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.starter.comparison import StarterComparison, StarterInput
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.provenance import meta_path
@@ -139,7 +138,7 @@ def _format_suffixes(path: Path) -> str:
 def _experiment_text(done: StarterComparison) -> str:
     """The experiment, with what it takes to tune and to gate its best system."""
     collection = done.report.collections[0]
-    best = best_system(collection)
+    best = collection.best_system
     data = {
         "description": "The starter systems of fusion-bench try.",
         **done.source.data,
@@ -149,16 +148,6 @@ def _experiment_text(done: StarterComparison) -> str:
     }
     notes = "".join(f"# {note}\n" for note in done.notes)
     return f"# Written by: fusion-bench try\n{notes}{_to_yaml(data)}"
-
-
-def best_system(collection: Collection) -> str:
-    """The best system that is shown to be better than the baseline; otherwise the baseline."""
-    primary = collection.primary_measure
-    for row in collection.ranked_systems:
-        comparison = collection.comparison(row.name, primary)
-        if comparison is not None and comparison.answer == "better":
-            return row.name
-    return collection.baseline
 
 
 def _tuned_system(systems: dict[str, Any], best: str, baseline: str) -> str:

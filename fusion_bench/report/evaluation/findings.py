@@ -46,7 +46,7 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, which one, and which has the highest mean."""
     comparisons = collection.ranked_comparisons
     baseline, top = collection.baseline, collection.ranked_systems[0].name
-    better = next((item for item in comparisons if item.answer == "better"), None)
+    better = collection.best_improvement
     if not comparisons:
         system = _describe_system(report, collection, top)
         return Finding(f"{system} is the only system on {collection.name}.", key="decision")
@@ -109,7 +109,7 @@ def _power_finding(
     collection: Collection, comparisons: Sequence[ComparisonResult]
 ) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
-    if not comparisons or any(comparison.answer == "better" for comparison in comparisons):
+    if not comparisons or collection.best_improvement is not None:
         return None
     first = comparisons[0]
     detectable = first.min_detectable_difference or 0.0
