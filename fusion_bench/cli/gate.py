@@ -83,9 +83,16 @@ def gate(
     Writes gate.json, gate.md and gate.xml, or the files of the self-test.
     """
     _refuse_combinations(
-        {"--update": update, "--self-test": self_test, "--reason": reason, "--set": overrides},
-        {"--runs": runs, "--against": against},
-        {"--markdown": markdown, "--junit": junit},
+        {
+            "--update": update,
+            "--reason": reason,
+            "--set": overrides,
+            "--self-test": self_test,
+            "--runs": runs,
+            "--against": against,
+            "--markdown": markdown,
+            "--junit": junit,
+        }
     )
     base.refuse_two_outputs(markdown, as_json=json)
     from fusion_bench.cli._annotations import annotated_errors
@@ -107,29 +114,25 @@ def gate(
             raise typer.Exit(verdict.exit_code)
 
 
-def _refuse_combinations(
-    update: Mapping[str, Any], self_test: Mapping[str, object], check: Mapping[str, object]
-) -> None:
-    """Refuse options that have no effect together.
+def _refuse_combinations(options: Mapping[str, Any]) -> None:
+    """Refuse options that have no effect together; ``options`` has the value of each by name."""
 
-    Args:
-        update: --update, --self-test, --reason and --set.
-        self_test: Options of the self-test.
-        check: Options of a check.
-    """
-    is_update, is_self_test, reason, overrides = update.values()
+    def refuse(purpose: str, *names: str) -> None:
+        base.refuse_options(purpose, {name: options[name] for name in names})
+
+    is_update, is_self_test = options["--update"], options["--self-test"]
     if is_update and is_self_test:
         raise typer.BadParameter("does not go with --update", param_hint="--self-test")
     if not is_update:
-        base.refuse_options("a check: it needs --update", {"--reason": reason})
+        refuse("a check: it needs --update", "--reason")
     if not is_self_test:
-        base.refuse_options("a check: it needs --self-test", self_test)
+        refuse("a check: it needs --self-test", "--runs", "--against")
     if is_update or is_self_test:
-        base.refuse_options("--update or --self-test", check)
+        refuse("--update or --self-test", "--markdown", "--junit")
     if is_update:
-        base.refuse_options("--update: a baseline is of a committed file", {"--set": overrides})
-    if is_update and not (reason or "").strip():
-        raise typer.BadParameter("say why the values may change", param_hint="--reason")
+        refuse("--update: a baseline is of a committed file", "--set")
+        if not (options["--reason"] or "").strip():
+            raise typer.BadParameter("say why the values may change", param_hint="--reason")
 
 
 def _run_gate(
