@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -121,25 +121,21 @@ def _parse_files(inputs: list[str], out: Path) -> dict[str, Path]:
     return files
 
 
-def _parse_keys(changes: list[str]) -> dict[str, Any]:
+def _parse_keys(changes: list[str]) -> dict[str, object]:
     """``k=20`` as a key and its value in YAML.
 
     Raises:
         typer.BadParameter: It is no key with a value.
+        ConfigError: The value is no YAML.
     """
-    import yaml
+    from fusion_bench.experiment.overrides import parse_value
 
-    keys = {}
+    keys: dict[str, object] = {}
     for change in changes:
         key, has_value, value = change.partition("=")
         if not key or not has_value:
             raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
-        try:
-            keys[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise typer.BadParameter(
-                f"{change!r}: the value is not valid YAML", param_hint="--set"
-            ) from None
+        keys[key] = parse_value(value, change)
     return keys
 
 

@@ -59,7 +59,7 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
             raise UnknownNameError("system", key, map(str, here), where=f"--set {override}")
         location = (*location, key)
         if separator == "=":
-            here[key] = _parse_value(rest, override)
+            here[key] = parse_value(rest, override)
             return location
         here = _open_value(here, key, override, location)
 
@@ -102,7 +102,16 @@ def _open_value(here: Any, key: Any, override: str, location: Location) -> Any: 
     return value
 
 
-def _parse_value(text: str, override: str) -> object:
+def parse_value(text: str, override: str) -> object:
+    """A value as YAML.
+
+    Args:
+        text: The value.
+        override: The option's ``PATH=VALUE``, for the error.
+
+    Raises:
+        ConfigError: It is no YAML.
+    """
     try:
         value: object = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError):

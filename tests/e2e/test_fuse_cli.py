@@ -69,6 +69,8 @@ def test_of_several_datasets_one_is_chosen(root: Path, capsys: Capture) -> None:
         (["none.yaml", "--system", "one", "--out", "f.trec"], "none.yaml"),
         ([A, B, "--system", "one", "--out", "f.trec"], "does not go with run files"),
         ([A, B, "--set", "k", "--out", "f.trec"], "'k' is not KEY=VALUE"),
+        ([A, B, "--set", "k=[", "--out", "f.trec"], "--set k=[: '[' is not a value in YAML"),
+        ([A, B, "--set", "k=2026-13-45", "--out", "f.trec"], "is not a value in YAML"),
         ([A, B, "--set", "q=1", "--out", "f.trec"], "unknown key 'q'"),
         ([A, B, "--method", "rff", "--out", "f.trec"], "did you mean 'rrf'"),
         ([A, "b=none.trec", "--out", "f.trec"], "none.trec"),
