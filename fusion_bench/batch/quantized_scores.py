@@ -1,4 +1,4 @@
-"""Quantized scores of each kind of fusion: sums of terms by rank, and weighted means."""
+"""Quantized scores of each kind of fusion: sums of terms by rank, weighted means, any others."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from fusion_bench.batch.sorting import (
     candidate_lists,
 )
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.fuse import EngineForm, RankSum, WeightedMean
+from fusion_bench.fuse import CandidateScores, EngineForm, RankSum, WeightedMean
 
 #: Bits of a quantized mean: about what float32 tells apart, and they leave 9 for a place.
 MEAN_BITS: Final = 22
@@ -48,6 +48,8 @@ def quantized_scores(
     lists = candidate_lists(runs, which, limits)
     if isinstance(trial, RankSum):
         return QuantizedRankSum(runs, lists, trial)
+    if isinstance(trial, CandidateScores):
+        return QuantizedCandidates(runs, lists, trial)
     return QuantizedMean(runs, lists, trial)
 
 
@@ -55,13 +57,18 @@ def unsupported_reason(runs: AlignedRuns, trial: EngineForm, limits: BatchLimits
     """Why a fusion is beyond what the bounds are proven for; None = it is not."""
     if isinstance(trial, RankSum):
         return RankScorer.unsupported_reason(trial, limits)
+    if isinstance(trial, CandidateScores):
+        return _unsupported_scores(float(np.abs(trial.all_scores(runs)).max(initial=0)))
     least, most = float(trial.weights.min()), float(trial.weights.max())
     if not (least > TINY and most < HUGE and least / most > LEAST_SHARE):
         return "weights beyond the range of the engine"
-    greatest = _greatest_feature(runs, trial)
-    if greatest and not TINY < greatest < HUGE:
-        return "scores beyond the range of the engine"
-    return None
+    return _unsupported_scores(_greatest_feature(runs, trial))
+
+
+def _unsupported_scores(greatest: float) -> str | None:
+    """Why scores whose greatest size is this one cannot be quantized; None = they can."""
+    is_in_range = greatest == 0 or TINY < greatest < HUGE
+    return None if is_in_range else "scores beyond the range of the engine"
 
 
 @cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
@@ -183,8 +190,7 @@ def _scaled_features(
         low = np.nanmin(block_features, axis=(0, 2))[:, None]
         high = np.nanmax(block_features, axis=(0, 2))[:, None]
         spread = high - low
-        # Where scores hardly differ all become 0, hence near each other, hence settled exactly.
-        wide = spread > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))
+        wide = _is_wide(low, high)
         scaled = np.where(wide, block_features - low, np.nan) / np.where(wide, spread, 1.0)
         blocks.append(
             _ScaledBlock(
@@ -196,3 +202,32 @@ def _scaled_features(
             )
         )
     return patterns, blocks
+
+
+class QuantizedCandidates(QuantizedScores):
+    """Scores that are known exactly, put on [0, 1] query by query: only their rounding errs."""
+
+    def __init__(self, runs: AlignedRuns, lists: CandidateLists, trial: CandidateScores) -> None:
+        super().__init__(runs, lists)
+        self.scores = trial.all_scores(runs)
+        self.error = 0.51
+        self.scale = 2.0**MEAN_BITS - 2 * self.slack
+
+    def _quantize_block(
+        self, number: int, bits: int, dtype: np.dtype[Any]
+    ) -> tuple[KeyArray, FloatArray, FloatArray]:
+        scores = self.scores[self.lists.candidate_grid(self.lists.blocks[number])]
+        low, high = (keep(scores, axis=1, keepdims=True) for keep in (np.min, np.max))
+        spread = high - low
+        wide = _is_wide(low, high)
+        scaled = np.where(wide, scores - low, 0.0) / np.where(wide, spread, 1.0)
+        keys = np.rint(scaled * -self.scale).astype(dtype) << bits
+        return keys, np.where(wide, spread / self.scale, spread), low
+
+
+def _is_wide(low: FloatArray, high: FloatArray) -> BoolArray:
+    """Where scores differ enough to be quantized.
+
+    Elsewhere all become 0, hence near each other, hence settled exactly.
+    """
+    return high - low > LEAST_SPREAD * np.maximum(np.abs(low), np.abs(high))

@@ -4,6 +4,7 @@ from fusion_bench.fuse._base import Fusion as Fusion
 from fusion_bench.fuse._base import ScoreTerms as ScoreTerms
 from fusion_bench.fuse._base import WeightedFusion as WeightedFusion
 from fusion_bench.fuse._base import fusions as fusions
+from fusion_bench.fuse._engine_form import CandidateScores as CandidateScores
 from fusion_bench.fuse._engine_form import EngineForm as EngineForm
 from fusion_bench.fuse._engine_form import RankSum as RankSum
 from fusion_bench.fuse._engine_form import WeightedMean as WeightedMean

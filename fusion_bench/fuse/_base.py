@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._aliases import ALIASES
-from fusion_bench.fuse._engine_form import EngineForm
+from fusion_bench.fuse._engine_form import CandidateScores, EngineForm
 
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
 Homogeneity: TypeAlias = Literal[0, 1, None]
@@ -72,7 +73,7 @@ class Fusion(Method):
     - ``score_terms``: an explanation of a score by its terms;
     - ``max_possible``: blends with ``retrieval: fused_max_possible``;
     - ``display_scores``: scores that are clamped after the order was decided;
-    - ``engine_form``: fast evaluation by the batch engine;
+    - ``engine_form``: faster evaluation by the batch engine;
     - ``weight_scale_invariant``, ``weight_homogeneity``, ``keeps_single_list``: what the contract
       tests check, and what tuning may conclude.
     """
@@ -106,13 +107,19 @@ class Fusion(Method):
         """(N,): the scores that are shown and blended; ``scores`` decided the order."""
         return scores
 
-    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:  # noqa: ARG002 - of some
+    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
         """The same score in a form that the batch engine evaluates; None = it has none.
+
+        By default the scores of :meth:`fuse`; none where displayed scores are others.
 
         Args:
             runs: Only sources that take part, as for :meth:`fuse`.
         """
-        return None
+        if type(self).display_scores is not Fusion.display_scores:
+            return None
+        model = type(self)
+        key = f"{model.__module__}.{model.__qualname__} {self.model_dump_json()}"
+        return CandidateScores(key, partial(self.fuse, runs))
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - as above
         """What can be tuned, with paths relative to the fusion.

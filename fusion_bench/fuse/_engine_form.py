@@ -1,7 +1,8 @@
 """Forms of a fusion that the batch engine evaluates without knowing any method by name.
 
 A fusion of one of these forms is evaluated by counting instead of sorting. Scores come from the
-same expressions as :meth:`Fusion.fuse`, bit by bit; the batch engine only computes fewer of them.
+same expressions as :meth:`Fusion.fuse`, bit by bit; of two forms the batch engine computes fewer of
+them, and any other method has the form :class:`CandidateScores`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from fusion_bench.data.view_cache import cached_by_view
 
 #: Normalized scores that a view remembers for the batch engine.
 FEATURES_KEPT = 2
+#: Fusions whose scores a view remembers at least, and how many scores in all if that is more.
+SCORES_KEPT, SCORE_BUDGET = 8, 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,30 @@ class WeightedMean:
         return np.asarray(total / sum_terms(np.where(present, weights, 0.0)))
 
 
+@dataclass(frozen=True, eq=False)
+class CandidateScores:
+    """Scores that :meth:`Fusion.fuse` computes, all of them at once.
+
+    Attributes:
+        key: Two fusions of one key have the same scores on the same runs.
+        compute: Computes the (N,) scores.
+        ceiling: Displayed scores are clamped to it.
+    """
+
+    key: str
+    compute: Callable[[], FloatArray]
+    ceiling: float = np.inf
+
+    def all_scores(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the scores, remembered."""
+        keep = max(SCORES_KEPT, SCORE_BUDGET // max(len(runs.documents), 1))
+        return runs.cache.lookup(CandidateScores.all_scores, self.key, self.compute, keep)
+
+    def scores(self, runs: AlignedRuns, candidates: IntArray) -> FloatArray:
+        """(n,): what :meth:`Fusion.fuse` gives these candidates, to the last bit."""
+        return np.asarray(self.all_scores(runs)[candidates])
+
+
 @cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
 def _features(runs: AlignedRuns, mean: WeightedMean) -> FloatArray:  # noqa: ARG001 - cached in it
     return mean.features()
@@ -88,4 +115,4 @@ def best_ranks(ranks: IntArray) -> IntArray:
     return np.where(best == nowhere, 0, best)
 
 
-EngineForm: TypeAlias = RankSum | WeightedMean
+EngineForm: TypeAlias = RankSum | WeightedMean | CandidateScores

@@ -34,6 +34,7 @@ from fusion_bench.measures import parse_measure
 from tests.batch.test_fused_systems import (
     MEASURES,
     batch_limits,
+    build_trial,
     configs,
     judged,
     pair_of_lists,
@@ -114,13 +115,13 @@ def blend_configs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def systems(draw: st.DrawFn, runs: AlignedRuns) -> System:
-    method = draw(st.sampled_from(["rrf", "rrf_v2", "weighted_score"]))
+    method = draw(st.sampled_from(["rrf", "rrf_v2", "weighted_score", "any_scores"]))
     blend = draw(st.just({"method": "none"}) | blend_configs() | blend_configs())
     return System.model_validate(
         {
             "name": "s",
             "runs": runs.sources,
-            "fusion": draw(configs(runs.sources, method)),
+            "fusion": build_trial(draw(configs(runs.sources, method)), method),
             "blend": blend,
             "min_relevance": draw(st.sampled_from([None, None, 0.0, 0.02, 0.5])),
             "top_k": draw(st.sampled_from([None, None, 1, 3])),

@@ -31,7 +31,8 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.ranking import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, RankSum, fusions
+from fusion_bench.fuse import CandidateScores, Fusion, RankSum, fusions
+from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures import parse_measure
 from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
@@ -49,6 +50,7 @@ SHALLOW = [measure for measure in MEASURES if measure.cutoff]
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
+BEYOND = ["scores beyond the range of the engine"]
 EXAMPLES = settings(max_examples=60, deadline=None)
 DEFAULT = BatchLimits()
 
@@ -105,10 +107,15 @@ def assert_same_values(
             (alone,) = counted([fusion], view, measures, [cut], limits)
         for values in (found, alone):
             if isinstance(values, Unsupported):
-                assert values.reason == "weights beyond the range of the engine"
-                assert fusion.method == "weighted_score"
+                assert values.reason in {
+                    "weighted_score": ["weights beyond the range of the engine"],
+                }.get(fusion.method, BEYOND if is_candidate_scored(fusion, view) else [])
             else:
                 assert values.tobytes() == expected.tobytes()
+
+
+def is_candidate_scored(fusion: Fusion, view: AlignedRuns) -> bool:
+    return isinstance(fusion.engine_form(view), CandidateScores)
 
 
 @st.composite
@@ -154,8 +161,20 @@ BONUSES = st.dictionaries(
 KS = st.sampled_from([0, 1, 2, 60, 1000]) | st.floats(0, 1000)
 
 
+class AnyScores(WeightedScore):
+    """``weighted_score``: as a method of which the batch engine knows the scores alone."""
+
+    def engine_form(self, runs: AlignedRuns) -> Any:  # noqa: ANN401 - not a WeightedMean
+        return Fusion.engine_form(self, runs)
+
+
+def build_trial(config: dict[str, Any], method: str) -> Fusion:
+    return AnyScores.model_validate(config) if method == "any_scores" else fusions.build(config)
+
+
 @st.composite
 def configs(draw: st.DrawFn, sources: tuple[str, ...], method: str) -> dict[str, Any]:
+    method = method.replace("any_scores", "weighted_score")
     config: dict[str, Any] = {"method": method, "weights": {s: draw(WEIGHTS) for s in sources}}
     if method == "weighted_score":
         config["normalize"] = draw(st.sampled_from(["none", "min_max", "z_score", "rank"]))
@@ -170,14 +189,14 @@ def configs(draw: st.DrawFn, sources: tuple[str, ...], method: str) -> dict[str,
     return config
 
 
-@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
+@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score", "any_scores"])
 def test_any_weights_on_any_lists(method: str) -> None:
     @EXAMPLES
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())
         every = st.lists(configs(view.sources, method), min_size=1, max_size=10)
-        trials = [fusions.build(config) for config in data.draw(every)]
+        trials = [build_trial(config, method) for config in data.draw(every)]
         cut = st.lists(st.none() | st.integers(1, 9), min_size=len(trials), max_size=len(trials))
         assert_same(trials, view, top_k=data.draw(cut))
 
@@ -213,7 +232,7 @@ def batch_limits(draw: st.DrawFn) -> BatchLimits:
     )
 
 
-@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
+@pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score", "any_scores"])
 def test_any_limits_of_the_engine(method: str) -> None:
     @EXAMPLES
     @given(st.data())
@@ -221,7 +240,7 @@ def test_any_limits_of_the_engine(method: str) -> None:
         limits = data.draw(batch_limits())
         view = data.draw(views())
         every = st.lists(configs(view.sources, method), min_size=1, max_size=3)
-        trials = [fusions.build(config) for config in data.draw(every)]
+        trials = [build_trial(config, method) for config in data.draw(every)]
         assert_same(trials, view, limits=limits)
 
     same()
@@ -275,13 +294,28 @@ def test_ties_go_by_the_rule() -> None:
     assert found.tolist() == [[1 / 6, 0.0]]  # b00, a00, b01, a01, b02, a02
 
 
+class Clamped(Plain):
+    """``plain``: shown otherwise than it orders."""
+
+    def display_scores(self, scores: FloatArray) -> FloatArray:
+        return np.minimum(scores, -1.0)
+
+
+class Endless(Plain):
+    """``plain``: a score that is no number."""
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        return np.where(np.arange(len(runs.documents)) == 1, np.nan, 1.0)
+
+
 @pytest.mark.parametrize(
     ("fusion", "names", "reason"),
     [
         ("rrf", ["nDCG@10", "Judged@10"], "Judged@10 looks at more than the relevant documents"),
         ("rrf", ["RR(judged_only=True)"], "RR(judged_only=True) looks at more than the relevant"),
         ("rrf", ["Bpref"], "Bpref looks at more than the relevant documents"),
-        (Plain(), ["nDCG@10"], "plain has no form that can be counted"),
+        (Clamped(), ["nDCG@10"], "plain has no form that can be counted"),
+        (Endless(), ["nDCG@10"], "scores beyond the range of the engine"),
         ({"method": "rrf", "weights": {"a": 1e300}}, ["RR"], "scores beyond the range"),
         ({"method": "rrf", "weights": {"a": 1e-300, "b": 0}}, ["RR"], "scores beyond the range"),
         (

@@ -14,7 +14,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.fuse import CandidateScores, Fusion, fusions
 from tests.contract.cases import (
     DATASETS,
     ORDERS,
@@ -196,6 +196,18 @@ class MeanReciprocalRank(Fusion):
         return np.asarray(np.sort(values, axis=0).mean(axis=0))
 
 
+class ClampedMeanReciprocalRank(MeanReciprocalRank):
+    """``mean_reciprocal_rank``: shown only up to 0.5."""
+
+    def display_scores(self, scores: FloatArray) -> FloatArray:
+        """(N,): at most 0.5."""
+        return np.minimum(scores, 0.5)
+
+
+def test_a_method_whose_shown_scores_are_others_says_itself_how_it_is_counted() -> None:
+    assert ClampedMeanReciprocalRank().engine_form(aligned(DATASETS[0])) is None
+
+
 def test_a_method_needs_fuse_alone() -> None:
     fusion = MeanReciprocalRank()
     assert (fusion.space(SOURCES), fusion.presets(), fusion.weight_homogeneity) == ((), (), None)
@@ -205,7 +217,9 @@ def test_a_method_needs_fuse_alone() -> None:
         np.testing.assert_array_equal(fusion.score_terms(runs).scores, scores)
         np.testing.assert_array_equal(fusion.display_scores(scores), scores)
         assert np.isinf(fusion.max_possible(runs)).all()
-        assert fusion.engine_form(runs) is None
+        form = fusion.engine_form(runs)
+        assert isinstance(form, CandidateScores)
+        np.testing.assert_array_equal(form.all_scores(runs), scores)
         system = System(name="s", runs=runs.sources, fusion=fusion)
         view = rank_candidates(system, runs, SPACES)
         np.testing.assert_array_equal(view.positions, positions(scores, runs.offsets))
