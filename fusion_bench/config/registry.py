@@ -35,8 +35,9 @@ class Registry(Generic[P]):
     Args:
         kind: What they are, for messages: ``"file format"``.
         package: Dotted name of the package whose modules register them; a module whose name
-            starts with an underscore registers none.
-        group: Entry-point group for plugins of other distributions: ``"fusion_bench.formats"``.
+            starts with an underscore registers none. Empty = no package does.
+        group: Entry-point group for plugins of other distributions: ``"fusion_bench.formats"``;
+            empty = there is none.
     """
 
     def __init__(self, kind: str, package: str, group: str) -> None:
@@ -54,7 +55,7 @@ class Registry(Generic[P]):
 
     def load_built_in(self) -> Mapping[str, P]:
         """The plugins of the folder, in order of name; imports all its modules."""
-        if not self._is_complete:
+        if self.package and not self._is_complete:
             package = importlib.import_module(self.package)
             for module in pkgutil.iter_modules(package.__path__):
                 if not module.name.startswith("_"):

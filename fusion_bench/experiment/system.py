@@ -9,8 +9,11 @@ from pydantic import (
     BeforeValidator,
     Field,
     SerializeAsAny,
+    SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -18,13 +21,30 @@ from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.models import Location, StrictModel, UniqueNames, make_config_error
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
+from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 
+#: Keys that are left out of what is written while they are None.
+OMITTED = frozenset({"dialect"})
+
 Depth = Annotated[int, Field(ge=1)]
-AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(fusions.validate_field)]
+
+
+def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The fusion that YAML describes, in the terms of the system's dialect."""
+    name = info.data.get("dialect")
+    return (
+        fusions.validate_field(data)
+        if name is None
+        else dialects.find_plugin(name).build_fusion(data)
+    )
+
+
+AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(_build_fusion)]
 AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
 
 
@@ -41,6 +61,7 @@ class System(StrictModel):
     Attributes:
         name: Its name in tables.
         runs: Names of the sources, in the order that ``first_seen`` ties go by.
+        dialect: The engine whose methods and defaults ``fusion`` names; None = our own.
         fusion: How they become one list; ``rrf`` where a single run needs none.
         blend: How a rerank list changes that list.
         depth: Cut each source (or the named ones) at this rank before fusion; all by default.
@@ -53,6 +74,7 @@ class System(StrictModel):
 
     name: str
     runs: Annotated[UniqueNames, Field(min_length=1)]
+    dialect: str | None = None
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
     depth: Depth | dict[str, Depth] | None = None
@@ -96,7 +118,21 @@ class System(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _split_by_type(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        return split_by_type(data, ("fusion", "blend"))
+        data = split_by_type(data, ("fusion", "blend"))
+        if not isinstance(data, Mapping) or data.get("dialect") is None:
+            return data
+        try:
+            dialect = dialects.find_plugin(str(data["dialect"]))
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return dialect.fill_defaults(data)
+
+    @model_serializer(mode="wrap")
+    def _omit_unused(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = serialize(self)
+        return {
+            key: value for key, value in data.items() if key not in OMITTED or value is not None
+        }
 
     @field_validator("by_query_type")
     @classmethod
@@ -131,6 +167,11 @@ class System(StrictModel):
         return f"System({', '.join((repr(self.name), repr(list(self.runs)), *given))})"
 
     __str__ = __repr__
+
+    @property
+    def fusions(self) -> MethodRegistry[Fusion]:
+        """The fusion methods that it may use, by name."""
+        return fusions if self.dialect is None else dialects.find_plugin(self.dialect).fusions()
 
     @property
     def query_types(self) -> tuple[str, ...] | None:

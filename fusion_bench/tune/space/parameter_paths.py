@@ -18,7 +18,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params, Value
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.fuse import Fusion
 
 #: Roles of each source, by its name.
 SourceRoles = Mapping[str, frozenset[str]]
@@ -81,11 +81,11 @@ def with_fusion(system: System, method: str) -> Fusion:
     Raises:
         ConfigError: An unknown method, or an alias, which is a method with parameters.
     """
-    alias = fusions.find_alias(method)
+    alias = system.fusions.find_alias(method)
     if alias is not None:
         meant = ", ".join(f"{key}: {value}" for key, value in alias.items())
         raise ConfigError(f"{method!r} stands for {{{meant}}}: name {alias['method']!r} here")
-    return system.fusion if system.fusion.method == method else fusions.build(method)
+    return system.fusion if system.fusion.method == method else system.fusions.build(method)
 
 
 def with_blend(system: System, method: str) -> Blend:
@@ -162,7 +162,7 @@ def _open_places(
     if any(SOURCE_WEIGHT.fullmatch(path) for path in paths) and "weights" in data["fusion"]:
         weights = [1.0] * len(system.runs)
         with contextlib.suppress(FusionBenchError):
-            fusion = fusions.build(data["fusion"])
+            fusion = system.fusions.build(data["fusion"])
             weights = fusion.source_weights(
                 system.runs, [roles[name] for name in system.runs]
             ).tolist()

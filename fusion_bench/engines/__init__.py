@@ -1,0 +1,1 @@
+"""Search engines and libraries that fuse: one file each, found by name."""

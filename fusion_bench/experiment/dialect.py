@@ -1,0 +1,156 @@
+"""The contract of a dialect: one search engine's fusion, in its own terms and with its defaults.
+
+A system with ``dialect: NAME`` is fused as that engine fuses: ``method`` and the parameters of its
+``fusion`` are the engine's, so are the defaults, and the formula counts ranks as the engine does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from fusion_bench.config.registry import MethodRegistry, Registry
+from fusion_bench.errors import ConfigError
+from fusion_bench.fuse import Fusion
+
+if TYPE_CHECKING:
+    from fusion_bench.experiment.system import System
+
+D = TypeVar("D", bound="Dialect")
+
+#: How well a system can be written for an engine. ``exact`` = equal scores up to a common factor
+#: and the engine's precision; ``rank-equivalent`` = equal order on any lists; ``approximate`` =
+#: another order on some lists; ``unsupported`` = the engine has nothing like it.
+Fidelity: TypeAlias = Literal["exact", "rank-equivalent", "approximate", "unsupported"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A system in the terms of an engine.
+
+    Attributes:
+        fidelity: How well the engine can do what the system does.
+        reasons: What is lost and why; empty where nothing is.
+        system: The nearest system of the dialect; None where it is unsupported.
+    """
+
+    fidelity: Fidelity
+    reasons: tuple[str, ...] = ()
+    system: System | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a user gives to an engine.
+
+    Attributes:
+        files: Name → text of each file: ``{"request.json": "{…}"}``.
+        notes: What else to do, such as where a file goes or which version is needed.
+    """
+
+    files: Mapping[str, str]
+    notes: tuple[str, ...] = field(default=())
+
+
+class Dialect(ABC):
+    """One engine: its methods, its defaults, and its configuration; never instantiated.
+
+    Attributes:
+        name: What ``dialect:`` says.
+        title: The engine's name.
+        version: The version whose formula this is.
+        source: Where the formula is documented.
+        methods: Fusions under the engine's names of methods; the first is the default.
+        defaults: Keys of a system, such as ``depth`` or ``top_k``, where a user says nothing.
+        rank_base: The rank of the first document in the engine's formula, 0 or 1; None = unknown.
+        precision: In which the engine compares scores.
+        ignores: What the engine accepts and ignores, or cannot do: one sentence each.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    version: ClassVar[str]
+    source: ClassVar[str]
+    methods: ClassVar[tuple[type[Fusion], ...]]
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    rank_base: ClassVar[Literal[0, 1] | None] = 1
+    precision: ClassVar[Literal["float32", "float64"]] = "float32"
+    ignores: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @cache
+    def fusions(cls) -> MethodRegistry[Fusion]:
+        """The engine's methods by name."""
+        kind = f"fusion method of {cls.title}"
+        registry: MethodRegistry[Fusion] = MethodRegistry(kind, "", "", Fusion)
+        for method in cls.methods:
+            registry.register(method)
+        return registry
+
+    @classmethod
+    def fill_defaults(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """A system as YAML says it, with the engine's defaults; fusions by type are built."""
+        filled = {"fusion": {}, **cls.defaults, **data}
+        if isinstance(by_type := filled.get("by_query_type"), Mapping):
+            filled["by_query_type"] = {
+                name: {**part, "fusion": cls.build_fusion(part.get("fusion", {}))}
+                if isinstance(part, Mapping)
+                else part
+                for name, part in by_type.items()
+            }
+        return filled
+
+    @classmethod
+    def build_fusion(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        """The engine's fusion that ``data``, a name or a mapping with ``method``, describes."""
+        if isinstance(data, Mapping) and "method" not in data:
+            data = {"method": cls.methods[0].model_fields["method"].default, **data}
+        fusion = cls.fusions().validate_field(data)
+        if not isinstance(fusion, cls.methods):
+            listed = ", ".join(cls.fusions().load_built_in())
+            problem = f"{fusion.method!r} is no method of {cls.title}"
+            raise ValueError(f"{problem} (known: {listed})")  # noqa: TRY004 - pydantic's rule
+        return fusion
+
+    @classmethod
+    @abstractmethod
+    def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
+        """The nearest system of this dialect.
+
+        Args:
+            system: Any system, of any dialect or of none.
+            roles: Of its sources, by name.
+        """
+
+    @classmethod
+    @abstractmethod
+    def write(cls, system: System) -> Configuration:
+        """The engine's own configuration of a system of this dialect."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
+        """A system, without its name, from what :meth:`write` wrote.
+
+        Raises:
+            ConfigError: It is no configuration of this engine.
+        """
+
+
+class DialectRegistry(Registry[type[Dialect]]):
+    """Dialects by name."""
+
+    def register(self, dialect: type[D]) -> type[D]:
+        """Class decorator: make a dialect known by its name."""
+        self.add_plugin(dialect.name, dialect)
+        return dialect
+
+    def _check_plugin(self, plugin: Any, name: str) -> None:  # noqa: ANN401 - anybody's object
+        if not (isinstance(plugin, type) and issubclass(plugin, Dialect)):
+            raise ConfigError(f"{name!r} is no dialect: derive it from {Dialect.__name__}")
+
+
+dialects = DialectRegistry("dialect", "fusion_bench.engines", "fusion_bench.engines")

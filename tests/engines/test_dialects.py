@@ -1,0 +1,66 @@
+"""What every dialect promises, and how a system names one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.dialect import Dialect, dialects
+from fusion_bench.experiment.system import System
+
+EVERY = pytest.mark.parametrize("dialect", dialects.load_built_in().values(), ids=lambda d: d.name)
+
+
+@EVERY
+def test_says_what_it_is(dialect: type[Dialect]) -> None:
+    assert dialect.title
+    assert dialect.version
+    assert dialect.source.startswith("http")
+    assert dialect.rank_base in {0, 1, None}
+    for method in dialect.methods:
+        assert method.formula
+        assert method.source
+
+
+@EVERY
+def test_a_system_of_each_method_is_built_from_what_it_writes(dialect: type[Dialect]) -> None:
+    for method in dialect.methods:
+        name = method.model_fields["method"].default
+        system = System("s", ["a", "b"], dialect=dialect.name, fusion=name)
+        assert type(system.fusion) is method
+        written = system.model_dump(mode="json")
+        assert written["dialect"] == dialect.name
+        again = System.model_validate(written)
+        assert again == system
+        assert type(again.fusion) is method
+
+
+def test_the_first_method_and_the_engines_defaults_hold_where_nothing_is_said() -> None:
+    system = System("s", ["a", "b"], dialect="elasticsearch")
+    assert system.fusion.model_dump() == {"method": "rrf", "rank_constant": 60, "weights": {}}
+    assert (system.depth, system.top_k) == (10, 10)
+    wide = System("s", ["a", "b"], dialect="elasticsearch", depth=100, top_k=None)
+    assert (wide.depth, wide.top_k) == (100, None)
+
+
+def test_a_system_without_a_dialect_does_not_mention_it() -> None:
+    assert "dialect" not in System("s", ["a"]).resolved_config
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"dialect": "elastisearch"}, r"unknown dialect 'elastisearch'.*did you mean"),
+        ({"dialect": "elasticsearch", "fusion": "borda"}, "unknown fusion method of Elastic"),
+        ({"dialect": "elasticsearch", "fusion": {"k": 3}}, r"fusion\.k: unknown key 'k' \(known:"),
+        (
+            {"dialect": "elasticsearch", "fusion": {"rank_constant": 0}},
+            r"fusion\.rank_constant: .* greater than or equal to 1, given 0",
+        ),
+    ],
+)
+def test_what_a_dialect_does_not_know(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        System("s", ["a", "b"], **keys)
