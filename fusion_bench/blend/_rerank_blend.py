@@ -20,6 +20,7 @@ from fusion_bench.blend._base import (
     Fused,
 )
 from fusion_bench.blend._score_spaces import on_unit_scale
+from fusion_bench.config.models import Number, WholeNumber
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import ScoreSpace
@@ -41,12 +42,12 @@ class RerankBlend(Blend):
     """
 
     reranker: str
-    depth: Annotated[int, Field(ge=1)] = 50
+    depth: Annotated[WholeNumber, Field(ge=1)] = 50
     missing: Literal["error", "zero", "below"] = "error"
     tail: Literal["keep", "drop"] = "keep"
-    min_score: float | None = None
+    min_score: Number | None = None
     always_rerank: bool = True
-    skip_limit: Annotated[int, Field(ge=0)] = 10
+    skip_limit: Annotated[WholeNumber, Field(ge=0)] = 10
 
     @property
     def reranker_name(self) -> str | None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fusion_bench.blend._base import blends
 from fusion_bench.blend._retrieval_blend import RetrievalBlend
+from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, Params, real
 from fusion_bench.data.ordering import FloatArray, IntArray
 
@@ -27,7 +28,7 @@ class Linear(RetrievalBlend):
     source: ClassVar[str] = "linear interpolation; nablarch 5.3"
 
     method: str = "linear"
-    beta: Annotated[float, Field(ge=0, le=1)] = 1.0
+    beta: Annotated[Number, Field(ge=0, le=1)] = 1.0
 
     def space(self) -> tuple[Parameter, ...]:
         """β and the retrieval term."""

@@ -6,14 +6,24 @@ the line and the path of the offending value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.formatting import is_encodable, pluralize
@@ -22,11 +32,9 @@ Location: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 V = TypeVar("V")
 
-#: A finite weight; 0 switches its source off.
-Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
 #: Limits of a YAML file, far above any that is written by hand.
 MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
+EXPONENT: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")
 #: How the YAML parser's complaint begins → what to look for.
 PARSER_PROBLEMS: Final = {
     r"found character '\t'": "a tab stands where a line is indented or a value begins: use spaces",
@@ -42,6 +50,29 @@ NEEDED = {
     "string_type": "text is needed (numbers, dates, yes and on need quotes)",
     "tuple_type": "a list is needed, such as [a, b]",
 }
+
+
+def _read_exponent(value: object) -> object:
+    """The number of ``1e-3``, which YAML 1.1 takes for text; anything else as it is."""
+    return float(value) if isinstance(value, str) and EXPONENT.fullmatch(value) else value
+
+
+def _refuse_text(value: object) -> object:
+    """The value, unless it is one that pydantic would take for a whole number.
+
+    Raises:
+        PydanticKnownError: It is text, or true or false.
+    """
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+#: Numbers, of which ``'20'`` and ``true`` are none.
+Number: TypeAlias = Annotated[float, Strict(), BeforeValidator(_read_exponent)]
+WholeNumber: TypeAlias = Annotated[int, BeforeValidator(_refuse_text)]
+#: A finite weight; 0 switches its source off.
+Weight: TypeAlias = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 
 
 def _refuse_repeats(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.models import Source, StrictModel, UniqueNames, parse_model, read_yaml
+from fusion_bench.config.models import (
+    Number,
+    Source,
+    StrictModel,
+    UniqueNames,
+    WholeNumber,
+    parse_model,
+    read_yaml,
+)
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
@@ -78,11 +86,11 @@ class Experiment(TableView, StrictModel):
     split: str | None = None
     query_type: str | None = None
     ties: Ties = "trec"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
     interval: Literal["t", "bootstrap"] = "t"
-    resamples: Annotated[int, Field(ge=10_000)] | None = None
+    resamples: Annotated[WholeNumber, Field(ge=10_000)] | None = None
     tune: TuneSettings | None = None
-    seed: Annotated[int, Field(ge=0)] = 7
+    seed: Annotated[WholeNumber, Field(ge=0)] = 7
     gate: GatePolicy | None = None
     _v2_enabled: bool = PrivateAttr(default=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fusion_bench.config.models import StrictModel, UniqueNames
+from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 OnInconclusive: TypeAlias = Literal["fail", "warn", "pass"]
@@ -21,7 +21,7 @@ class Tolerance(StrictModel):
         slices: Query types that are checked on their own, instead of the policy's.
     """
 
-    max_drop: Annotated[float, Field(ge=0)]
+    max_drop: Annotated[Number, Field(ge=0)]
     slices: UniqueNames | None = None
 
 
@@ -55,8 +55,8 @@ class Guard(StrictModel):
     }
 
     measure: MeasureName
-    max_loss: Annotated[float, Field(ge=0)]
-    max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_loss: Annotated[Number, Field(ge=0)]
+    max_share: Annotated[Number, Field(ge=0, le=1)] = 0.0
 
 
 class Golden(StrictModel):
@@ -71,7 +71,7 @@ class Golden(StrictModel):
 
     query: str
     document: str
-    top: Annotated[int, Field(ge=1)] = 10
+    top: Annotated[WholeNumber, Field(ge=1)] = 10
     dataset: str | None = None
 
 
@@ -104,7 +104,7 @@ class GatePolicy(StrictModel):
     guards: tuple[Guard, ...] = ()
     golden: tuple[Golden, ...] = ()
     lists: Literal["compare", "refuse"] = "compare"
-    worst: Annotated[int, Field(ge=0)] = 5
+    worst: Annotated[WholeNumber, Field(ge=0)] = 5
     degraded: Literal["refuse", "accept"] = "refuse"
 
     @model_validator(mode="before")

@@ -19,7 +19,14 @@ from pydantic import (
 
 from fusion_bench.blend import Blend, blends
 from fusion_bench.blend.none import NoBlend
-from fusion_bench.config.models import Location, StrictModel, UniqueNames, make_config_error
+from fusion_bench.config.models import (
+    Location,
+    Number,
+    StrictModel,
+    UniqueNames,
+    WholeNumber,
+    make_config_error,
+)
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -31,7 +38,7 @@ from fusion_bench.fuse.rrf import RRF
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"dialect"})
 
-Depth = Annotated[int, Field(ge=1)]
+Depth = Annotated[WholeNumber, Field(ge=1)]
 
 
 def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -80,8 +87,8 @@ class System(StrictModel):
     depth: Depth | dict[str, Depth] | None = None
     weights_by_type: TypeWeights | None = None
     by_query_type: dict[str, PerTypeConfig] | None = None
-    min_relevance: float | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = None
+    min_relevance: Number | None = None
+    top_k: Annotated[WholeNumber, Field(ge=1)] | None = None
 
     if TYPE_CHECKING:
 

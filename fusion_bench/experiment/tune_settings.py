@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from fusion_bench.config.models import StrictModel
+from fusion_bench.config.models import Number, StrictModel, WholeNumber
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures.aliases import MeasureName
@@ -31,9 +31,9 @@ class ParameterRange(StrictModel):
         when: Other paths, each with the value or values under which this one takes part.
     """
 
-    low: float | None = None
-    high: float | None = None
-    step: float | None = None
+    low: Number | None = None
+    high: Number | None = None
+    step: Number | None = None
     log: bool = False
     int: bool = False
     choices: tuple[Value, ...] = ()
@@ -70,12 +70,12 @@ class SearchSettings(StrictModel):
         seed: Makes a run exactly repeatable.
     """
 
-    trials: Annotated[int, Field(ge=1)] = 300
-    timeout: Annotated[float, Field(gt=0)] | None = None
+    trials: Annotated[WholeNumber, Field(ge=1)] = 300
+    timeout: Annotated[Number, Field(gt=0)] | None = None
     sampler: SamplerName = "tpe"
-    batch: Annotated[int, Field(ge=1, le=256)] = 16
-    points: Annotated[int, Field(ge=2)] = 5
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
+    batch: Annotated[WholeNumber, Field(ge=1, le=256)] = 16
+    points: Annotated[WholeNumber, Field(ge=2)] = 5
+    seed: Annotated[WholeNumber, Field(ge=0, lt=2**32)] = 7
 
 
 class DeclaredCost(StrictModel):
@@ -86,8 +86,8 @@ class DeclaredCost(StrictModel):
         seconds: Of one reranked candidate.
     """
 
-    price: Annotated[float, Field(ge=0)] | None = None
-    seconds: Annotated[float, Field(ge=0)] | None = None
+    price: Annotated[Number, Field(ge=0)] | None = None
+    seconds: Annotated[Number, Field(ge=0)] | None = None
 
 
 class EffortSettings(DeclaredCost):
@@ -123,8 +123,10 @@ class FrontSettings(StrictModel):
     """
 
     method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
-    trials: Annotated[int, Field(ge=0)] = 150
-    depths: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = None
+    trials: Annotated[WholeNumber, Field(ge=0)] = 150
+    depths: (
+        Annotated[tuple[Annotated[WholeNumber, Field(ge=0)], ...], Field(min_length=1)] | None
+    ) = None
 
 
 class CragSettings(StrictModel):
@@ -138,11 +140,11 @@ class CragSettings(StrictModel):
         credit: Utility of ``ambiguous``, where a right verdict has 1 and a wrong one 0.
     """
 
-    upper: float = 0.7
-    lower: float = 0.3
-    top: Annotated[int, Field(ge=1)] = 10
-    grade: Annotated[int, Field(ge=1)] = 1
-    credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
+    upper: Number = 0.7
+    lower: Number = 0.3
+    top: Annotated[WholeNumber, Field(ge=1)] = 10
+    grade: Annotated[WholeNumber, Field(ge=1)] = 1
+    credit: Annotated[Number, Field(ge=0.5, lt=1)] = 0.75
 
     @model_validator(mode="after")
     def _check_order(self) -> CragSettings:
@@ -181,10 +183,10 @@ class TuneSettings(SearchSettings):
     system: str
     measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    held_out: Annotated[Number, Field(gt=0, lt=1)] = 0.5
     split_seed: str = "fusion-bench"
-    folds: Annotated[int, Field(ge=0)] = 5
-    min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
+    folds: Annotated[WholeNumber, Field(ge=0)] = 5
+    min_gain: Annotated[Number, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
     front: FrontSettings = FrontSettings()

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from fusion_bench.config.models import Number
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.fuse._base import Homogeneity, ScoreTerms, WeightedFusion
@@ -45,7 +46,7 @@ class RankTermFusion(WeightedFusion):
             order being decided before the clamp.
     """
 
-    k: Annotated[float, Field(ge=0, le=1000)] = 60
+    k: Annotated[Number, Field(ge=0, le=1000)] = 60
     normalize: Literal["none", "max_possible", "three_lists"] = "none"
 
     @abstractmethod

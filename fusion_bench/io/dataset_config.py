@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
-from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
+from fusion_bench.config.models import Source, StrictModel, WholeNumber, parse_model, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
@@ -127,7 +127,7 @@ class DatasetSpec(StrictModel):
     judgments: Literal["pooled", "sparse", "complete"] = "pooled"
     runs: Annotated[dict[str, RunSpec], Field(min_length=1)]
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
-    binary_relevance: Annotated[int, Field(ge=1)] = 1
+    binary_relevance: Annotated[WholeNumber, Field(ge=1)] = 1
 
     @field_validator("qrels", mode="before")
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
+from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -89,7 +90,7 @@ class Normalizer(Method):
     searched: ClassVar[bool] = True
 
     method: str
-    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1
+    constant: Annotated[Number, Field(ge=0, le=1, multiple_of=0.5)] = 1
 
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the normalizer."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 
 from fusion_bench.config.models import Source, parse_model
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.fuse.rrf import RRF
 from fusion_bench.io.dataset_config import read_spec
 
 HERE = Path(__file__).parents[2]
@@ -42,6 +46,8 @@ def test_every_default_is_spelled_out() -> None:
         ({"alpha": 1}, "alpha: input should be less than 1, given 1"),
         ({"alpha": float("nan")}, "alpha: input should be"),
         ({"seed": -1}, "seed: input should be greater than or equal to 0, given -1"),
+        ({"alpha": "0.1"}, "alpha: input should be a valid number, given '0.1'"),
+        ({"seed": "7"}, "seed: input should be a valid integer, given '7'"),
         ({"seed": 1.5}, "seed: input should be a valid integer"),
         ({"resamples": 9_999}, "resamples: input should be greater than or equal to 10000"),
         ({"interval": "z"}, "interval: input should be 't' or 'bootstrap', given 'z'"),
@@ -55,6 +61,56 @@ def test_what_breaks_a_rule(options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         built(**options)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("value", [True, "20", "", "1e", "inf", "1_000"])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("fusion.k", "number"),
+        ("fusion.weights.a", "number"),
+        ("blend.min_score", "number"),
+        ("blend.depth", "integer"),
+        ("blend.tiers.3", "number"),
+        ("top_k", "integer"),
+        ("min_relevance", "number"),
+    ],
+)
+def test_text_and_truth_values_are_no_numbers(path: str, kind: str, value: object) -> None:
+    system: dict[str, Any] = {
+        "runs": ["a", "b"],
+        "fusion": {"method": "rrf", "k": 60, "weights": {"a": 2}},
+        "blend": {"method": "position_aware", "reranker": "r", "depth": 20, "tiers": {3: 1}},
+    }
+    assert built(systems={"one": system})
+    *parents, key = path.split(".")
+    place: dict[Any, Any] = system
+    for parent in parents:
+        place = place[parent]
+    place[int(key) if key.isdecimal() else key] = value
+    with pytest.raises(ConfigError) as caught:
+        built(systems={"one": system})
+    expected = f"systems.one.{path}: input should be a valid {kind}, given {value!r}"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "k"), [(20, 20), (2.5, 2.5), (np.int64(20), 20), (np.float32(2.5), 2.5)]
+)
+def test_whatever_is_a_number_passes_as_one(value: object, k: float) -> None:
+    system = {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": value}}
+    fusion = built(systems={"one": system}).systems["one"].fusion
+    assert isinstance(fusion, RRF)
+    assert (fusion.k, type(fusion.k)) == (k, float)
+
+
+@pytest.mark.parametrize("text", ["1e1", "1e+1", "1.0e1", ".1E2", "100e-1"])
+def test_numbers_with_an_exponent_that_yaml_takes_for_text(text: str) -> None:
+    assert isinstance(yaml.safe_load(text), str)
+    system = {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": yaml.safe_load(text)}}
+    fusion = built(systems={"one": system}).systems["one"].fusion
+    assert isinstance(fusion, RRF)
+    assert fusion.k == 10
 
 
 def test_measures_are_what_the_dataset_resolves() -> None:
