@@ -8,11 +8,10 @@ from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.changes import ListChange, QueryRegression
-from fusion_bench.gate.result import CheckResult, check_name
-from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.gate.result import CheckOutcome, CheckResult
 
 
-class CheckUpdate(StoredRecord):
+class CheckUpdate(CheckOutcome):
     """What an update did to one check of the policy.
 
     Attributes:
@@ -30,23 +29,12 @@ class CheckUpdate(StoredRecord):
         queries: Q.
     """
 
-    collection: str
-    slice: str | None
-    measure: str
-    max_drop: float
-    status: CheckStatus
-    error: str | None
     old_mean: float | None
     new_mean: float | None
     difference: float | None
     changed: int
     losses: int
     queries: int
-
-    @property
-    def name(self) -> str:
-        """``collection / slice / measure``."""
-        return check_name(self.collection, self.slice, self.measure)
 
     @classmethod
     def from_result(cls, check: CheckResult) -> CheckUpdate:

@@ -27,7 +27,23 @@ def check_name(collection: str, slice_name: str | None, measure: str) -> str:
     return " / ".join(part for part in parts if part is not None)
 
 
-class CheckResult(StoredRecord):
+class CheckOutcome(StoredRecord):
+    """Which check it is, and how it ended; its records describe the fields."""
+
+    collection: str
+    slice: str | None
+    measure: str
+    max_drop: float
+    status: CheckStatus
+    error: str | None
+
+    @property
+    def name(self) -> str:
+        """``collection / slice / measure``."""
+        return check_name(self.collection, self.slice, self.measure)
+
+
+class CheckResult(CheckOutcome):
     """The statistics and the status of one check: a measure on a slice of a collection.
 
     Attributes:
@@ -53,12 +69,6 @@ class CheckResult(StoredRecord):
         few_changed: Fewer than 10 queries changed: the status holds for these queries only.
     """
 
-    collection: str
-    slice: str | None
-    measure: str
-    max_drop: float
-    status: CheckStatus
-    error: str | None
     queries: int
     groups: int
     changed: int = 0
@@ -72,11 +82,6 @@ class CheckResult(StoredRecord):
     min_detectable_drop: float | None = None
     false_pass_rate: float | None = None
     few_changed: bool = False
-
-    @property
-    def name(self) -> str:
-        """``collection / slice / measure``."""
-        return check_name(self.collection, self.slice, self.measure)
 
 
 class QueryCheck(StoredRecord):
@@ -185,8 +190,9 @@ class GateVerdict(TableView, StoredRecord):
         """One row a check."""
         fields = ("difference", "lower_bound", "max_drop", "p_holm", "changed", "losses", "status")
         checks = self.checks[:limit]
-        names = [check_name(check.collection, check.slice, check.measure) for check in checks]
-        return {"check": names} | {f: [getattr(check, f) for check in checks] for f in fields}
+        return {"check": [check.name for check in checks]} | {
+            f: [getattr(check, f) for check in checks] for f in fields
+        }
 
     @property
     def query_checks(self) -> tuple[GuardResult | GoldenResult, ...]:
