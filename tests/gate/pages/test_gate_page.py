@@ -241,12 +241,26 @@ def test_a_check_in_words(given: CheckResult, words: str) -> None:
     assert describe_check(given).endswith(words)
 
 
-def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
-    def document(name: str, before: int | None, after: int | None, **cut: int) -> DocumentChange:
-        return DocumentChange(
-            document=name, grade=3, rank_before=before, rank_after=after, cause="why", **cut
-        )
+def describe_documents(
+    *changes: tuple[int | None, int | None, int | None], has_old_ranks: bool = True
+) -> tuple[str, ...]:
+    """What the page says of the documents d, e, f, … of one query's loss.
 
+    Args:
+        changes: The rank before and after, and the rank that ``top_k`` cut off.
+        has_old_ranks: Whether the baseline's lists are at hand.
+    """
+    documents = tuple(
+        DocumentChange(
+            document=name,
+            grade=3,
+            rank_before=before,
+            rank_after=after,
+            cut_rank_after=cut,
+            cause="why",
+        )
+        for name, (before, after, cut) in zip("defghi", changes, strict=False)
+    )
     lost = QueryRegression(
         collection="mine",
         query="q",
@@ -254,15 +268,16 @@ def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
         value_before=1.0,
         value_after=0.0,
         top_k=(None, 10),
-        documents=(
-            document("d", 1, None, cut_rank_after=27),
-            document("e", 2, None),
-            document("f", 3, 3),
-            document("g", None, None, cut_rank_after=30),
-        ),
+        documents=documents,
+        has_old_ranks=has_old_ranks,
     )
     [finding] = build_gate_page(result(regressions=(lost,))).sections[-1].findings
-    assert finding.details == (
+    return finding.details
+
+
+def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
+    details = describe_documents((1, None, 27), (2, None, None), (3, 3, None), (None, None, 30))
+    assert details == (
         "d (grade 3) 1 → 27 (below top_k 10): why",
         "e (grade 3) 2 → –: why",
         "2 more relevant documents: same rank, or in neither list",
@@ -270,32 +285,11 @@ def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
 
 
 def test_a_loss_without_old_ranks_says_where_its_documents_are() -> None:
-    changes = {"d": (2, None), "e": (None, 27), "f": (None, None)}
-    lost = QueryRegression(
-        collection="mine",
-        query="q",
-        measure="nDCG@10",
-        value_before=1.0,
-        value_after=0.0,
-        top_k=(None, 10),
-        has_old_ranks=False,
-        documents=tuple(
-            DocumentChange(
-                document=name,
-                grade=1,
-                rank_before=None,
-                rank_after=rank,
-                cut_rank_after=cut,
-                cause="",
-            )
-            for name, (rank, cut) in changes.items()
-        ),
-    )
-    [finding] = build_gate_page(result(regressions=(lost,))).sections[-1].findings
-    assert finding.details == (
-        "d (grade 1) now at rank 2",
-        "e (grade 1) now at rank 27 (below top_k 10)",
-        "f (grade 1) now not in the list",
+    changes = ((None, 2, None), (None, None, 27), (None, None, None))
+    assert describe_documents(*changes, has_old_ranks=False) == (
+        "d (grade 3) now at rank 2",
+        "e (grade 3) now at rank 27 (below top_k 10)",
+        "f (grade 3) now not in the list",
     )
 
 
