@@ -12,14 +12,10 @@ from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from tests.io.files import written
 
 BEIR = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1\n"
 GRADES = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}
-
-
-def written(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
-
-
-def written(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
+from tests.io.files import written
 
 RUN = (
     '{"query": "q1", "document": "d1", "score": 0.5, "rank": 1}\n'

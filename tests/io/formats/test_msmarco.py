@@ -11,6 +11,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from tests.io.files import written
 
 RUN = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"
 FOUND = {"1": {"700": 2.0, "900": 1.0}, "2": {"700": 2.0, "5": 1.0}}
@@ -21,8 +22,7 @@ FOUND = {"1": {"700": 2.0, "900": 1.0}, "2": {"700": 2.0, "5": 1.0}}
 def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> None:
     if name.endswith(".tsv") and separator == " ":
         name = "run.msmarco"
-    path = tmp_path / name
-    path.write_text(RUN.replace("\t", separator))
+    path = written(tmp_path / name, RUN.replace("\t", separator))
     assert load_run(path).to_dict() == FOUND
     assert load_run(path, layout=FileLayout(format="msmarco")).to_dict() == FOUND
     by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
@@ -32,18 +32,15 @@ def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> No
 def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec, "LARGE_FILE", 1)
     for name, separator in (("run.txt", "\t"), ("run.txt", " "), ("run.tsv", "\t")):
-        path = tmp_path / name
-        path.write_text(RUN.replace("\t", separator))
+        path = written(tmp_path / name, RUN.replace("\t", separator))
         assert load_run(path).to_dict() == FOUND
-    path = tmp_path / "run.txt"
-    path.write_text(RUN.replace("1\t700\t1", "1\t700\t3"))
+    path = written(tmp_path / "run.txt", RUN.replace("1\t700\t1", "1\t700\t3"))
     with pytest.raises(DataError, match=r"run\.txt:1: query '1' has no document of rank 1"):
         load_run(path)
 
 
 def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
-    path = tmp_path / "qrels.dev.small.tsv"
-    path.write_text("1\t0\t700\t1\n")
+    path = written(tmp_path / "qrels.dev.small.tsv", "1\t0\t700\t1\n")
     assert load_qrels(path).to_dict() == {"1": {"700": 1}}
     assert load_qrels(path, layout=FileLayout(format="msmarco")).to_dict() == {"1": {"700": 1}}
 
@@ -61,7 +58,5 @@ def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_run_of_ranks(content: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(content)
     with pytest.raises(DataError, match=rf"run\.txt{problem}"):
-        load_run(path)
+        load_run(written(tmp_path / "run.txt", content))

@@ -13,16 +13,12 @@ from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.formats import trec
 from fusion_bench.io.load_records import load_qrels, load_run
+from tests.io.files import written
 
 RUN = "q1 Q0 d2 1 0.9 tag\nq1 Q0 d1 2 0.5 tag\nq2 Q0 d3 1 7 tag\n"
 FOUND = {"q1": {"d2": 0.9, "d1": 0.5}, "q2": {"d3": 7.0}}
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 -1\n"
 GRADES = {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": -1}}
-
-
-def written(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 SPELLINGS: dict[str, Callable[[str], bytes]] = {

@@ -15,6 +15,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.io.file_layout import FileLayout
 from fusion_bench.io.json_shapes._base import SHAPES
 from fusion_bench.io.load_records import load_qrels, load_run
+from tests.io.files import written
 
 ELASTICSEARCH = {
     "took": 5,
@@ -77,8 +78,7 @@ IDS = ["d2", "x", "d1"]
 
 
 def write_lines(path: Path, *items: Any) -> Path:  # noqa: ANN401 - any JSON
-    path.write_text("".join(json.dumps(item) + "\n" for item in items))
-    return path
+    return written(path, "".join(json.dumps(item) + "\n" for item in items))
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -277,10 +277,8 @@ def test_what_cannot_be_read_is_named(
     ids=lambda value: value[:30],
 )
 def test_a_document_that_cannot_be_read(content: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(content)
     with pytest.raises(DataError, match=rf"a\.json(:1)?{problem}"):
-        load_run(path)
+        load_run(written(tmp_path / "a.json", content))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +342,5 @@ def test_a_second_list_of_a_query_needs_scores(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_stands_twice_is_not_dropped(content: str, key: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(content)
     with pytest.raises(DataError, match=f"a\\.json(:1)?: the key '{key}' stands twice"):
-        load_run(path)
+        load_run(written(tmp_path / "a.json", content))
