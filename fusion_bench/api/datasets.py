@@ -51,13 +51,20 @@ def locate_dataset(
     return find_dataset(os.fspath(dataset), find_folders(folders))
 
 
-def find_folders(folders: Collection[str | os.PathLike[str]] | None) -> list[Path]:
-    """Where named datasets live."""
+def find_folders(
+    folders: Collection[str | os.PathLike[str]] | None, experiment: Path | None = None
+) -> list[Path]:
+    """Where named datasets live.
+
+    Args:
+        folders: As given; None = ``datasets`` here and in the folders above.
+        experiment: A file: then first of all ``datasets`` beside its folder.
+    """
     if folders is not None:
         return [Path(folder) for folder in folders]
-    here = Path.cwd()
-    above = [folder / "datasets" for folder in here.parents]
-    return [Path("datasets"), *(folder for folder in above if folder.is_dir())]
+    beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
+    above = [folder / "datasets" for folder in Path.cwd().parents]
+    return [*beside, Path("datasets"), *(folder for folder in above if folder.is_dir())]
 
 
 def read_dataset(

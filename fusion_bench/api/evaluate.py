@@ -136,9 +136,11 @@ def run_experiment(
     if not isinstance(experiment, Experiment):
         experiment, source = read_experiment(Path(experiment))
     origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
-    places = find_folders(folders)
-    if not folders:
-        places = [origin.path.resolve().parent.parent / "datasets", *find_folders(None)]
     return experiments.run_experiment(
-        experiment, origin, folders=places, split=split, query_type=query_type, cache=cache
+        experiment,
+        origin,
+        folders=find_folders(folders or None, origin.path),
+        split=split,
+        query_type=query_type,
+        cache=cache,
     )

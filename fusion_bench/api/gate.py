@@ -39,10 +39,7 @@ def gate(
     """
     path = Path(experiment)
     parsed, source = read_experiment(path)
-    places = find_folders(folders)
-    if folders is None:
-        places = [path.resolve().parent.parent / "datasets", *places]
-    inputs = GateInputs(parsed, source, places)
+    inputs = GateInputs(parsed, source, find_folders(folders, path))
     file = baseline_path(path) if baseline is None else Path(baseline)
     if update is not None:
         update_baseline(inputs, file, update)
