@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fusion_bench.api.comparisons import Comparisons
-from fusion_bench.api.datasets import read_dataset
+from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
 from fusion_bench.api.inputs import list_measures
 from fusion_bench.api.systems import name_systems
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
-
-#: Options that describe the data; all others are those of an experiment.
-DATA_OPTIONS = frozenset({"binary_relevance", "judgments"})
 
 
 def compare(

@@ -19,6 +19,9 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.load_records import check_score_space
 
+#: Options that describe the data, among those of an experiment.
+DATA_OPTIONS = frozenset({"binary_relevance", "judgments"})
+
 
 def load_dataset(
     dataset: str | os.PathLike[str],
@@ -100,7 +103,7 @@ def read_dataset(
             return dataset
     lists, spaces = read_rerankers(rerankers, score_spaces, dataset)
     if dataset is not None:
-        spec = dataset.spec.model_dump(include={"judgments", "binary_relevance"})
+        spec = dataset.spec.model_dump(include=set(DATA_OPTIONS))
         options = spec | options
     made = make_dataset(
         _name_of(qrels) if dataset is None else dataset.name,

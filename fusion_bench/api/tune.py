@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fusion_bench.api.datasets import read_dataset
+from fusion_bench.api.datasets import DATA_OPTIONS, read_dataset
 from fusion_bench.api.inputs import list_measures
 from fusion_bench.api.systems import SystemLike, build_system, default_name
 from fusion_bench.api.tuning_result import TuningResult
@@ -22,8 +22,6 @@ from fusion_bench.tune.space.open_objective import create_objective
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
 EXPERIMENT_OPTIONS = frozenset({"alpha", "interval", "ties"})
-#: Options that describe the data.
-DATA_OPTIONS = frozenset({"binary_relevance", "judgments"})
 
 
 def tune(
