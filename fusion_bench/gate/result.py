@@ -17,6 +17,7 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.changes import ListChange, QueryRegression
 from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -41,6 +42,11 @@ class CheckOutcome(StoredRecord):
     def name(self) -> str:
         """``collection / slice / measure``."""
         return check_name(self.collection, self.slice, self.measure)
+
+    @property
+    def display_name(self) -> str:
+        """The same with the measure's usual name beside it, as tables have it."""
+        return check_name(self.collection, self.slice, display_measure(self.measure))
 
 
 class CheckResult(CheckOutcome):

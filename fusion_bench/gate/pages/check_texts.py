@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from fusion_bench.gate.result import CheckResult, GoldenResult, GuardResult, check_name
-from fusion_bench.measures.aliases import display_measure
+from fusion_bench.gate.result import CheckResult, GoldenResult, GuardResult
 from fusion_bench.report.page import Column
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -38,7 +37,7 @@ def check_cells(check: CheckResult) -> tuple[str, ...]:
         status += " (for these queries only)"
     rate = check.false_pass_rate
     return (
-        check_name(check.collection, check.slice, display_measure(check.measure)),
+        check.display_name,
         status,
         format_number(check.baseline_mean),
         format_number(check.candidate_mean),

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.history import BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.pages.gate_page import TONES, changes_table
-from fusion_bench.gate.result import check_name
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import format_number, quote_text
@@ -61,7 +60,7 @@ def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
 
 def _check_cells(check: CheckUpdate) -> tuple[str, ...]:
     return (
-        check_name(check.collection, check.slice, display_measure(check.measure)),
+        check.display_name,
         "error" if check.error is not None else check.status,
         format_number(check.old_mean),
         format_number(check.new_mean),
