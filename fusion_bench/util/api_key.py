@@ -76,7 +76,7 @@ class ApiKey:
         return forms
 
     def __repr__(self) -> str:
-        return f"Secret({self.name})"
+        return f"ApiKey({self.name})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an API key cannot be pickled")

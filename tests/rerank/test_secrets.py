@@ -104,7 +104,7 @@ def test_a_server_that_sends_the_key_back_is_not_repeated(tmp_path: Path) -> Non
 
 def test_a_secret_shows_itself_to_nobody() -> None:
     secret = ApiKey(KEY, name="K")
-    assert repr(secret) == str(secret) == f"{secret}" == "Secret(K)"
+    assert repr(secret) == str(secret) == f"{secret}" == "ApiKey(K)"
     assert secret.reveal_key() == KEY
     assert not hasattr(secret, "__dict__")
     with pytest.raises(TypeError, match="cannot be pickled"):
