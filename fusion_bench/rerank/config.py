@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import yaml
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from fusion_bench.config.models import StrictModel, parse_model, read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.overrides import parse_value
 from fusion_bench.rerank.clients import Provider, providers
 from fusion_bench.rerank.settings import Profile, RerankSettings
 from fusion_bench.rerank.simulation.fault_model import SimulationSettings
@@ -143,10 +143,7 @@ def apply_overrides(given: Mapping[str, Any], changes: Sequence[str]) -> dict[st
         keys = path.strip().split(".")
         if not equals or not all(keys):
             raise ConfigError(f"--set {change!r}: KEY=VALUE is needed, such as model=rerank-2")
-        try:
-            read = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise ConfigError(f"--set {change!r}: the value is not YAML: quote it") from None
+        read: Any = parse_value(value, change)
         for key in reversed(keys):
             read = {key: read}
         data = _merge_mappings({k: v if v is not None else {} for k, v in data.items()}, read)
