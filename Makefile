@@ -11,6 +11,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 EXPERIMENT ?= experiments/default.yaml
 # Workers of the test run: one for each core.
 WORKERS ?= auto
+# Without bytecode every process of every test would compile again all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
