@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +64,7 @@ def rerank(
         system=system,
         experiment=None if experiment is None else Path(experiment),
         config=None if config is None else Path(config),
-        overrides=[f"{key}={value}" for key, value in (settings or {}).items()],
+        overrides=[f"{key}={_format_yaml(value)}" for key, value in (settings or {}).items()],
         provider=provider,
         fallbacks=fallbacks,
         depth=depth,
@@ -76,6 +77,11 @@ def rerank(
         fallback_list=None,
     )
     return _outside_event_loop(lambda: score_list(options, lambda _done, _total, _spent: None))
+
+
+def _format_yaml(value: object) -> str:
+    """A value as YAML that reads back as the same: text in quotes, None as null."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _outside_event_loop(work: Callable[[], T]) -> T:

@@ -146,5 +146,5 @@ def apply_overrides(given: Mapping[str, Any], changes: Sequence[str]) -> dict[st
         read: Any = parse_value(value, change)
         for key in reversed(keys):
             read = {key: read}
-        data = _merge_mappings({k: v if v is not None else {} for k, v in data.items()}, read)
+        data = _merge_mappings(data, read)
     return data

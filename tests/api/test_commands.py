@@ -52,7 +52,10 @@ class Overlap:
     (tmp_path / "overlap_scorer.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(collection.make(tmp_path))
-    return {"settings": {"object": "overlap_scorer:Overlap"}, "store": tmp_path / "scores.sqlite"}
+    return {
+        "settings": {"max_tokens": None, "object": "overlap_scorer:Overlap"},
+        "store": tmp_path / "scores.sqlite",
+    }
 
 
 def test_a_list_is_scored(scorer: dict[str, Any]) -> None:
