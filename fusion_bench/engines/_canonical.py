@@ -1,4 +1,4 @@
-"""Fusions of engines that compute what one of our methods computes, under other names."""
+"""Fusions of engines, and how they relate to our methods."""
 
 from __future__ import annotations
 
@@ -11,13 +11,38 @@ from fusion_bench.fuse import EngineForm, Fusion, ScoreTerms
 from fusion_bench.fuse._base import Homogeneity
 
 
-class CanonicalFusion(Fusion):
+class EngineFusion(Fusion):
+    """A method as an engine computes it."""
+
+    def equivalent(
+        self,
+        sources: Sequence[str],  # noqa: ARG002 - of some methods
+        roles: Sequence[frozenset[str]],  # noqa: ARG002 - as above
+    ) -> Fusion | None:
+        """Our method that orders any lists as this one does; None = there is none.
+
+        Args:
+            sources: Names, (S,).
+            roles: Of each source, (S,).
+        """
+        return None
+
+
+class CanonicalFusion(EngineFusion):
     """An engine's method whose scores are those of :attr:`canonical`."""
 
     @property
     @abstractmethod
     def canonical(self) -> Fusion:
         """Our method that gives the same scores."""
+
+    def equivalent(
+        self,
+        sources: Sequence[str],  # noqa: ARG002 - part of the contract
+        roles: Sequence[frozenset[str]],  # noqa: ARG002 - part of the contract
+    ) -> Fusion:
+        """Our method."""
+        return self.canonical
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the scores of our method."""

@@ -1,0 +1,105 @@
+"""What the writers and readers of engines' configurations share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.engines._translation import LONGEST_WINDOW
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.dialect import Dialect
+from fusion_bench.experiment.system import System
+
+
+def check_writable(dialect: type[Dialect], system: System) -> None:
+    """Refuse a system that no request of the engine can say.
+
+    Raises:
+        ConfigError: It is of another dialect, or has a blend, query types or a threshold.
+    """
+    if system.dialect != dialect.name:
+        raise ConfigError(
+            f"system {system.name!r}: dialect is {system.dialect}, {dialect.name} is needed: "
+            "translate it first"
+        )
+    extras = {
+        "blend": not isinstance(system.blend, NoBlend),
+        "by_query_type": system.by_query_type is not None,
+        "weights_by_type": system.weights_by_type is not None,
+        "min_relevance": system.min_relevance is not None,
+    }
+    if unwritten := [key for key, is_set in extras.items() if is_set]:
+        raise ConfigError(
+            f"system {system.name!r}: {', '.join(unwritten)} cannot be written for "
+            f"{dialect.title}: translate it first"
+        )
+
+
+def weights_by_source(system: System) -> dict[str, float]:
+    """The weight of each source of a system whose weights name sources, not roles.
+
+    Raises:
+        ConfigError: They name roles.
+    """
+    nothing = [frozenset[str]()] * len(system.runs)
+    try:
+        weights = system.fusion.source_weights(system.runs, nothing).tolist()
+    except ConfigError as error:
+        raise ConfigError(
+            f"system {system.name!r}: {error}: to write it, name sources instead of roles, or "
+            "translate it first"
+        ) from None
+    return dict(zip(system.runs, weights, strict=True))
+
+
+def windows_by_source(system: System) -> dict[str, int]:
+    """How many documents of each source are fetched."""
+    depth = system.depth
+    if isinstance(depth, Mapping):
+        return {name: depth.get(name, LONGEST_WINDOW) for name in system.runs}
+    return dict.fromkeys(system.runs, depth or LONGEST_WINDOW)
+
+
+def common_window(system: System) -> int:
+    """How many documents of every source are fetched.
+
+    Raises:
+        ConfigError: Not the same of each.
+    """
+    windows = set(windows_by_source(system).values())
+    if len(windows) > 1:
+        raise ConfigError(
+            f"system {system.name!r}: depth: all lists have one window here: set one number"
+        )
+    return windows.pop()
+
+
+def most_results(system: System) -> int:
+    """How many fused documents are returned."""
+    return system.top_k or sum(windows_by_source(system).values())
+
+
+def write_json(data: Any) -> str:  # noqa: ANN401 - whatever the engine reads
+    """JSON as people read it."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(files: Mapping[str, str], name: str) -> Any:  # noqa: ANN401 - whatever is there
+    """The contents of a JSON file.
+
+    Raises:
+        ConfigError: There is no such file, or it is no JSON.
+    """
+    if name not in files:
+        raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
+    try:
+        return json.loads(files[name])
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{name}:{error.lineno}: no JSON: {error.msg}") from None
+
+
+def unreadable(name: str, title: str, problem: object) -> ConfigError:
+    """The error for a file that is no configuration of an engine."""
+    return ConfigError(f"{name}: not a configuration of {title} as it is written here: {problem}")

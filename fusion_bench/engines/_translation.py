@@ -1,0 +1,223 @@
+"""Writing down a system in the terms of an engine, with what is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.config.query_types import UNSURE
+from fusion_bench.engines._canonical import EngineFusion
+from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
+from fusion_bench.experiment.system import System
+from fusion_bench.fuse import Fusion
+from fusion_bench.fuse.rrf import RRF
+from fusion_bench.fuse.rrf_v2 import RRFv2
+from fusion_bench.fuse.weighted_score import WeightedScore
+
+#: Documents of a list that are fetched where a system has no ``depth``.
+LONGEST_WINDOW = 10_000
+
+
+@dataclass(frozen=True)
+class ReciprocalRanks:
+    """Σ w/(k + rank) in numbers.
+
+    Attributes:
+        k: By source.
+        weights: By source; above 0.
+    """
+
+    k: Mapping[str, float]
+    weights: Mapping[str, float]
+
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether all sources weigh the same."""
+        return len(set(self.weights.values())) == 1
+
+
+class Draft:
+    """A translation that is being written.
+
+    Attributes:
+        dialect: The engine's dialect.
+        system: The plain system that is translated: of one query type, without a blend.
+        sources: The sources that take part.
+        weights: Their weights as the fusion of ``system`` weighs them.
+        fusion: The fusion in our terms, or an engine's that none of ours equals.
+        fidelity: The best that is still possible.
+        reasons: What is lost so far.
+    """
+
+    def __init__(
+        self, dialect: type[Dialect], system: System, roles: Mapping[str, frozenset[str]]
+    ) -> None:
+        self.dialect = dialect
+        self.fidelity: Fidelity = "exact"
+        self.reasons: list[str] = []
+        self.system = system = self._choose_query_type(system)
+        names = [roles[name] for name in system.runs]
+        all_weights = dict(
+            zip(system.runs, system.fusion.source_weights(system.runs, names).tolist(), strict=True)
+        )
+        self.weights = {name: weight for name, weight in all_weights.items() if weight > 0}
+        self.sources = tuple(self.weights)
+        self.roles = {name: roles[name] for name in self.sources}
+        self.fusion = self._find_equivalent(system.fusion)
+        self.is_of_dialect = system.dialect == dialect.name
+        self._drop_blend_and_threshold()
+
+    def lose(self, reason: str, fidelity: Fidelity = "approximate") -> None:
+        """Lower the fidelity, and say why."""
+        order = get_args(Fidelity)
+        self.fidelity = max(self.fidelity, fidelity, key=order.index)
+        self.reasons.append(reason)
+
+    def note(self, remark: str) -> None:
+        """Say what to know, without a loss."""
+        self.reasons.append(remark)
+
+    def _choose_query_type(self, system: System) -> System:
+        types = system.query_types
+        if types is None:
+            return system
+        chosen = UNSURE if UNSURE in types else types[0]
+        listed = ", ".join(types)
+        self.lose(
+            f"query types: one request has one set of numbers, here those of type {chosen!r}; "
+            f"write a request a type and choose it in the application (types: {listed})"
+        )
+        return system.of_type(chosen)
+
+    def _find_equivalent(self, fusion: Fusion) -> Fusion:
+        if not isinstance(fusion, EngineFusion):
+            return fusion
+        ours = fusion.equivalent(self.sources, [self.roles[name] for name in self.sources])
+        return fusion if ours is None else ours
+
+    def _drop_blend_and_threshold(self) -> None:
+        if not isinstance(self.system.blend, NoBlend):
+            self.lose(
+                f"blend: {self.system.blend.method!r} is not written: rerank the engine's results "
+                "in the application"
+            )
+        if self.system.min_relevance is not None:
+            self.lose(
+                f"min_relevance: {self.system.min_relevance:g} is not written: drop the documents "
+                "below it in the application"
+            )
+
+    def find_reciprocal_ranks(self) -> ReciprocalRanks | None:
+        """The fusion as a sum of reciprocal ranks; None = it is none."""
+        fusion = self.fusion
+        if not isinstance(fusion, RRF | RRFv2):
+            return None
+        if isinstance(fusion, RRFv2) and any(fusion.bonus.values()):
+            self.lose(f"bonus: {self.dialect.title} has none; it is left out")
+        if fusion.normalize == "three_lists":
+            self.lose("normalize: three_lists is left out: scores differ", "rank-equivalent")
+        sources, roles = self.sources, [self.roles[name] for name in self.sources]
+        weights = fusion.source_weights(sources, roles).tolist()
+        return ReciprocalRanks(
+            dict.fromkeys(sources, float(fusion.k)), dict(zip(sources, weights, strict=True))
+        )
+
+    def find_score_sum(self) -> WeightedScore | None:
+        """The fusion as Σ w·score with 0 where a score is missing; None = it is no such mean."""
+        if not isinstance(self.fusion, WeightedScore):
+            return None
+        if self.fusion.missing != "zero":
+            self.lose(
+                f"missing: {self.fusion.missing!r} becomes 0: {self.dialect.title} adds nothing "
+                "for a list that lacks the document"
+            )
+        return self.fusion
+
+    def choose_rank_constant(self, numbers: ReciprocalRanks, least: int, base: int = 1) -> int:
+        """The engine's whole-numbered constant, the same for all sources.
+
+        Args:
+            numbers: The reciprocal ranks in our terms.
+            least: The least constant that the engine takes.
+            base: The rank of the first document in its formula.
+        """
+        distinct = set(numbers.k.values())
+        wanted = sum(numbers.k.values()) / len(numbers.k) + 1 - base
+        if len(distinct) > 1:
+            self.lose(f"k: one for all lists instead of {_listed(numbers.k)}")
+        constant = max(round(wanted), least)
+        if len(distinct) == 1 and constant != wanted:
+            self.lose(f"k: {constant + base - 1} instead of {distinct.pop():g}")
+        return constant
+
+    def choose_windows(
+        self, *, by_source: bool = False, cut_to_window: bool = False, most: int = LONGEST_WINDOW
+    ) -> dict[str, Any]:
+        """``depth`` and ``top_k`` of the translated system.
+
+        Args:
+            by_source: Whether each list may have a window of its own.
+            cut_to_window: Whether the engine returns at most a window of fused documents.
+            most: The greatest window.
+        """
+        depth = self.system.depth
+        given = dict(depth) if isinstance(depth, Mapping) else dict.fromkeys(self.sources, depth)
+        given = {name: given.get(name) for name in self.sources}
+        if None in given.values():
+            self.note(f"depth: none is set, so up to {most} documents of a list are fetched")
+        if any(cut is not None and cut > most for cut in given.values()):
+            self.lose(f"depth: {self.dialect.title} fetches at most {most} documents of a list")
+        cuts = {name: min(cut or most, most) for name, cut in given.items()}
+        if len(set(cuts.values())) > 1 and not by_source:
+            self.lose(f"depth: one for all lists instead of {_listed(cuts)}")
+            cuts = dict.fromkeys(cuts, max(cuts.values()))
+        longest = max(cuts.values()) if cut_to_window else sum(cuts.values())
+        top_k = self.system.top_k
+        if cut_to_window and (top_k or longest + (depth is not None)) > longest:
+            self.lose(f"top_k: {self.dialect.title} returns at most its window, {longest}")
+        same = len(set(cuts.values())) == 1
+        return {
+            "depth": next(iter(cuts.values())) if same else cuts,
+            "top_k": min(top_k or longest, longest),
+        }
+
+    def finish(self, fusion: Mapping[str, Any], **settings: Any) -> Translation:  # noqa: ANN401 - of any system
+        """The translation to this fusion of the dialect."""
+        system = System(
+            self.system.name,
+            self.sources,
+            dialect=self.dialect.name,
+            fusion=dict(fusion),
+            **settings,
+        )
+        return Translation(self.fidelity, tuple(self.reasons), system)
+
+    def refuse(self, reason: str) -> Translation:
+        """The engine has nothing like it."""
+        return Translation("unsupported", (*self.reasons, reason))
+
+    def refuse_fusion(self) -> Translation:
+        """The engine has nothing like the fusion."""
+        listed = ", ".join(self.dialect.fusions().load_built_in())
+        return self.refuse(
+            f"fusion: {self.dialect.title} has nothing like {self.system.fusion.method!r} "
+            f"(it has: {listed})"
+        )
+
+    def keep_fusion(self) -> dict[str, Any]:
+        """The fusion of this very dialect, its weights by source name."""
+        data = self.system.fusion.model_dump(mode="json")
+        if data.get("weights"):
+            data["weights"] = dict(self.weights)
+        return data
+
+
+def name_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights to write; none where all are equal, for a common factor changes no order."""
+    return {} if len(set(weights.values())) == 1 else dict(weights)
+
+
+def _listed(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}: {number:g}" for name, number in numbers.items())
