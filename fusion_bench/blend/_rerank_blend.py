@@ -94,7 +94,7 @@ class RerankBlend(Blend):
                 f"({', '.join(get_args(ScoreSpace))})"
             )
         inside = (fused.positions >= 1) & (fused.positions <= self.depth)
-        candidates = inside & ~self._is_skipped(runs, fused)
+        candidates = inside & ~self.is_skipped(runs, fused)
         row = runs.rerankers.index(self.reranker)
         unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
         unscored = candidates & np.isnan(unit)
@@ -112,7 +112,7 @@ class RerankBlend(Blend):
         combined = self.combine(runs, fused, unit, candidates)
         final = np.where(blended, combined, fused.scores)
         tiers = np.full(len(final), TAIL if self.tail == "keep" else DROPPED, dtype=np.int8)
-        tiers[self._is_skipped(runs, fused)] = TAIL
+        tiers[self.is_skipped(runs, fused)] = TAIL
         tiers[unscored], tiers[blended] = UNSCORED, BLENDED
         if self.min_score is not None:
             with np.errstate(invalid="ignore"):
@@ -120,7 +120,7 @@ class RerankBlend(Blend):
         tiers[fused.positions == 0] = DROPPED
         return Blended(final, tiers, np.where(blended, combined, fused.sort_scores))
 
-    def _is_skipped(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
+    def is_skipped(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
         """(N,): documents of queries with too few of them to rerank."""
         if self.always_rerank:
             return np.zeros(len(fused.positions), dtype=bool)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.report_records.collection import Collection
     from fusion_bench.evaluation.report_records.report import Report
     from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.explain.diagnose_failures import FailureKind
+    from fusion_bench.explain.diagnosis import Diagnosis
     from fusion_bench.explain.score_trace import Explanation
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
@@ -244,3 +246,40 @@ def after_explain(
         overrides=overrides,
     )
     yield NextStep(command, f"every term of {document}")
+
+
+def after_diagnose(
+    diagnosis: Diagnosis,
+    experiment: Path,
+    dataset: str | None,
+    *,
+    listed: FailureKind | None,
+    datasets: Sequence[Path] | None,
+    overrides: Sequence[str] | None,
+) -> Iterator[NextStep]:
+    """Explain the worst failure.
+
+    Args:
+        diagnosis: The failures.
+        experiment: Its file.
+        dataset: The first diagnosed dataset, as the experiment names it; None = it has one only.
+        listed: The kind that was asked for; None = any.
+        datasets: Folders of named datasets, as given.
+        overrides: Values of ``--set``.
+    """
+    from fusion_bench.explain.worst_failure import find_worst_failure
+
+    worst = find_worst_failure(diagnosis.collections[0], listed)
+    if worst is None:
+        return
+    # No list has a miss, so it has no score to explain.
+    document = () if worst.kind == "miss" else (worst.failure.document,)
+    names: tuple[object, ...] = (worst.failure.query, *document)
+    options: list[object] = ["--experiment", experiment, "--system", worst.system]
+    options += ["--dataset", dataset] if dataset is not None else []
+    options += [word for override in overrides or () for word in ("--set", override)]
+    options += [word for folder in datasets or () for word in ("--datasets", folder)]
+    begins_with_dash = any(str(name).startswith("-") for name in names)
+    words = (*options, "--", *names) if begins_with_dash else (*names, *options)
+    purpose = f"the worst {worst.kind} of {worst.system}"
+    yield NextStep(format_command("explain", *words), purpose)

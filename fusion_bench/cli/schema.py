@@ -19,6 +19,7 @@ RECORDS: Final = {
     "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",
+    "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
 }
 
 command = base.command_app()
@@ -40,7 +41,7 @@ def schema_command(
     ] = None,
     json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
 ) -> None:
-    """Print the JSON Schema of a stored record: report, tuning, gate or baseline.
+    """Print the JSON Schema of a stored record: report, tuning, gate, baseline or diagnosis.
 
     The installed package has the same files in fusion_bench/schemas.
     """

@@ -29,7 +29,7 @@ ALERTS = {"warning", "failed", "inconclusive"}
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
 #: Names of files that have every column of a page; a summary has not.
-FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md")
+FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
 #: Wider than any table: a pipe has no edge.
 UNLIMITED_WIDTH = 100_000
 #: For output that is not Unicode.

@@ -12,6 +12,8 @@ import yaml
 
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.explain.diagnosis import Diagnosis
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
@@ -93,6 +95,22 @@ def write_tuning(
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
     }
+    return write_files(folder, texts, page)
+
+
+def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
+    """Write ``diagnosis.json`` and ``diagnosis.md``.
+
+    Args:
+        diagnosis: What to write.
+        folder: Where to; created if missing.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    page = build_diagnosis_page(diagnosis)
+    record = f"{diagnosis.model_dump_json()}\n"
+    texts = {"diagnosis.json": record, "diagnosis.md": render_page(page)}
     return write_files(folder, texts, page)
 
 

@@ -26,6 +26,8 @@ from fusion_bench.evaluation.starter.comparison import (
 )
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
+from fusion_bench.explain.diagnose_experiment import diagnose_experiment
+from fusion_bench.explain.diagnose_failures import KINDS
 from fusion_bench.explain.explain_query import explain_query, select_traces
 from fusion_bench.gate.baseline import read_baseline
 from fusion_bench.gate.pages.gate_page import build_gate_page
@@ -37,6 +39,7 @@ from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.comparison_page import build_comparison_page
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.starter_page import build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page
@@ -114,6 +117,10 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
             traces = select_traces(explanation, document, against=None, top=10)
             page = build_explanation_page(explanation, traces, with_terms=document is not None)
             yield f"explain {system} {document}", page
+    diagnosis = diagnose_experiment(*read_experiment(file), folders=folders)
+    yield "diagnose", build_diagnosis_page(diagnosis)
+    for kind in KINDS:
+        yield f"diagnose --list {kind}", build_diagnosis_page(diagnosis, kind)
 
     def no_progress() -> nullcontext[Progress]:
         return nullcontext(ignore_progress)
@@ -195,7 +202,7 @@ def test_every_name_and_every_value_is_there(tables: list[tuple[str, Table]], wi
 def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Table]]) -> None:
     commands = {name.split()[0] for name, _ in tables}
     assert commands == {
-        *("eval", "tune", "gate", "compare", "try", "explain"),
+        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose"),
         *("dataset", "methods", "rerank"),
     }
 

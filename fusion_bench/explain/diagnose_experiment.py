@@ -1,0 +1,147 @@
+"""Diagnose the systems of an experiment: which failures each has, cures and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.config.models import Source
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.run_experiment import (
+    Progress,
+    find_datasets,
+    ignore_progress,
+    load_lists,
+    read_distinct_specs,
+    report_provenance,
+)
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.explain.diagnose_changes import DiagnosedSystem, Scope, describe_system
+from fusion_bench.explain.diagnose_failures import (
+    DEFINITIONS,
+    FUSED_TOP,
+    TOP,
+    FailureKind,
+    StageRanks,
+    find_failures,
+    list_relevant,
+)
+from fusion_bench.explain.diagnose_stages import rank_stages
+from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis
+from fusion_bench.util.output_folder import name_experiment
+
+#: Settings of the experiment that the record repeats.
+SETTINGS = ("ties", "alpha", "interval", "seed")
+
+
+def diagnose_experiment(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    top: int = 10,
+    progress: Progress = ignore_progress,
+) -> Diagnosis:
+    """Count the failures of the systems of an experiment, dataset by dataset.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        systems: Names of the systems, beside the baseline; empty = all.
+        dataset: As the experiment names it; by default each of its datasets.
+        top: The number of failures to list, for each system and kind.
+        progress: Called as the work goes on.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    chosen = _select(experiment, systems, dataset)
+    paths = [path for _, path in find_datasets(chosen, source, folders)]
+    for spec in read_distinct_specs(paths):
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        chosen.check_datasets(roles, spec.rerank, source)
+    collections = []
+    for path in paths:
+        loaded = load_lists(path, chosen.systems.values(), progress)
+        progress(f"{loaded.name}: aligning", 0, 1)
+        task = prepare_dataset(chosen, source, loaded)
+        collections.append(_diagnose_dataset(task, top, progress))
+    return Diagnosis(
+        name=name_experiment(source.path),
+        settings={
+            **{key: getattr(experiment, key) for key in SETTINGS},
+            "top": TOP,
+            "fused_top": FUSED_TOP,
+            "listed": top,
+        },
+        definitions=dict(DEFINITIONS),
+        provenance=report_provenance(experiment, source),
+        collections=tuple(collections),
+    )
+
+
+def _select(experiment: Experiment, systems: Sequence[str], dataset: str | None) -> Experiment:
+    """The experiment with the chosen systems and the baseline only, on the chosen dataset."""
+    for name in systems:
+        if name not in experiment.systems:
+            raise UnknownNameError("system", name, experiment.systems, where="--system")
+    if dataset is not None and dataset not in experiment.dataset_names:
+        raise UnknownNameError("dataset", dataset, experiment.dataset_names, where="--dataset")
+    names = dict.fromkeys((experiment.baseline, *(systems or experiment.systems)))
+    kept = {name: experiment.systems[name] for name in names}
+    is_one = dataset is not None and experiment.dataset is None
+    datasets = (dataset,) if is_one else experiment.datasets
+    return experiment.model_copy(update={"systems": kept, "datasets": datasets})
+
+
+def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> DiagnosedCollection:
+    spec, systems = task.dataset.spec, task.experiment.systems
+    relevant = list_relevant(task.runs, task.dataset.qrels, spec.binary_relevance)
+    diagnosed = []
+    missed = np.ones(len(relevant.rows), dtype=bool)
+    for done, (name, system) in enumerate(systems.items()):
+        progress(f"{task.dataset.name}: {name}", done, len(systems))
+        stages = rank_stages(system, task.runs, task.dataset.spaces)
+        failures = find_failures(task.runs, relevant, stages, spec.binary_relevance)
+        reasons = _list_reasons(task, stages)
+        diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
+        missed &= failures["miss"].is_failed
+    scope = Scope(
+        task.runs.queries,
+        task.groups,
+        relevant,
+        task.experiment.model_dump(include={"alpha", "interval", "seed"}),
+        top,
+    )
+    return DiagnosedCollection(
+        name=spec.name,
+        version=spec.version,
+        fingerprint=task.dataset.fingerprint,
+        split=task.split,
+        query_type=task.experiment.query_type,
+        queries=len(task.runs.queries),
+        groups=len(set(task.runs.groups)),
+        relevant=len(relevant.rows),
+        missed_by_all=int(missed.sum()),
+        binary_relevance=spec.binary_relevance,
+        baseline=task.experiment.baseline,
+        systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
+    )
+
+
+def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, str]:
+    """Why a kind of failure cannot occur in a system, by kind."""
+    reasons: dict[FailureKind, str] = {}
+    if not stages.has_question.any():
+        reasons["dilution"] = "no list that it reads has the role question"
+    if not stages.is_reranked.any():
+        reasons["burial"] = "no reranker orders its lists"
+    if not task.has_irrelevant_judgments:
+        reasons["inversion"] = "no document is judged not relevant"
+    return reasons

@@ -1,0 +1,259 @@
+"""Count the four failures of a ranking, document by document: pure functions of arrays.
+
+A failure belongs to one relevant document of one query. :data:`DEFINITIONS` says what each kind is;
+dilution and burial are those that RRF v2 and its position-aware blend were made against (ADR-005).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import query_of_rows
+from fusion_bench.data.ids import unite_vocabularies
+from fusion_bench.data.ordering import BoolArray, IntArray
+from fusion_bench.data.qrels import Qrels
+
+FailureKind: TypeAlias = Literal["dilution", "burial", "miss", "inversion"]
+T = TypeVar("T", bound=np.generic)
+KINDS: Final[tuple[FailureKind, ...]] = get_args(FailureKind)
+
+#: The top of the final list: a burial falls out of it, an inversion lies within it.
+TOP: Final = 10
+#: The top of the fused list, which a reranker should not bury.
+FUSED_TOP: Final = 3
+#: The rank of a document that is dropped: below every other one.
+LAST: Final = np.iinfo(np.int32).max
+
+DEFINITIONS: Final[dict[FailureKind, str]] = {
+    "dilution": "relevant and first in a list of role question, but below another document in the "
+    "fused list",
+    "burial": f"relevant and in the fused top {FUSED_TOP}, but the blend puts it below rank {TOP} "
+    "or drops it",
+    "miss": "relevant, but no list that the system reads returned it",
+    "inversion": f"relevant and in the final top {TOP}, below a document that is judged not "
+    "relevant",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RelevantDocuments:
+    """The M relevant documents of the evaluated queries, returned or not, grouped by query.
+
+    Attributes:
+        query: Shape (M,): index of the query.
+        documents: Ids, (M,).
+        grades: Shape (M,).
+        rows: Shape (M,): the candidate of the aligned runs; -1 = no list returned it.
+    """
+
+    query: IntArray
+    documents: tuple[str, ...]
+    grades: IntArray
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class StageRanks:
+    """Where one system has each of the N candidates of aligned runs, stage by stage.
+
+    Attributes:
+        is_retrieved: Shape (N,): whether a list that the system reads returned it.
+        is_question_first: Shape (N,): whether it is first in a list of role question.
+        fused: Shape (N,): 1-based fused rank; 0 = not in the fused list.
+        fused_tie_starts: Shape (N,): fused rank of the first document that it ties with.
+        final: Shape (N,): 1-based final rank before ``top_k`` cuts; 0 = dropped.
+        final_tie_starts: Shape (N,): final rank of the first document that it ties with.
+        returned: Shape (N,): 1-based final rank; 0 = not returned.
+        has_question: Shape (Q,): whether the system reads a list of role question.
+        is_reranked: Shape (Q,): whether a reranker orders the query.
+    """
+
+    is_retrieved: BoolArray
+    is_question_first: BoolArray
+    fused: IntArray
+    fused_tie_starts: IntArray
+    final: IntArray
+    final_tie_starts: IntArray
+    returned: IntArray
+    has_question: BoolArray
+    is_reranked: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """One kind of failure of one system, for each of M relevant documents.
+
+    Attributes:
+        is_exposed: Shape (M,): whether the document could fail so: it meets the first half of the
+            definition.
+        is_failed: Shape (M,): whether it does.
+        is_tied: Shape (M,): whether another order of tied documents would undo the failure.
+        relevant_above: Shape (M,): relevant documents above it in the list where it fails; 0 where
+            it does not fail.
+        not_relevant_above: Shape (M,): likewise those that are judged not relevant.
+        unjudged_above: Shape (M,): likewise those that nobody judged.
+    """
+
+    is_exposed: BoolArray
+    is_failed: BoolArray
+    is_tied: BoolArray
+    relevant_above: IntArray
+    not_relevant_above: IntArray
+    unjudged_above: IntArray
+
+
+def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> RelevantDocuments:
+    """The relevant documents of the queries of ``runs``.
+
+    Args:
+        runs: Aligned runs.
+        qrels: The judgments that they were aligned with.
+        binary_relevance: The grade from which a document is relevant.
+    """
+    index = {query: q for q, query in enumerate(runs.queries)}
+    numbers = np.array([index.get(query, -1) for query in qrels.queries], dtype=np.int64)
+    query = numbers[query_of_rows(qrels.offsets)]
+    kept = np.flatnonzero((qrels.grades >= binary_relevance) & (query >= 0))
+    kept = kept[np.argsort(query[kept], kind="stable")]
+    vocabulary, (of_runs, of_qrels) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
+    size = len(vocabulary)
+    keys = query[kept] * size + of_qrels[qrels.documents[kept]]
+    return RelevantDocuments(
+        query=query[kept],
+        documents=tuple(qrels.vocabulary[code] for code in qrels.documents[kept].tolist()),
+        grades=qrels.grades[kept],
+        rows=find_keys(runs.query_index * size + of_runs[runs.documents], keys),
+    )
+
+
+def find_keys(known: IntArray, keys: IntArray) -> IntArray:
+    """Where each key stands among the distinct known ones; -1 = nowhere."""
+    if not len(known):
+        return np.full(len(keys), -1)
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
+    rows = order[at]
+    return np.where(known[rows] == keys, rows, -1)
+
+
+def find_failures(
+    runs: AlignedRuns, relevant: RelevantDocuments, stages: StageRanks, binary_relevance: int
+) -> dict[FailureKind, Failures]:
+    """Which relevant documents fail, by kind.
+
+    An unjudged document is neither relevant nor judged not relevant: it can displace and bury a
+    document, and it makes no inversion.
+
+    Args:
+        runs: The N candidates.
+        relevant: The M relevant documents.
+        stages: Where the system has the candidates.
+        binary_relevance: The grade from which a document is relevant.
+    """
+    counter = _AboveCounter(runs, relevant, binary_relevance)
+    missed, nothing = ~take_relevant(stages.is_retrieved, relevant), np.zeros_like(relevant.rows)
+    return {
+        "dilution": _find_dilutions(counter, relevant, stages),
+        "burial": _find_burials(counter, relevant, stages),
+        "miss": Failures(
+            np.ones_like(missed), missed, np.zeros_like(missed), nothing, nothing, nothing
+        ),
+        "inversion": _find_inversions(counter, relevant, stages),
+    }
+
+
+def _find_dilutions(
+    counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
+) -> Failures:
+    """Only what is first in no list of role question displaces: two such lists may disagree."""
+    fused = take_relevant(stages.fused, relevant)
+    rank = np.where(fused == 0, LAST, fused)
+    others = ~stages.is_question_first
+    exposed = take_relevant(stages.is_question_first, relevant)
+    failed = exposed & (counter.count(stages.fused, others, rank) > 0)
+    ties = take_relevant(stages.fused_tie_starts, relevant)
+    tied = failed & (counter.count(stages.fused, others, ties) == 0)
+    return counter.make_failures(exposed, failed, tied, stages.fused, rank)
+
+
+def _find_burials(
+    counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
+) -> Failures:
+    """A document that the blend drops stands below every other one."""
+    fused, final = take_relevant(stages.fused, relevant), take_relevant(stages.final, relevant)
+    exposed = (fused >= 1) & (fused <= FUSED_TOP) & stages.is_reranked[relevant.query]
+    failed = exposed & ((final == 0) | (final > TOP))
+    tied = failed & (final > 0) & (take_relevant(stages.final_tie_starts, relevant) <= TOP)
+    rank = np.where(final == 0, LAST, final)
+    return counter.make_failures(exposed, failed, tied, stages.final, rank)
+
+
+def _find_inversions(
+    counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
+) -> Failures:
+    """Both documents stand within the top of the list that is returned."""
+    rank = take_relevant(stages.returned, relevant)
+    exposed = (rank >= 1) & (rank <= TOP)
+    failed = exposed & (counter.count(stages.returned, counter.is_not_relevant, rank) > 0)
+    ties = take_relevant(stages.final_tie_starts, relevant)
+    tied = failed & (counter.count(stages.returned, counter.is_not_relevant, ties) == 0)
+    return counter.make_failures(exposed, failed, tied, stages.returned, rank)
+
+
+def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:
+    """(M,): the values of the relevant documents among (N,); 0 or False where no list has it."""
+    taken = np.zeros(len(relevant.rows), dtype=values.dtype)
+    is_known = relevant.rows >= 0
+    taken[is_known] = values[relevant.rows[is_known]]
+    return taken
+
+
+class _AboveCounter:
+    """Counts documents above relevant ones, by what the judgments say of them.
+
+    Attributes:
+        is_relevant: Shape (N,).
+        is_not_relevant: Shape (N,): judged, and below the grade of a relevant document.
+        is_unjudged: Shape (N,).
+    """
+
+    def __init__(
+        self, runs: AlignedRuns, relevant: RelevantDocuments, binary_relevance: int
+    ) -> None:
+        self.is_relevant = runs.judged & (runs.grades >= binary_relevance)
+        self.is_not_relevant = runs.judged & ~self.is_relevant
+        self.is_unjudged = ~runs.judged
+        self._query, self._relevant = runs.query_index, relevant
+
+    def count(self, ranks: IntArray, is_counted: BoolArray, below: IntArray) -> IntArray:
+        """(M,): how many candidates of the document's query rank above a rank.
+
+        Args:
+            ranks: Shape (N,): 1-based; 0 = not in the list.
+            is_counted: Shape (N,): the candidates that count.
+            below: Shape (M,): the rank.
+        """
+        rows = np.flatnonzero(is_counted & (ranks > 0))
+        size = np.int64(1) << 32
+        keys = np.sort(self._query[rows] * size + ranks[rows])
+        first = self._relevant.query * size
+        above = np.searchsorted(keys, first + below) - np.searchsorted(keys, first)
+        return np.asarray(above, dtype=np.int64)
+
+    def make_failures(
+        self,
+        exposed: BoolArray,
+        failed: BoolArray,
+        tied: BoolArray,
+        ranks: IntArray,
+        below: IntArray,
+    ) -> Failures:
+        """Failures with what stands above each rank ``below``, (M,), in the list of ``ranks``."""
+        masks = (self.is_relevant, self.is_not_relevant, self.is_unjudged)
+        above = (np.where(failed, self.count(ranks, mask, below), 0) for mask in masks)
+        return Failures(exposed, failed, tied, *above)

@@ -1,0 +1,123 @@
+"""The page of a diagnosis: which tables it has, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.explain.diagnose_experiment import diagnose_experiment
+from fusion_bench.explain.diagnosis import Diagnosis
+from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.markdown import render_page
+from fusion_bench.report.page import Page, Section, Table
+from tests.diagnose_cases import EXPERIMENT, make_project
+
+
+@pytest.fixture
+def diagnosis(tmp_path: Path) -> Diagnosis:
+    root = make_project(tmp_path)
+    parsed, source = read_experiment(root / EXPERIMENT)
+    return diagnose_experiment(parsed, source, folders=[root / "datasets"], top=2)
+
+
+def table(section: Section, word: str) -> Table:
+    [found] = [part for part in section.tables if word in part.title]
+    return found
+
+
+def cells(part: Table, row: str) -> dict[str, str]:
+    [found] = [item.cells for item in part.rows if item.cells[0] == row]
+    return dict(zip((column.header for column in part.columns), found, strict=True))
+
+
+def keys(page: Page) -> set[str]:
+    return {finding.key for finding in page.sections[0].findings}
+
+
+def test_a_cell_has_the_failures_and_how_many_could_have_been(diagnosis: Diagnosis) -> None:
+    counts = table(build_diagnosis_page(diagnosis).sections[0], "Failures")
+    assert cells(counts, "buried") == {
+        "system": "buried",
+        "dilutions": "3 of 4",
+        "burials": "4 of 4",
+        "misses": "1 of 5",
+        "inversions": "0 of 0",
+    }
+    assert cells(counts, "keyword")["dilutions"] == cells(counts, "plain")["burials"] == "n/a"
+    assert [row.tone for row in counts.rows] == ["baseline", "plain", "plain", "plain"]
+    assert any("dilution not applicable" in note and "keyword" in note for note in counts.notes)
+
+
+def test_a_change_has_its_interval_and_a_mark_where_few_queries_differ(
+    diagnosis: Diagnosis,
+) -> None:
+    dilutions = table(build_diagnosis_page(diagnosis).sections[0], "dilutions against plain")
+    row = cells(dilutions, "question")
+    assert (row["cures"], row["causes"], row["difference"]) == ("3", "0", "-0.6000")
+    assert row["95 % interval†"].endswith("]‡")
+    assert row["fewer/same/more"] == "3/2/0"
+    assert "no loss" not in row  # 0 everywhere
+    assert "Without any change: buried." in dilutions.notes
+
+
+def test_what_does_not_change_is_a_finding_and_no_table(diagnosis: Diagnosis) -> None:
+    page = build_diagnosis_page(diagnosis)
+    assert keys(page) == {"no_change", "missed_by_all"}
+    assert not [part for part in page.sections[0].tables if "misses against" in part.title]
+
+
+def test_a_kind_that_cannot_occur_is_named_once(diagnosis: Diagnosis) -> None:
+    [collection] = diagnosis.collections
+    systems = tuple(
+        system.model_copy(
+            update={
+                "counts": tuple(
+                    count.model_copy(update={"not_applicable": "why", "change": None})
+                    if count.kind == "inversion"
+                    else count
+                    for count in system.counts
+                )
+            }
+        )
+        for system in collection.systems
+    )
+    changed = collection.model_copy(update={"systems": systems})
+    page = build_diagnosis_page(diagnosis.model_copy(update={"collections": (changed,)}))
+    assert "not_applicable" in keys(page)
+    counts = table(page.sections[0], "Failures")
+    assert [column.header for column in counts.columns][1:] == ["dilutions", "burials", "misses"]
+
+
+def test_lists_are_folded_unless_one_is_asked_for(diagnosis: Diagnosis) -> None:
+    page = build_diagnosis_page(diagnosis)
+    folded = [section.title for section in page.sections if section.is_folded]
+    assert [title.split()[2] for title in folded] == [
+        "dilutions",
+        "burials",
+        "misses",
+        "inversions",
+    ]
+    page = build_diagnosis_page(diagnosis, "burial")
+    [_, section] = page.sections
+    assert not section.is_folded
+    burials = table(section, "buried: 4 burials")
+    assert len(burials.rows) == 2
+    assert burials.notes == ("2 more: --top 4 lists all.",)
+    assert cells(burials, "q4")["rank"] == "12"
+    tables = [part.title for part in page.sections[0].tables]
+    assert not [title for title in tables if "dilutions" in title]
+
+
+def test_markdown_has_the_lists(diagnosis: Diagnosis) -> None:
+    text = render_page(build_diagnosis_page(diagnosis))
+    assert "<summary>List of burials on mine</summary>" in text
+    assert "| q4 | a |" in text
+
+
+def test_a_baseline_without_a_question_is_said_not_to_be_compared(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    parsed, source = read_experiment(root / EXPERIMENT, overrides=["baseline=keyword"])
+    diagnosis = diagnose_experiment(parsed, source, folders=[root / "datasets"])
+    assert "not_compared" in keys(build_diagnosis_page(diagnosis))
