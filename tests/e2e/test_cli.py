@@ -98,7 +98,10 @@ def test_a_misused_command_is_exit_code_2(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["evl"], "unknown command 'evl'; did you mean 'eval'? (known: compare, dataset, eval,"),
+        (
+            ["evl"],
+            "unknown command 'evl'; did you mean 'eval'? (known: compare, dataset, diagnose,",
+        ),
         (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: compare,"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
