@@ -11,7 +11,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, IntArray, tie_group_starts
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.ranking import fused_list, plain_systems, ranked_lists
+from fusion_bench.evaluation.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking import fused_list, ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.diagnose_failures import StageRanks, find_keys
 
