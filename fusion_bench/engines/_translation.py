@@ -119,9 +119,10 @@ class Draft:
         if fusion.normalize == "three_lists":
             self.lose("normalize: three_lists is left out: scores differ", "rank-equivalent")
         sources, roles = self.sources, [self.roles[name] for name in self.sources]
+        constants = fusion.source_numbers("k", sources, roles).tolist()
         weights = fusion.source_weights(sources, roles).tolist()
         return ReciprocalRanks(
-            dict.fromkeys(sources, float(fusion.k)), dict(zip(sources, weights, strict=True))
+            dict(zip(sources, constants, strict=True)), dict(zip(sources, weights, strict=True))
         )
 
     def find_score_sum(self) -> WeightedScore | None:

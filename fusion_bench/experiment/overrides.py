@@ -12,6 +12,7 @@ import yaml
 from fusion_bench.config.models import Location, Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
+from fusion_bench.fuse import fusions
 
 #: Keys whose value is a method: its name alone, or a mapping with ``method``.
 METHOD_KEYS: Final = ("fusion", "blend", "normalize")
@@ -61,7 +62,7 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
         if separator == "=":
             here[key] = parse_value(rest, override)
             return location
-        here = _open_value(here, key, override, location)
+        here = _open_value(here, key, override, location, _runs_of_system(data, location))
 
 
 def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # noqa: ANN401 - as YAML says it
@@ -87,9 +88,24 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
     return match["key"], match["separator"], match["rest"]
 
 
-def _open_value(here: Any, key: Any, override: str, location: Location) -> Any:  # noqa: ANN401 - as above
+def _runs_of_system(data: dict[Any, Any], location: Location) -> list[Any]:
+    """The names of the runs of the system that a place is in; none where it is in no system."""
+    system = data.get("systems", {}).get(location[1]) if len(location) > 1 else None
+    runs = system.get("runs") if isinstance(system, dict) else None
+    return runs if isinstance(runs, list) else []
+
+
+def _open_value(
+    here: Any,  # noqa: ANN401 - as YAML says it
+    key: Any,  # noqa: ANN401 - as above
+    override: str,
+    location: Location,
+    runs: list[Any],
+) -> Any:  # noqa: ANN401 - as above
     """The mapping or list below a key, made where there is none."""
     value = here[key] if isinstance(here, list) else here.get(key)
+    if _is_number(value) and runs and _may_differ_per_source(here, key):
+        value = dict.fromkeys(runs, value)  # the other sources keep theirs
     if value is None:
         default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
         value = {} if default is None else {"method": default.method}
@@ -100,6 +116,18 @@ def _open_value(here: Any, key: Any, override: str, location: Location) -> Any: 
         raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
     here[key] = value
     return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _may_differ_per_source(method: object, key: object) -> bool:
+    """Whether a key of a fusion takes a mapping by source in place of a number."""
+    try:
+        return key in fusions.find_model(method).per_source
+    except ConfigError:  # no fusion, or one that reading the experiment refuses
+        return False
 
 
 def parse_value(text: str, override: str) -> object:

@@ -218,17 +218,17 @@ class System(StrictModel):
         for reranker in sorted(self.reranker_names.difference(rerankers)):
             yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
         if not unknown:
-            yield from self._find_weight_misfits([roles[name] for name in self.runs])
+            yield from self._find_source_misfits([roles[name] for name in self.runs])
 
-    def _find_weight_misfits(
+    def _find_source_misfits(
         self, roles: Sequence[frozenset[str]]
     ) -> Iterator[tuple[Location, Exception]]:
-        """Weights that fit no source, of the fusion or of each query type."""
+        """Weights and numbers that fit no source, of the fusion or of each query type."""
         key = "by_query_type" if self.weights_by_type is None else "weights_by_type"
         for query_type in self.query_types or ("",):
             location = (key, query_type) if query_type else ("fusion",)
             try:
-                self.of_type(query_type).fusion.source_weights(self.runs, roles)
+                self.of_type(query_type).fusion.check_sources(self.runs, roles)
             except ConfigError as error:
                 yield location, error
 
@@ -251,9 +251,9 @@ class System(StrictModel):
 
     def active_runs(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""
-        weights = self.fusion.source_weights(
-            self.runs, [runs.roles[i] for i in runs.rows(self.runs)]
-        )
+        roles = [runs.roles[i] for i in runs.rows(self.runs)]
+        self.fusion.check_sources(self.runs, roles)
+        weights = self.fusion.source_weights(self.runs, roles)
         active = [name for name, weight in zip(self.runs, weights, strict=True) if weight > 0]
         depth = self.depth if isinstance(self.depth, dict) else dict.fromkeys(active, self.depth)
         return runs.restrict(active, depth)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,7 @@ from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._aliases import ALIASES
 from fusion_bench.fuse._engine_form import CandidateScores, EngineForm
+from fusion_bench.fuse._source_numbers import match_sources, numbers_by_source, refuse_unmatched
 
 #: Power of a common factor of all weights that multiplies every score; None = no such power.
 Homogeneity: TypeAlias = Literal[0, 1, None]
@@ -69,6 +70,7 @@ class Fusion(Method):
 
     - ``formula``, ``source``: what the table of methods prints;
     - ``source_weights``, or deriving from :class:`WeightedFusion`: sources of different weight;
+    - ``per_source``: parameters that may be a mapping by source name or role;
     - ``space``, ``presets``: tuning;
     - ``score_terms``: an explanation of a score by its terms;
     - ``max_possible``: blends with ``retrieval: fused_max_possible``;
@@ -76,7 +78,13 @@ class Fusion(Method):
     - ``engine_form``: faster evaluation by the batch engine;
     - ``weight_scale_invariant``, ``weight_homogeneity``, ``keeps_single_list``: what the contract
       tests check, and what tuning may conclude.
+
+    Attributes:
+        per_source: Parameter that may differ per source → the number of a source that its mapping
+            does not name.
     """
+
+    per_source: ClassVar[Mapping[str, float]] = {}
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
@@ -103,6 +111,34 @@ class Fusion(Method):
         """
         return np.ones(len(sources))
 
+    def source_numbers(
+        self, field: str, sources: Sequence[str], roles: Sequence[frozenset[str]]
+    ) -> FloatArray:
+        """(S,): the number of each source, of a parameter that :attr:`per_source` names.
+
+        Raises:
+            ConfigError: Two keys fit one source.
+        """
+        return numbers_by_source(
+            field, getattr(self, field), self.per_source[field], sources, roles
+        )
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """Refuse sources that do not fit the parameters.
+
+        Args:
+            sources: All of a system's sources, those of weight 0 too, (S,).
+            roles: Of each source, (S,).
+
+        Raises:
+            ConfigError: A weight or a number per source fits no source, or two fit one.
+        """
+        self.source_weights(sources, roles)
+        for field in self.per_source:
+            if isinstance(numbers := getattr(self, field), Mapping):
+                matched = match_sources(field, numbers, sources, roles)
+                refuse_unmatched(field, numbers, matched, sources, roles)
+
     def display_scores(self, scores: FloatArray) -> FloatArray:
         """(N,): the scores that are shown and blended; ``scores`` decided the order."""
         return scores
@@ -128,6 +164,14 @@ class Fusion(Method):
             sources: Names of the sources that it fuses.
         """
         return ()
+
+    def split_by_source(
+        self, parameter: Parameter, sources: Sequence[str]
+    ) -> tuple[Parameter, ...]:
+        """The parameter of a search, or one a source where it differs per source."""
+        if not isinstance(getattr(self, parameter.path), Mapping):
+            return (parameter,)
+        return tuple(replace(parameter, path=f"{parameter.path}.{name}") for name in sources)
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The terms of the score; by default one, the score itself."""
@@ -171,24 +215,10 @@ class WeightedFusion(Fusion):
         Raises:
             ConfigError: A weight fits no source, two fit one source, or none is above 0.
         """
-        fits = [
-            [key for key in self.weights if key == name or key in role]
-            for name, role in zip(sources, roles, strict=True)
-        ]
-        for name, keys in zip(sources, fits, strict=True):
-            if len(keys) > 1:
-                raise ConfigError(
-                    f"weights: {' and '.join(map(repr, keys))} both fit source {name!r}: keep one"
-                )
-        used = {key for keys in fits for key in keys}
-        for key in self.weights:
-            if key not in used and self.weights[key] > 0:  # a source that is off weighs 0
-                known = sorted({*sources, *(role for names in roles for role in names)})
-                raise ConfigError(
-                    f"weights: {key!r} fits no source in use (names and roles in use: "
-                    f"{', '.join(known)})"
-                )
-        weights = np.array([self.weights[keys[0]] if keys else 1.0 for keys in fits])
+        matched = match_sources("weights", self.weights, sources, roles)
+        needed = [key for key, weight in self.weights.items() if weight > 0]  # 0: a source is off
+        refuse_unmatched("weights", needed, matched, sources, roles)
+        weights = np.array([1.0 if key is None else self.weights[key] for key in matched])
         if not (weights > 0).any():
             raise ConfigError("weights: every source weighs 0: at least one must weigh more")
         return weights

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,8 +13,16 @@ from pydantic import Field
 from fusion_bench.config.models import Number
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.fuse._engine_form import RankSum, best_ranks
+from fusion_bench.fuse._source_numbers import AS_GIVEN
+
+#: k of reciprocal rank fusion, where nothing else is said.
+DEFAULT_K = 60
+RankConstant = Annotated[Number, Field(ge=0, le=1000)]
+#: One k for all sources, or a mapping by source name or role.
+RankConstants = Annotated[RankConstant | dict[str, RankConstant], AS_GIVEN]
 
 
 @dataclass(frozen=True)
@@ -36,25 +44,15 @@ class RankTerm:
     greatest: float
 
 
-class RankTermFusion(WeightedFusion):
-    """A fusion that states its :meth:`rank_terms`; all else follows from them.
-
-    Attributes:
-        k: Flattens the difference between neighboring ranks.
-        normalize: ``none``; ``max_possible`` = divide by the sum of the terms' greatest values;
-            ``three_lists`` = divide by 3/(k+1) whatever the number of lists and clamp to 1, the
-            order being decided before the clamp.
-    """
-
-    k: Annotated[Number, Field(ge=0, le=1000)] = 60
-    normalize: Literal["none", "max_possible", "three_lists"] = "none"
+class RankSumFusion(WeightedFusion):
+    """A fusion that states its :meth:`rank_terms`; all else follows from them."""
 
     @abstractmethod
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
         """The terms of the sum."""
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the sum of the terms, divided as ``normalize`` says, not clamped."""
+        """(N,): the sum of the terms over the divisor, not clamped."""
         return self.score_terms(runs).scores
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
@@ -69,7 +67,7 @@ class RankTermFusion(WeightedFusion):
             tuple(term.label for term in terms),
             tuple(term.source for term in terms),
             values,
-            np.full(len(runs.documents), self._score_divisor(terms)),
+            np.full(len(runs.documents), self.score_divisor(runs, terms)),
         )
 
     def engine_form(self, runs: AlignedRuns) -> RankSum:
@@ -79,19 +77,66 @@ class RankTermFusion(WeightedFusion):
         return RankSum(
             columns=tuple(term.columns for term in terms),
             tables=np.array([term.value_at(ranks) for term in terms]),
-            divisor=self._score_divisor(terms),
-            ceiling=1.0 if self.normalize == "three_lists" else np.inf,
+            divisor=self.score_divisor(runs, terms),
+            ceiling=self.score_ceiling,
         )
 
     def display_scores(self, scores: FloatArray) -> FloatArray:
-        """(N,): clamped to 1 under ``three_lists``."""
-        return np.minimum(scores, 1.0) if self.normalize == "three_lists" else scores
+        """(N,): clamped to the ceiling, if there is one."""
+        return scores if self.score_ceiling == np.inf else np.minimum(scores, self.score_ceiling)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the score of a document that every source ranks first."""
         terms = self.rank_terms(runs)
-        top = self.display_scores(np.array([_greatest_sum(terms) / self._score_divisor(terms)]))
-        return np.full(len(runs.queries), float(top[0]))
+        greatest = greatest_sum(terms) / self.score_divisor(runs, terms)
+        return np.full(len(runs.queries), min(greatest, self.score_ceiling))
+
+    @property
+    def weight_homogeneity(self) -> Homogeneity:
+        """1: all terms have the weight of a source as a factor."""
+        return 1
+
+    @property
+    def score_ceiling(self) -> float:
+        """Displayed scores are clamped to it."""
+        return np.inf
+
+    def score_divisor(
+        self,
+        runs: AlignedRuns,  # noqa: ARG002 - of some
+        terms: tuple[RankTerm, ...],  # noqa: ARG002 - of some
+    ) -> float:
+        """What the sum of the terms is divided by; above 0."""
+        return 1.0
+
+
+class RankTermFusion(RankSumFusion):
+    """A sum of terms of ranks that a constant k flattens.
+
+    Attributes:
+        k: Flattens the difference between neighboring ranks. One for all sources, or a mapping by
+            source name or role; a source that it does not name has 60.
+        normalize: ``none``; ``max_possible`` = divide by the sum of the terms' greatest values;
+            ``three_lists`` = divide by 3/(k+1) whatever the number of lists and clamp to 1, the
+            order being decided before the clamp. It needs one k for all sources.
+    """
+
+    per_source: ClassVar[Mapping[str, float]] = {"k": DEFAULT_K}
+
+    k: RankConstants = DEFAULT_K
+    normalize: Literal["none", "max_possible", "three_lists"] = "none"
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """Refuse weights and k that fit no source, and ``three_lists`` without one k for all.
+
+        Raises:
+            ConfigError: The sources do not fit.
+        """
+        super().check_sources(sources, roles)
+        if self.normalize == "three_lists":
+            weights = self.source_weights(sources, roles)
+            k = self.source_numbers("k", sources, roles)
+            _three_lists_divisor(k[weights > 0])
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
@@ -105,11 +150,36 @@ class RankTermFusion(WeightedFusion):
         """True: all terms have the weight of a source as a factor."""
         return True
 
-    def _score_divisor(self, terms: tuple[RankTerm, ...]) -> float:
+    @property
+    def score_ceiling(self) -> float:
+        """1 under ``three_lists``."""
+        return 1.0 if self.normalize == "three_lists" else np.inf
+
+    def score_divisor(self, runs: AlignedRuns, terms: tuple[RankTerm, ...]) -> float:
+        """What the sum of the terms is divided by, as ``normalize`` says."""
         if self.normalize == "max_possible":
-            return _greatest_sum(terms)
-        return 3 / (self.k + 1) if self.normalize == "three_lists" else 1.0
+            return greatest_sum(terms)
+        if self.normalize == "three_lists":
+            return _three_lists_divisor(self.source_numbers("k", runs.sources, runs.roles))
+        return 1.0
 
 
-def _greatest_sum(terms: tuple[RankTerm, ...]) -> float:
+def greatest_sum(terms: tuple[RankTerm, ...]) -> float:
+    """The sum of the terms' greatest values."""
     return float(sum_terms(np.array([term.greatest for term in terms])))
+
+
+def common_number(numbers: FloatArray) -> float | None:
+    """The number that all sources share; None = they differ."""
+    return float(numbers[0]) if (numbers == numbers[0]).all() else None
+
+
+def _three_lists_divisor(k: FloatArray) -> float:
+    shared = common_number(k)
+    if shared is None:
+        listed = ", ".join(f"{value:g}" for value in k)
+        raise ConfigError(
+            f"normalize: three_lists divides by 3/(k+1), which needs one k for all sources, given "
+            f"{listed}: give them one k, or use normalize: max_possible"
+        )
+    return 3 / (shared + 1)

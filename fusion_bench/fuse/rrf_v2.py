@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse._base import fusions
-from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion
+from fusion_bench.fuse._rank_terms import RankTerm, RankTermFusion, common_number
 from fusion_bench.fuse.rrf import RRF
 
 #: Greatest bonus that a search tries. One list's first document has 1/(k+1), .016 at k = 60, in
@@ -26,7 +27,7 @@ DEEPEST_BONUS = 10
 
 @fusions.register
 class RRFv2(RankTermFusion):
-    """``rrf_v2``: Σ_s w_s / (k + r_s) + bonus of the best rank.
+    """``rrf_v2``: Σ_s w_s / (k_s + r_s) + bonus of the best rank.
 
     Source: ``reciprocalRankFusion`` of https://github.com/tobi/qmd (ADR-005). qmd gives *every*
     list of the original query weight 2; here the weight goes by role and name.
@@ -38,7 +39,8 @@ class RRFv2(RankTermFusion):
             source's weight; ``per_source`` = for its rank in each list; ``question`` = once, by
             its best rank in the lists of role ``question``.
         bonus_unit: ``absolute``, or ``relative`` = in multiples of 1/(k+1), so that tuning k does
-            not change what the bonus means.
+            not change what the bonus means. Where k differs per source, it needs
+            ``bonus_scope: per_source``: each list's bonus then goes by the k of that list.
     """
 
     formula: ClassVar[str] = "Σ w/(k + rank) + bonus(best rank)"
@@ -87,7 +89,8 @@ class RRFv2(RankTermFusion):
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
         """The weighted reciprocal ranks, then the bonus of each list or of the document."""
         reciprocals = self.plain_rrf.rank_terms(runs)
-        greatest = max(self.bonus.values(), default=0.0) * self._bonus_scale
+        greatest = max(self.bonus.values(), default=0.0)
+        constants = self.source_numbers("k", runs.sources, runs.roles)
         scopes: list[tuple[int | None, tuple[int, ...]]]
         if self.bonus_scope == "per_source":
             scopes = [(s, (s,)) for s in range(len(runs.sources))]
@@ -95,20 +98,43 @@ class RRFv2(RankTermFusion):
             anywhere = self.bonus_scope == "best_rank"
             scoped = [s for s, names in enumerate(runs.roles) if anywhere or "question" in names]
             scopes = [(None, tuple(scoped))]
+        scales = [self._bonus_scale(constants[[*columns]]) for _, columns in scopes]
         return reciprocals + tuple(
-            RankTerm("bonus", source, columns, self._bonus_at, greatest)
-            for source, columns in scopes
+            RankTerm("bonus", source, columns, partial(self._bonus_at, scale), greatest * scale)
+            for (source, columns), scale in zip(scopes, scales, strict=True)
         )
 
-    def _bonus_at(self, ranks: IntArray) -> FloatArray:
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """As for every sum of ranks; a relative bonus of several lists needs one k for them.
+
+        Raises:
+            ConfigError: The sources do not fit.
+        """
+        super().check_sources(sources, roles)
+        if self.bonus_scope != "per_source":
+            weights = self.source_weights(sources, roles)
+            anywhere = self.bonus_scope == "best_rank"
+            scoped = [anywhere or "question" in names for names in roles]
+            self._bonus_scale(self.source_numbers("k", sources, roles)[scoped & (weights > 0)])
+
+    def _bonus_at(self, scale: float, ranks: IntArray) -> FloatArray:
         """(n,): the bonus of each rank; 0 at rank 0."""
         limits = np.array([0, *self.bonus], dtype=np.int64)
-        values = np.array([0.0, *self.bonus.values(), 0.0]) * self._bonus_scale
+        values = np.array([0.0, *self.bonus.values(), 0.0]) * scale
         return np.asarray(values[np.searchsorted(limits, ranks)])
 
-    @property
-    def _bonus_scale(self) -> float:
-        return 1 / (self.k + 1) if self.bonus_unit == "relative" else 1.0
+    def _bonus_scale(self, constants: FloatArray) -> float:
+        """What an entry of the table is multiplied by, for a bonus of sources with these k."""
+        if self.bonus_unit == "absolute":
+            return 1.0
+        k = common_number(constants) if isinstance(self.k, Mapping) else self.k
+        if k is None:
+            listed = ", ".join(f"{value:g}" for value in constants)
+            raise ConfigError(
+                "bonus_unit: relative counts in 1/(k+1), which needs one k for the lists of one "
+                f"bonus, given {listed}: use bonus_scope: per_source, or bonus_unit: absolute"
+            )
+        return 1 / (k + 1)
 
     @property
     def weight_scale_invariant(self) -> bool:

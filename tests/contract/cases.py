@@ -45,6 +45,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"normalize": "max_possible"},
         {"normalize": "three_lists", "weights": {"dense": 4.0}},
         {"k": 1, "weights": {"keyword": 0.2, "hyde": 0.7}},
+        {"k": {"bm25": 20, "semantic": 0.5}, "normalize": "max_possible"},
+        {"k": {"bm25": 5, "dense": 5, "hyde": 5}, "normalize": "three_lists"},
     ],
     "rrf_v2": [
         {"bonus_scope": "per_source", "normalize": "max_possible"},
@@ -52,7 +54,14 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"normalize": "three_lists"},
         {"bonus": {}},
         {"bonus": {3: 0.5, 1: 0.0}},
+        {"k": {"keyword": 2, "hyde": 9}, "bonus_scope": "per_source", "bonus_unit": "relative"},
+        {"k": {"keyword": 2}, "normalize": "max_possible"},
     ],
+    "rbc": [{"phi": 0.3, "weights": {"keyword": 0.2, "hyde": 0.7}}],
+    "isr": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
+    "log_isr": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
+    "logn_isr": [{"sigma": 0.5, "weights": {"keyword": 0.2, "hyde": 0.7}}, {"sigma": 0}],
+    "weighted_borda": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
     "weighted_score": [
         *[
             {"normalize": {"method": name} | REQUIRED.get(name, {})}

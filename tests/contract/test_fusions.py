@@ -19,6 +19,7 @@ from tests.contract.cases import (
     DATASETS,
     ORDERS,
     QUERIES,
+    ROLES,
     SOURCES,
     SPACES,
     aligned,
@@ -119,8 +120,12 @@ def test_no_score_exceeds_the_greatest_possible(config: dict[str, Any]) -> None:
 
 @EVERY
 def test_a_single_list_keeps_its_order_exactly_where_declared(config: dict[str, Any]) -> None:
-    weights = {k: v for k, v in config.get("weights", {}).items() if k == "dense"}
-    alone = {**config, "weights": weights} if "weights" in config else config
+    fitting = {"dense", *ROLES["dense"]}
+    alone = config | {
+        field: {key: config[field][key] for key in config[field] if key in fitting}
+        for field in ("weights", *fusions.build(config).per_source)
+        if isinstance(config.get(field), dict)
+    }
     # Scores so far apart that a saturating scale makes the first two equal: then the id decides.
     crowd = {f"n{i:02}": 0.0 for i in range(40)} | {"y": 1.1e13, "z": 1e13}
     saturated = ({"dense": {"q1": crowd}}, {"q1": crowd})

@@ -54,6 +54,17 @@ def changed(*overrides: str) -> dict[str, Any]:
             {"method": "convex", "weights": {"a": 2}},
         ),
         ("systems.bonus.fusion.bonus.1=1", ["systems", "bonus", "fusion", "bonus", 1], 1),
+        (
+            "systems.rrf 0.5=x.fusion.k.a=5",
+            ["systems", "rrf 0.5=x", "fusion", "k"],
+            {"a": 5, "b": 60},
+        ),
+        (
+            "systems.name.fusion.k.a=5",
+            ["systems", "name", "fusion"],
+            {"method": "convex", "k": {"a": 5}},
+        ),
+        ("systems.one.fusion.k.a=5", ["systems", "one", "fusion", "k"], {"a": 5}),
         ("tune.trials=9", ["tune"], {"trials": 9}),
         ("gate.nDCG@10.max_drop=0.1", ["gate"], {"nDCG@10": {"max_drop": 0.1}}),
     ],

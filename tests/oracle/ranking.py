@@ -197,10 +197,25 @@ SCALES: dict[str, Callable[[list[float]], Scaled]] = {
 
 
 def weight_of(source: Source, weights: Mapping[str, float]) -> float:
-    fitting = [w for k, w in weights.items() if k == source.name or k in source.roles]
+    return number_of(source, weights, 1.0)
+
+
+def number_of(source: Source, numbers: Mapping[str, float], default: float) -> float:
+    fitting = [x for key, x in numbers.items() if key == source.name or key in source.roles]
     if len(fitting) > 1:
-        raise RefusedError("two weights fit one source")
-    return fitting[0] if fitting else 1.0
+        raise RefusedError("two numbers fit one source")
+    return fitting[0] if fitting else default
+
+
+def k_of(source: Source, config: Config) -> float:
+    k: float | Mapping[str, float] = config.get("k", 60)
+    return number_of(source, k, 60) if isinstance(k, Mapping) else k
+
+
+def common_k(sources: Sequence[Source], config: Config) -> float:
+    if len(numbers := {k_of(source, config) for source in sources}) > 1:
+        raise RefusedError("one k is needed")
+    return numbers.pop()
 
 
 def first_seen(lists: Sequence[List]) -> list[str]:
@@ -221,38 +236,46 @@ def bonus_at(rank: int, bonus: Mapping[int, float]) -> float:
 def rrf_terms(
     document: str, lists: Sequence[List], sources: Sequence[Source], config: Config
 ) -> list[float]:
-    k = config.get("k", 60)
     weights = config.get("weights", {"question": 2} if config["method"] == "rrf_v2" else {})
     terms = [
-        weight_of(source, weights) / (k + ranked[document].rank)
+        weight_of(source, weights) / (k_of(source, config) + ranked[document].rank)
         for source, ranked in zip(sources, lists, strict=True)
         if document in ranked
     ]
     if config["method"] != "rrf_v2":
         return terms
     bonus = config.get("bonus", {1: 0.05, 3: 0.02})
-    unit = 1 / (k + 1) if config.get("bonus_unit") == "relative" else 1.0
     scope = config.get("bonus_scope", "best_rank")
     ranks = [
-        ranked[document].rank
+        (ranked[document].rank, bonus_unit(source, sources, config))
         for source, ranked in zip(sources, lists, strict=True)
         if document in ranked and (scope != "question" or "question" in source.roles)
     ]
     if scope != "per_source":
         ranks = [min(ranks)] if ranks else []
-    return terms + [bonus_at(rank, bonus) * unit for rank in ranks]
+    return terms + [bonus_at(rank, bonus) * unit for rank, unit in ranks]
+
+
+def bonus_unit(source: Source, sources: Sequence[Source], config: Config) -> float:
+    """What a bonus for the rank in this source is counted in."""
+    if config.get("bonus_unit") != "relative":
+        return 1.0
+    scope = config.get("bonus_scope", "best_rank")
+    asked = [s for s in sources if scope == "best_rank" or "question" in s.roles]
+    return 1 / ((k_of(source, config) if scope == "per_source" else common_k(asked, config)) + 1)
 
 
 def first_everywhere(sources: Sequence[Source], config: Config) -> float:
     """Σ w/(k+1), with the greatest bonus: no document can have more."""
-    k = config.get("k", 60)
     weights = config.get("weights", {"question": 2} if config["method"] == "rrf_v2" else {})
-    terms = [weight_of(source, weights) / (k + 1) for source in sources]
+    terms = [weight_of(source, weights) / (k_of(source, config) + 1) for source in sources]
     if config["method"] == "rrf_v2":
-        unit = 1 / (k + 1) if config.get("bonus_unit") == "relative" else 1.0
-        greatest = max(config.get("bonus", {1: 0.05, 3: 0.02}).values(), default=0.0) * unit
-        times = len(sources) if config.get("bonus_scope") == "per_source" else 1
-        terms += [greatest] * times
+        asked = [s for s in sources if "question" in s.roles]
+        earning = {"best_rank": sources[:1], "question": asked[:1], "per_source": sources}[
+            config.get("bonus_scope", "best_rank")
+        ]
+        greatest = max(config.get("bonus", {1: 0.05, 3: 0.02}).values(), default=0.0)
+        terms += [greatest * bonus_unit(source, sources, config) for source in earning]
     return math.fsum(terms)
 
 
@@ -260,11 +283,10 @@ def rrf(
     documents: Sequence[str], lists: Sequence[List], sources: Sequence[Source], config: Config
 ) -> tuple[dict[str, float], float]:
     """Unclamped score of every document, and the greatest possible one."""
-    k = config.get("k", 60)
     top = first_everywhere(sources, config)
-    divisor = {"none": 1.0, "max_possible": top, "three_lists": 3 / (k + 1)}[
-        config.get("normalize", "none")
-    ]
+    divisor = {"none": 1.0, "max_possible": top}.get(config.get("normalize", "none"))
+    if divisor is None:
+        divisor = 3 / (common_k(sources, config) + 1)
     scores = {d: math.fsum(rrf_terms(d, lists, sources, config)) / divisor for d in documents}
     return scores, top / divisor
 
@@ -298,6 +320,15 @@ def weighted_score(
     if missing == "zero":
         tops = [max(top or 0.0, 0.0) for top in tops]
     return scores, mean(tops)
+
+
+#: Method → documents, lists, sources, configuration → unclamped scores, greatest possible score.
+FUSE: dict[
+    str,
+    Callable[
+        [Sequence[str], Sequence[List], Sequence[Source], Config], tuple[dict[str, float], float]
+    ],
+] = {"rrf": rrf, "rrf_v2": rrf, "weighted_score": weighted_score}
 
 
 # Blends -----------------------------------------------------------------------------------------
@@ -399,8 +430,7 @@ def rank(
     appearance = first_seen(lists)
     if not appearance:
         return []
-    fuse = weighted_score if fusion["method"] == "weighted_score" else rrf
-    scores, top = fuse(appearance, lists, active, fusion)
+    scores, top = FUSE[fusion["method"]](appearance, lists, active, fusion)
     by_rule = (
         appearance
         if ties == "first_seen"

@@ -26,11 +26,14 @@ from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
+from tests.oracle import rank_methods
 from tests.oracle import ranking as oracle
 
 EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 #: Nine pairs of a fusion and a blend share what they check.
 EXAMPLES_OF_A_PAIR = settings(EXAMPLES, max_examples=50)
+#: Methods of one formula without options that interact.
+FEW_EXAMPLES = settings(EXAMPLES, max_examples=30)
 QUERIES = ("q1", "q2", "q3")
 DOCUMENTS = ("d1", "d10", "d9", "D1", "é", "z", "日本", "a b", "𝒳")
 NAMES = ("bm25", "dense", "hyde", "graph")
@@ -98,8 +101,9 @@ SCALES = st.one_of(
         }
     ),
 )
+K = st.sampled_from([1, 2, 10, 60, 60.5, 1000])
 RRF = {
-    "k": st.sampled_from([1, 2, 10, 60, 60.5, 1000]),
+    "k": K | st.dictionaries(st.sampled_from([*NAMES, *ROLES]), K, max_size=2),
     "weights": weights(),
     "normalize": st.sampled_from(["none", "max_possible", "three_lists"]),
 }
@@ -120,6 +124,12 @@ FUSIONS: dict[str, SearchStrategy[dict[str, Any]]] = {
             "missing": st.sampled_from(["skip", "zero", "min"]),
         }
     ),
+    "rbc": partial({"phi": st.sampled_from([0.1, 0.5, 0.9]), "weights": weights()}),
+    "isr": partial({"weights": weights()}),
+    "log_isr": partial({"weights": weights()}),
+    "logn_isr": partial({"sigma": st.sampled_from([0.0, 0.01, 1.0]), "weights": weights()}),
+    "borda": st.just({}),
+    "weighted_borda": partial({"weights": weights()}),
 }
 RERANK = {
     "depth": st.integers(1, 9),
@@ -185,8 +195,8 @@ def cases(
     if blend != "none":
         system["blend"] = {"method": blend, "reranker": "r"} | draw(BLENDS[blend])
     known = {*names, *(role for name in names for role in held[name])}
-    for where in (system["fusion"].get("weights", {}),):
-        for stranger in set(where) - known:
+    for where in (system["fusion"].get("weights"), system["fusion"].get("k")):
+        for stranger in set(where) - known if isinstance(where, dict) else ():
             del where[stranger]
     return Case(
         {name: draw(rows(scores)) for name in names},
@@ -280,7 +290,7 @@ def assert_same(case: Case) -> None:
 
 
 def test_the_strategies_know_every_method() -> None:
-    assert set(FUSIONS) == set(fusions.load_all())
+    assert set(FUSIONS) == set(oracle.FUSE) == set(fusions.load_all())
     assert set(BLENDS) == set(blends.load_all())
     assert {*oracle.SCALES, "rank", "borda", "theoretical_min_max"} == set(normalizers.load_all())
 
@@ -307,6 +317,17 @@ def test_weighted_score(case: Case) -> None:
 @given(cases(fusion="weighted_score", scores=FEW))
 def test_weighted_score_with_many_ties(case: Case) -> None:
     assert_same(case)
+
+
+@pytest.mark.parametrize("blend", ["none", "linear"])
+@pytest.mark.parametrize("fusion", [*rank_methods.METHODS])
+def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
+    @FEW_EXAMPLES
+    @given(cases(fusion=fusion, blend=blend, scores=FEW))
+    def same(case: Case) -> None:
+        assert_same(case)
+
+    same()
 
 
 @pytest.mark.parametrize("blend", ["replace", "linear", "position_aware"])

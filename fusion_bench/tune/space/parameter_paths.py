@@ -1,8 +1,9 @@
 """Paths of parameters in a system: values are read from there and written there.
 
 Paths are those of the YAML, with what :mod:`fusion_bench.config.parameters` adds for tables.
-Weights are read and set by source name, whatever roles the system's own weights go by, so that no
-name and role can fit one source twice. Weights by query type add up to 1 after they are set.
+Weights, and other numbers that may differ per source, are read and set by source name, whatever
+roles the system's own go by, so that no name and role can fit one source twice. Weights by query
+type add up to 1 after they are set.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ABSENT: Final = object()
 #: ``fusion(isr).k`` and ``fusion.k`` are one place under two conditions.
 CONDITION = re.compile(r"\([^)]*\)")
 SOURCE_WEIGHT = re.compile(r"fusion\.weights\.(.+)")
+SOURCE_NUMBER = re.compile(r"fusion\.([^.]+)\.(.+)")
 TYPE_WEIGHT = re.compile(r"weights_by_type\.([^.]+)\.(.+)")
 TYPED_PATH = re.compile(r"by_query_type\.([^.]+)\.((?:fusion|blend)\..+)")
 #: Entries of tables, and weights.
@@ -72,7 +74,11 @@ def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noq
         return read_parameter(system.of_type(typed[1]), typed[2], roles)
     data = _open_places(system.model_dump(), [path], system, roles)
     mapping, key = _find_mapping(data, path)
-    return mapping.get(key, ABSENT)
+    value = mapping.get(key, ABSENT)
+    is_per_source = isinstance(value, dict) and path in {
+        f"fusion.{field}" for field in _per_source_fields(data, system)
+    }
+    return ABSENT if is_per_source else value
 
 
 def with_fusion(system: System, method: str) -> Fusion:
@@ -120,7 +126,7 @@ def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles)
         mapping, key = _find_mapping(data, path)
         if 1 in mapping:
             raise ConfigError(f"{path}: no such entry: the table has {len(mapping)} entries")
-        mapping |= dict.fromkeys(_weighed_sources(path, system, roles) or [key], value)
+        mapping |= dict.fromkeys(_named_sources(path, data, system, roles) or [key], value)
     for query_type, weights in (data["weights_by_type"] or {}).items():
         if any(path.startswith("weights_by_type.") for path in values):
             if not (total := sum(weights.values())) > 0:
@@ -159,6 +165,9 @@ def _open_places(
     """The data with every entry of a table, and each source's depth and weight where asked for."""
     if any(path.startswith("depth.") for path in paths) and not isinstance(data["depth"], dict):
         data["depth"] = dict.fromkeys(system.runs, data["depth"])
+    for field in _per_source_fields(data, system):
+        if any(path.startswith(f"fusion.{field}.") for path in paths):
+            _open_numbers(data["fusion"], field, system, roles)
     if any(SOURCE_WEIGHT.fullmatch(path) for path in paths) and "weights" in data["fusion"]:
         weights = [1.0] * len(system.runs)
         with contextlib.suppress(FusionBenchError):
@@ -172,11 +181,27 @@ def _open_places(
     return opened
 
 
-def _weighed_sources(path: str, system: System, roles: SourceRoles) -> list[str]:
-    """The sources whose weight a path sets, by name or role; none where it sets no such weight."""
-    if not (weight := SOURCE_WEIGHT.fullmatch(path)):
+def _open_numbers(fusion: dict[str, Any], field: str, system: System, roles: SourceRoles) -> None:
+    """Write a number that may differ per source as a mapping by source name."""
+    numbers = system.fusions.build(fusion).source_numbers(
+        field, system.runs, [roles[name] for name in system.runs]
+    )
+    fusion[field] = dict(zip(system.runs, numbers.tolist(), strict=True))
+
+
+def _per_source_fields(data: Mapping[str, Any], system: System) -> frozenset[str]:
+    """The parameters of the fusion that may differ per source."""
+    return frozenset(system.fusions.find_model(data["fusion"]).per_source)
+
+
+def _named_sources(
+    path: str, data: Mapping[str, Any], system: System, roles: SourceRoles
+) -> list[str]:
+    """The sources whose number a path sets, by name or role; none where it sets no such number."""
+    number = SOURCE_NUMBER.fullmatch(path)
+    if not number or number[1] not in {"weights", *_per_source_fields(data, system)}:
         return []
-    meant = [name for name in system.runs if name == weight[1] or weight[1] in roles[name]]
+    meant = [name for name in system.runs if name == number[2] or number[2] in roles[name]]
     if not meant:
         sources = ", ".join(system.runs)
         raise ConfigError(f"{path}: no source of that name or role (sources: {sources})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -13,9 +14,13 @@ from fusion_bench.experiment.tune_settings import DECLARED, ParameterRange
 from fusion_bench.tune.space.parameter_paths import (
     SourceRoles,
     apply_parameters,
+    strip_conditions,
     with_blend,
     with_fusion,
 )
+
+#: Paths of what may also be set for one source, by its name behind a dot.
+FOR_ALL_SOURCES = re.compile(r"(by_query_type\.[^.]+\.)?(depth|fusion\.[^.]+)")
 
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
@@ -71,6 +76,7 @@ def build_search_space(
         parameters = merge_parameters(_select_parameters(offered, asked, explicit))
     if not parameters:
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
+    _refuse_overlaps(parameters)
     ordered = tuple(_order_by_conditions(_drop_empty_conditions(parameters)))
     for parameter in ordered:
         _check_path(system, parameter, ordered, roles)
@@ -142,6 +148,21 @@ def _select_parameters(
 
 def _is_below(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}.")
+
+
+def _refuse_overlaps(parameters: Sequence[Parameter]) -> None:
+    """Raise for a number for all sources beside the same number of one source."""
+    for shared in parameters:
+        path = strip_conditions(shared.path)
+        for other in parameters if FOR_ALL_SOURCES.fullmatch(path) else ():
+            if strip_conditions(other.path).startswith(f"{path}.") and _may_meet(shared, other):
+                raise ConfigError(f"tune: {shared.path} sets {other.path} too: keep one")
+
+
+def _may_meet(a: Parameter, b: Parameter) -> bool:
+    """Whether some values of other parameters let both take part."""
+    conditions = dict(a.when)
+    return all(set(allowed) & set(conditions.get(path, allowed)) for path, allowed in b.when)
 
 
 def _drop_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter]:

@@ -11,6 +11,7 @@ from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, roles_of, system
 
 ROLES = roles_of(aligned(4))
+PER_SOURCE = system({"method": "rrf", "k": {"keyword": 9}})
 V2 = system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"})
 
 
@@ -24,6 +25,11 @@ V2 = system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"})
         (V2, {"fusion.bonus.2.value": 0.03}, ("fusion", "bonus"), {1: 0.05, 3: 0.03}),
         (V2, {"fusion.weights.bad": 0.5}, ("fusion", "weights"), {"good": 2.0, "bad": 0.5}),
         (V2, {"fusion.weights.keyword": 3}, ("fusion", "weights"), {"good": 2.0, "bad": 3.0}),
+        (V2, {"fusion.k.bad": 5}, ("fusion", "k"), {"good": 60, "bad": 5}),
+        (V2, {"fusion.k.keyword": 5}, ("fusion", "k"), {"good": 60, "bad": 5}),
+        (PER_SOURCE, {"fusion.k.good": 5}, ("fusion", "k"), {"good": 5, "bad": 9}),
+        (PER_SOURCE, {"fusion.k": 5}, ("fusion", "k"), 5),
+        (V2, {"fusion.method": "rrf", "fusion.k.bad": 5}, ("fusion", "k"), {"good": 60, "bad": 5}),
         (V2, {"blend.min_score": 0.2}, ("blend", "min_score"), 0.2),
         (V2, {"depth": 3}, ("depth",), 3),
         (V2, {"depth.bad": 3}, ("depth",), {"bad": 3}),
@@ -58,6 +64,19 @@ def test_a_value_lands_where_its_path_says(
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("fusion.k.bad", 9), ("fusion.k.good", 60), ("fusion.k", ABSENT), ("fusion.k.ugly", ABSENT)],
+)
+def test_reads_the_number_of_a_source(path: str, value: object) -> None:
+    assert read_parameter(PER_SOURCE, path, ROLES) == value
+    assert read_parameter(system(), path, ROLES) == (60 if value != ABSENT else read_k(path))
+
+
+def read_k(path: str) -> object:
+    return 60 if path == "fusion.k" else ABSENT
+
+
 def test_weights_by_type_add_up_to_one() -> None:
     start = system(weights_by_type={"hybrid": {"good": 0.5, "bad": 0.5}})
     path = "weights_by_type.hybrid.good"
@@ -75,6 +94,8 @@ def test_weights_by_type_add_up_to_one() -> None:
         ({"fusion.kk": 1}, "unknown key 'kk'"),
         ({"nothing.k": 1}, "unknown key 'nothing.k'"),
         ({"fusion.weights.ugly": 1}, "no source of that name or role"),
+        ({"fusion.k.ugly": 1}, "no source of that name or role"),
+        ({"fusion.k.bad": "much"}, "fusion.k.bad: input should be a valid number"),
         ({"fusion.weights.bad": "much"}, "must be a number"),
         ({"blend.tiers.3.value": 0.5}, "the table has 2 entries"),
         ({"fusion.method": "rff"}, "did you mean 'rrf'"),

@@ -39,8 +39,33 @@ def test_one_source_has_no_weight_to_tune() -> None:
     assert paths(declared_parameters(system(runs=["good"]))) == ["fusion.k"]
 
 
+def test_k_may_be_tuned_for_each_source() -> None:
+    default = system({"method": "rrf", "k": {"keyword": 9}})
+    assert paths(declared_parameters(default))[:2] == ["fusion.k.good", "fusion.k.bad"]
+    given = problem(default, {"fusion.k": "own"})
+    assert given.default_params == {"fusion.k.good": 60, "fusion.k.bad": 9}
+    explicit = problem(system(), {"fusion.k.bad": {"low": 1, "high": 9, "int": True}})
+    assert explicit.default_params == {"fusion.k.bad": 60}
+
+
+@pytest.mark.parametrize("prefix", ["", "by_query_type.hybrid."])
+def test_a_number_for_all_sources_excludes_that_of_one(prefix: str) -> None:
+    by_type = {"hybrid": {"fusion": "rrf"}} if prefix else None
+    ranges = {
+        f"{prefix}{path}": {"low": 1, "high": 9, "int": True}
+        for path in ("fusion.k", "fusion.k.bad")
+    }
+    with pytest.raises(ConfigError, match=rf"{prefix}fusion\.k sets {prefix}fusion\.k\.bad too"):
+        problem(system(by_query_type=by_type), ranges)
+
+
 def test_a_default_lies_in_its_own_space() -> None:
-    for default in (system(), V2, system("weighted_score", BLEND)):
+    for default in (
+        system(),
+        V2,
+        system({"method": "rrf", "k": {"keyword": 9}}),
+        system("weighted_score", BLEND),
+    ):
         one = problem(default)
         assert one.contains(one.default_params), default
 

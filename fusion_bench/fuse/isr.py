@@ -1,0 +1,124 @@
+"""Inverse square rank fusion and its two variants."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from fusion_bench.config.models import Number
+from fusion_bench.config.parameters import Parameter, real
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
+from fusion_bench.fuse._source_sums import SourceSumFusion
+
+
+class InverseSquareRank(WeightedFusion, SourceSumFusion):
+    """A sum of inverse square ranks, times a factor of how many sources returned the document.
+
+    The weights are an extension; the paper's formula has a weight of 1 for each list.
+    """
+
+    source: ClassVar[str] = "Mourão, Martins, Magalhães 2015"
+
+    @abstractmethod
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): the factor for each number of sources that returned a document."""
+
+    def source_terms(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): the factor times w / rank²; 0 where a source did not return the document."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        hits = np.count_nonzero(runs.ranks, axis=0)
+        factors = self.hit_factors(np.arange(len(runs.sources) + 1))[hits]
+        terms: FloatArray = np.zeros(runs.ranks.shape)
+        squares = runs.ranks * runs.ranks
+        np.divide(weights[:, None], squares, out=terms, where=runs.ranks > 0)
+        return np.asarray(terms * factors)
+
+    def max_possible(self, runs: AlignedRuns) -> FloatArray:
+        """(Q,): the score of a document that every source ranks first."""
+        weights = self.source_weights(runs.sources, runs.roles)
+        factor = self.hit_factors(np.array([len(weights)]))
+        return np.full(len(runs.queries), float(sum_terms((weights * factor)[:, None])[0]))
+
+    @property
+    def weight_homogeneity(self) -> Homogeneity:
+        """1: all terms have the weight of a source as a factor."""
+        return 1
+
+
+@fusions.register
+class ISR(InverseSquareRank):
+    """``isr``: n · Σ_s w_s / r_s², where n sources returned the document.
+
+    A document that two lists rank 1 and 2 scores 2 · (1 + 1/4) = 2.5.
+
+    Source: Mourão, Martins and Magalhães, "Multimodal medical information retrieval with
+    unsupervised rank fusion", Computerized Medical Imaging and Graphics 39, 2015.
+    """
+
+    formula: ClassVar[str] = "n·Σ w/rank², n sources returned it"
+
+    method: str = "isr"
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): n."""
+        return hits.astype(np.float64)
+
+
+@fusions.register
+class LogISR(InverseSquareRank):
+    """``log_isr``: ln(n) · Σ_s w_s / r_s², where n sources returned the document.
+
+    A document of a single list scores 0, whatever its rank: below every document of two lists, and
+    tied with all others of its kind. ``logn_isr`` tells them apart.
+
+    Source: as of ``isr``.
+    """
+
+    formula: ClassVar[str] = "ln(n)·Σ w/rank², n sources returned it"
+
+    method: str = "log_isr"
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): ln n."""
+        return np.array([math.log(max(n, 1)) for n in hits.tolist()])
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """No: every document of a single list scores 0."""
+        return False
+
+
+@fusions.register
+class LogNISR(InverseSquareRank):
+    """``logn_isr``: ln(n + σ) · Σ_s w_s / r_s², where n sources returned the document.
+
+    Source: as of ``isr``; σ = 0.01 as in ranx.
+
+    Attributes:
+        sigma: σ, what keeps a document of a single list above 0; at 0 this is ``log_isr``.
+    """
+
+    formula: ClassVar[str] = "ln(n + σ)·Σ w/rank², n sources returned it"
+
+    method: str = "logn_isr"
+    sigma: Annotated[Number, Field(ge=0, le=1)] = 0.01
+
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
+        """σ and the weights."""
+        return (real("sigma", 0.01, 1.0), *super().space(sources))
+
+    def hit_factors(self, hits: IntArray) -> FloatArray:
+        """(n,): ln(n + σ)."""
+        return np.array([math.log(max(n, 1) + self.sigma) for n in hits.tolist()])
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """Only where σ is above 0, so that ln(1 + σ) is."""
+        return math.log(1 + self.sigma) > 0

@@ -1,0 +1,143 @@
+"""Numbers that differ per source: k of every kind of reciprocal rank fusion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusion_bench.config.parameters import integer
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System
+from fusion_bench.fuse import Fusion, fusions
+from tests.contract.cases import DATASETS, ROLES, SOURCES, aligned
+
+RUNS = aligned(DATASETS[0])
+LISTED_ROLES = [ROLES[name] for name in SOURCES]
+K = st.integers(0, 100) | st.floats(0, 1000, allow_nan=False)
+
+
+def rrf(**options: Any) -> Fusion:  # noqa: ANN401 - as YAML
+    return fusions.build({"method": "rrf"} | options)
+
+
+def one_by_one(runs: AlignedRuns, k: dict[str, float]) -> list[float]:
+    """Reciprocal rank fusion with a k for each source, a document at a time."""
+    return [
+        sum(
+            1 / (k[name] + int(rank))
+            for name, rank in zip(runs.sources, column, strict=True)
+            if rank
+        )
+        for column in runs.ranks.T
+    ]
+
+
+@given(k=st.fixed_dictionaries(dict.fromkeys(SOURCES, K)), dataset=st.sampled_from(DATASETS))
+def test_each_source_has_its_own_k(k: dict[str, float], dataset: Any) -> None:  # noqa: ANN401
+    runs = aligned(dataset)
+    fused = rrf(k=k).fuse(runs)
+    np.testing.assert_allclose(fused, one_by_one(runs, k), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [
+        (20, [20, 20, 20]),
+        ({}, [60, 60, 60]),
+        ({"dense": 1}, [60, 1, 60]),
+        ({"keyword": 2, "semantic": 0.5}, [2, 0.5, 60]),
+    ],
+)
+def test_k_goes_by_name_or_role(k: object, expected: list[float]) -> None:
+    fusion = rrf(k=k)
+    fusion.check_sources(SOURCES, LISTED_ROLES)
+    assert fusion.source_numbers("k", SOURCES, LISTED_ROLES).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "rrf"},
+        {"method": "rrf", "normalize": "three_lists", "weights": {"dense": 2}},
+        {"method": "rrf", "normalize": "max_possible"},
+        {"method": "rrf_v2", "bonus_unit": "relative"},
+        {"method": "rrf_v2", "bonus_unit": "relative", "bonus_scope": "question"},
+        {"method": "rrf_v2", "bonus_unit": "relative", "bonus_scope": "per_source"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("k", [60, 7, 0.3])
+def test_equal_k_for_each_source_gives_the_bits_of_one_k(options: dict[str, Any], k: float) -> None:
+    one, many = (fusions.build(options | {"k": value}) for value in (k, dict.fromkeys(SOURCES, k)))
+    many.check_sources(SOURCES, LISTED_ROLES)
+    for compute in (Fusion.fuse, Fusion.max_possible):
+        bits = [getattr(f, compute.__name__)(RUNS).tobytes() for f in (one, many)]
+        assert bits[0] == bits[1]
+    np.testing.assert_array_equal(one.score_terms(RUNS).terms, many.score_terms(RUNS).terms)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": {"graph": 1}}, r"k: 'graph' fits no source in use \(names and roles in use: bm25,"),
+        ({"k": {"dense": 1, "semantic": 2}}, "k: 'dense' and 'semantic' both fit source 'dense'"),
+        (
+            {"k": {"bm25": 20}, "normalize": "three_lists"},
+            r"three_lists divides by 3/\(k\+1\), .* given 20, 60, 60: give them one k, or use",
+        ),
+        (
+            {"method": "rrf_v2", "k": {"bm25": 20}, "bonus_unit": "relative"},
+            r"relative counts in 1/\(k\+1\), .* given 20, 60, 60: use bonus_scope: per_source",
+        ),
+    ],
+)
+def test_refuses_what_does_not_fit(options: dict[str, Any], message: str) -> None:
+    fusion = rrf(**options)
+    with pytest.raises(ConfigError, match=message):
+        fusion.check_sources(SOURCES, LISTED_ROLES)
+    system = System("s", SOURCES, fusion)
+    [(location, error)] = system.find_misfits(ROLES, ())
+    assert location == ("fusion",)
+    assert isinstance(error, ConfigError)
+    with pytest.raises(ConfigError, match=message):
+        system.active_runs(RUNS)
+
+
+def test_a_source_that_is_off_needs_no_common_k() -> None:
+    off = rrf(k={"hyde": 1}, weights={"hyde": 0}, normalize="three_lists")
+    off.check_sources(SOURCES, LISTED_ROLES)
+    view = System("s", SOURCES, off).active_runs(RUNS)
+    same = rrf(normalize="three_lists").fuse(view)
+    np.testing.assert_array_equal(off.fuse(view), same)
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [
+        ({"bm25": -1}, r"k\.bm25: input should be greater than or equal to 0, given -1"),
+        ({"bm25": 1001}, r"k\.bm25: input should be less than or equal to 1000"),
+        ({"bm25": "x"}, r"k\.bm25: input should be a valid number"),
+        ({"bm25": float("nan")}, r"k\.bm25: input should be"),
+        ([1, 2], r"k: input should be a valid number"),
+    ],
+)
+def test_values_that_break_a_rule(k: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        rrf(k=k)
+
+
+def test_a_search_has_one_k_or_one_a_source() -> None:
+    assert rrf().space(SOURCES)[0] == integer("k", 1, 1000, log=True)
+    for method in ("rrf", "rrf_v2"):
+        fusion = fusions.build({"method": method, "k": {"keyword": 20}})
+        found = [p for p in fusion.space(SOURCES) if p.path.startswith("k")]
+        assert found == [integer(f"k.{name}", 1, 1000, log=True) for name in SOURCES]
+
+
+def test_a_whole_number_stays_one_in_reports() -> None:
+    assert rrf().model_dump_json() == '{"method":"rrf","weights":{},"k":60,"normalize":"none"}'

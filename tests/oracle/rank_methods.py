@@ -1,0 +1,82 @@
+"""Methods that go by ranks, and votes: one document and one source at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from tests.oracle.ranking import FUSE, Config, List, Source, weight_of
+
+Scored = tuple[dict[str, float], float]
+
+
+def weights_of(sources: Sequence[Source], config: Config) -> list[float]:
+    return [weight_of(source, config.get("weights", {})) for source in sources]
+
+
+def rbc(
+    documents: Sequence[str], lists: Sequence[List], sources: Sequence[Source], config: Config
+) -> Scored:
+    phi, weights = config.get("phi", 0.9), weights_of(sources, config)
+
+    def term(document: str, weight: float, ranked: List) -> float:
+        if document not in ranked:
+            return 0.0
+        return float(weight * (1 - phi) * phi ** (ranked[document].rank - 1))
+
+    scores = {
+        d: math.fsum(term(d, w, ranked) for w, ranked in zip(weights, lists, strict=True))
+        for d in documents
+    }
+    return scores, math.fsum(w * (1 - phi) for w in weights)
+
+
+def inverse_squares(
+    documents: Sequence[str], lists: Sequence[List], sources: Sequence[Source], config: Config
+) -> Scored:
+    weights = weights_of(sources, config)
+    factors: dict[str, Callable[[int], float]] = {
+        "isr": float,
+        "log_isr": math.log,
+        "logn_isr": lambda n: math.log(n + config.get("sigma", 0.01)),
+    }
+    factor = factors[config["method"]]
+
+    def score(document: str) -> float:
+        pairs = [
+            (w, r[document].rank) for w, r in zip(weights, lists, strict=True) if document in r
+        ]
+        return math.fsum(factor(len(pairs)) * (w / rank**2) for w, rank in pairs)
+
+    top = math.fsum(factor(len(sources)) * w for w in weights)
+    return {d: score(d) for d in documents}, top
+
+
+def borda(
+    documents: Sequence[str], lists: Sequence[List], sources: Sequence[Source], config: Config
+) -> Scored:
+    weights = weights_of(sources, config)
+
+    def points(document: str, ranked: List) -> float:
+        handed_out = list(range(len(documents), 0, -1))
+        if document in ranked:
+            return handed_out[ranked[document].rank - 1]
+        left = handed_out[len(ranked) :]
+        return sum(left) / len(left)
+
+    scores = {
+        d: math.fsum(w * points(d, ranked) for w, ranked in zip(weights, lists, strict=True))
+        for d in documents
+    }
+    return scores, math.fsum(w * len(documents) for w in weights)
+
+
+METHODS = {
+    "rbc": rbc,
+    "isr": inverse_squares,
+    "log_isr": inverse_squares,
+    "logn_isr": inverse_squares,
+    "borda": borda,
+    "weighted_borda": borda,
+}
+FUSE |= METHODS
