@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any, Final
@@ -26,6 +26,7 @@ from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
 from fusion_bench.util.optional_imports import import_optional
@@ -34,8 +35,6 @@ from fusion_bench.util.optional_imports import import_optional
 ATTEMPTS: Final = 3
 #: Prefix of an address that starts processes on this machine.
 LOCAL: Final = "local:"
-#: What often ends a worker.
-MEMORY: Final = "(often for lack of memory: use fewer --workers, or a cluster with more memory)"
 
 
 class WorkerPool:
@@ -43,13 +42,10 @@ class WorkerPool:
 
     Args:
         starters: Start one executor each; called again where one breaks.
-        fatal: Other errors that mean lost workers.
     """
 
-    def __init__(
-        self, starters: Sequence[Callable[[], Executor]], fatal: tuple[type[Exception], ...] = ()
-    ) -> None:
-        self._starters, self._fatal = starters, fatal
+    def __init__(self, starters: Sequence[Callable[[], Executor]]) -> None:
+        self._starters = starters
         self._executors = [start() for start in starters]
 
     def __len__(self) -> int:
@@ -70,7 +66,10 @@ class WorkerPool:
             for worker in {calls[i][0] for i in pending if i not in results}:
                 self._executors[worker].shutdown()
                 self._executors[worker] = self._starters[worker]()
-        raise FusionBenchError(f"workers: a process was killed {ATTEMPTS} times in a row {MEMORY}")
+        raise FusionBenchError(
+            f"workers: a process was killed {ATTEMPTS} times in a row (often for lack of memory: "
+            "use fewer --workers, or a cluster with more memory)"
+        )
 
     def close(self) -> None:
         """End the executors."""
@@ -84,13 +83,8 @@ class WorkerPool:
             with contextlib.suppress(BrokenExecutor):  # broken since the last batch
                 futures[i] = self._executors[worker].submit(_run_call, function, argument)
         for i, future in futures.items():
-            try:
+            with contextlib.suppress(BrokenExecutor):
                 results[i] = future.result()
-            except BrokenExecutor:
-                continue
-            except self._fatal as error:
-                lost = f"cluster: workers are lost ({type(error).__name__}) {MEMORY}"
-                raise FusionBenchError(lost) from None
         return results
 
 
@@ -211,8 +205,9 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
             count = address.removeprefix(LOCAL)
             if not count.isdecimal() or not int(count):
                 raise ConfigError(f"cluster {address}: say how many processes, such as {LOCAL}4")
-            options = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-            local = distributed.LocalCluster(int(count), threads_per_worker=1, **options)
+            options: dict[str, Any] = {"threads_per_worker": 1, "silence_logs": logging.CRITICAL}
+            options["dashboard_address"] = "127.0.0.1:0"
+            local = distributed.LocalCluster(n_workers=int(count), **options)
             target = stack.enter_context(local)
         try:
             client = stack.enter_context(distributed.Client(target, timeout=timeout))
@@ -225,11 +220,9 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
             ) from None
         client.run(_clear_caches)
         stack.callback(lambda: client.status == "running" and client.run(_clear_caches))
-        # The calls of a dead worker go to another one.
-        start = partial(client.get_executor, pure=False, allow_other_workers=True)
-        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        fatal = (distributed.KilledWorker, CancelledError, OSError)
-        yield WorkerPool([partial(start, workers=[name]) for name in workers], fatal)
+        addresses: list[str | None] = [*running_workers(client)]
+        start = partial(DaskExecutor, client, addresses)
+        yield WorkerPool([partial(start, number) for number in range(len(addresses))])
 
 
 # What follows runs in the workers.

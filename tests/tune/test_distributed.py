@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
 from distributed import LocalCluster
@@ -72,9 +71,8 @@ def threads() -> Iterator[WorkerPool]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[WorkerPool]:
-    """Two workers of a Dask cluster; a call may end one of them, but not two."""
-    failures = dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with failures, connect_cluster("local:2") as pool:
+    """Two workers of a Dask cluster."""
+    with connect_cluster("local:2") as pool:
         yield pool
 
 
@@ -286,8 +284,14 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
     assert set(tuned["per_type"]["params"]) == {"a", "b"}
 
 
+def test_calls_are_sent_again_after_every_worker_was_killed(cluster: WorkerPool) -> None:
+    for pid in set(cluster.run(os_getpid, [(0, None), (1, None)])):
+        os.kill(pid, signal.SIGKILL)
+    assert cluster.run(abs, [(0, -1), (1, -2), (1, -3)]) == [1, 2, 3]
+
+
 def test_a_call_that_ends_its_workers_is_an_error(cluster: WorkerPool) -> None:
-    with pytest.raises(FusionBenchError, match="workers are lost"):
+    with pytest.raises(FusionBenchError, match="killed 3 times in a row"):
         cluster.run(os._exit, [(0, 1)])
 
 
