@@ -35,7 +35,7 @@ def scale(client: Any, count: int) -> list[str]:  # noqa: ANN401
 
 
 def worker_address() -> str:
-    return str(get_worker().address)  # type: ignore[no-untyped-call]
+    return str(get_worker().address)
 
 
 def test_each_executor_keeps_a_worker_while_there_are_enough(client: Any) -> None:  # noqa: ANN401
