@@ -207,6 +207,10 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
                 raise ConfigError(f"cluster {address}: say how many processes, such as {LOCAL}4")
             options: dict[str, Any] = {"threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             options["dashboard_address"] = "127.0.0.1:0"
+            # By default it gives up a worker that is gone 15 seconds after it was killed once.
+            patience = {"distributed.deploy.lost-worker-timeout": "1h"}
+            config = import_optional("dask.config", extra="cluster", purpose="--cluster")
+            stack.enter_context(config.set(patience))
             local = distributed.LocalCluster(n_workers=int(count), **options)
             target = stack.enter_context(local)
         try:
