@@ -9,11 +9,11 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.fuse import RankSum, ScoreTerms, WeightedFusion
+from fusion_bench.fuse import RankSum, ScoreTerms
 from fusion_bench.fuse._base import Homogeneity
 
 
-class TermSum(EngineFusion, WeightedFusion):
+class TermSum(EngineFusion):
     """Σ_s of one term a source; a source that did not return the document adds 0."""
 
     @abstractmethod

@@ -25,7 +25,7 @@ from fusion_bench.engines._sums import ScaledScoreSum
 from fusion_bench.engines._translation import Draft, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion
+from fusion_bench.fuse import Fusion, WeightedFusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.normalize import Normalizer, ScoreLists
@@ -91,7 +91,7 @@ class ElasticsearchRRF(CanonicalFusion):
         return (integer("rank_constant", 1, 1000, log=True), *weights)
 
 
-class ElasticsearchLinear(ScaledScoreSum):
+class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
     """``linear``: Σ_s w_s·normalized score; a list without the document adds 0.
 
     Attributes:
