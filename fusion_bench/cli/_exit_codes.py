@@ -19,7 +19,9 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.DONE: "done or passed",
-    ExitCode.REGRESSION: "the gate found a regression, or its self-test a wrong error rate",
+    ExitCode.REGRESSION: (
+        "the gate found a regression, its self-test a wrong error rate, or lint a warning"
+    ),
     ExitCode.FAILED: "could not do it",
     ExitCode.INCONCLUSIVE: "inconclusive and the policy blocks",
     ExitCode.DEGRADED: "done but degraded",

@@ -20,6 +20,7 @@ RECORDS: Final = {
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
+    "lint": "fusion_bench.lint:LintReport",
 }
 
 command = base.command_app()
@@ -41,7 +42,7 @@ def schema_command(
     ] = None,
     json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
 ) -> None:
-    """Print the JSON Schema of a stored record: report, tuning, gate, baseline or diagnosis.
+    """Print the JSON Schema of a stored record: report, tuning, gate, baseline, diagnosis or lint.
 
     The installed package has the same files in fusion_bench/schemas.
     """

@@ -22,6 +22,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.experiment.gate_settings import GatePolicy
+from fusion_bench.experiment.lint_settings import LintSettings
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.experiment.system import System
@@ -74,6 +75,7 @@ class Experiment(TableView, StrictModel):
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of all random numbers.
         gate: What ``fusion-bench gate`` checks.
+        lint: Findings about the configuration that are accepted.
     """
 
     description: str = ""
@@ -92,6 +94,7 @@ class Experiment(TableView, StrictModel):
     tune: TuneSettings | None = None
     seed: Annotated[WholeNumber, Field(ge=0)] = 7
     gate: GatePolicy | None = None
+    lint: LintSettings = LintSettings()
     _v2_enabled: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")

@@ -9,3 +9,5 @@ from fusion_bench.fuse._engine_form import EngineForm as EngineForm
 from fusion_bench.fuse._engine_form import RankSum as RankSum
 from fusion_bench.fuse._engine_form import WeightedMean as WeightedMean
 from fusion_bench.fuse._engine_form import best_ranks as best_ranks
+from fusion_bench.fuse._rank_terms import RankTerm as RankTerm
+from fusion_bench.fuse._rank_terms import RankTermFusion as RankTermFusion

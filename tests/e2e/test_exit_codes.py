@@ -34,7 +34,8 @@ def test_the_help_lists_the_codes_of_the_page(capsys: Capture) -> None:
     assert help_codes(capsys) == [code.value for code in MEANINGS]
     page = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
     for command in ("gate", "rerank"):
-        rows = re.findall(rf"^\| (\d+) \|[^|]*\| (?:all|`{command}`) \|", page, re.MULTILINE)
+        cell = rf"(?:all|[^|]*`{command}`[^|]*)"
+        rows = re.findall(rf"^\| (\d+) \|[^|]*\| {cell} \|", page, re.MULTILINE)
         assert help_codes(capsys, command) == [int(code) for code in rows]
 
 

@@ -1,0 +1,87 @@
+"""Find what a configuration does or cannot do, from its numbers alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import print_result
+from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
+
+if TYPE_CHECKING:
+    from fusion_bench.config.models import Source
+    from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.lint import DatasetFacts
+
+command = base.command_app()
+
+
+@command.command(
+    "lint",
+    epilog=base.format_examples(
+        "fusion-bench lint experiments/default.yaml",
+        "fusion-bench lint experiments/mine.yaml --system rrf-v2 --dataset attack",
+        "fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'",
+    )
+    + "\n\n"
+    + describe_exit_codes(ExitCode.DONE, ExitCode.REGRESSION, ExitCode.FAILED),
+)
+def lint_command(
+    experiment: base.ExperimentFile = base.DEFAULT,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this system; repeatable. Default: all.", metavar="NAME"),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Take roles, score spaces and query types from this dataset. "
+            "Default: the experiment's.",
+            metavar="NAME",
+        ),
+    ] = None,
+    datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
+    markdown: base.MarkdownFile = None,
+    json: base.JsonFlag = False,
+) -> None:
+    """Find what a configuration does or cannot do, from its numbers alone.
+
+    Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
+    """
+    from fusion_bench.lint import make_lint_report
+    from fusion_bench.report.lint_page import build_lint_page
+
+    base.refuse_two_outputs(markdown, as_json=json)
+    folders = base.folders_for(datasets, experiment)
+    with base.open_experiment(experiment, overrides) as (parsed, source):
+        facts = _read_facts(parsed, source, folders, dataset)
+        report = make_lint_report(parsed, source, facts, systems=system)
+    print_result(report, build_lint_page(report), as_json=json, markdown=markdown)
+    if any(finding.severity == "warning" for finding in report.findings):
+        raise typer.Exit(ExitCode.REGRESSION)
+
+
+def _read_facts(
+    experiment: Experiment, source: Source, folders: list[Path], dataset: str | None
+) -> tuple[DatasetFacts, ...]:
+    """What the dataset says; nothing where the experiment's own is not there.
+
+    Raises:
+        ConfigError: A dataset that was asked for is not there, or a system does not fit it.
+    """
+    from fusion_bench.errors import UnknownNameError
+    from fusion_bench.lint import read_dataset_facts
+
+    try:
+        facts = read_dataset_facts(experiment, source, folders, dataset)
+    except UnknownNameError:
+        if dataset is not None:
+            raise
+        return ()
+    for item in facts:
+        experiment.check_datasets(item.roles, item.spaces, source)
+    return facts

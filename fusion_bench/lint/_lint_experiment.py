@@ -1,0 +1,196 @@
+"""Runs every rule on every system of an experiment, and merges equal findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fusion_bench.config.models import Location, Source
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding, Severity
+from fusion_bench.evaluation.run_experiment import find_datasets
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.dataset_paths import DatasetPaths
+from fusion_bench.io.dataset_search import find_dataset
+from fusion_bench.io.json_objects import load_queries
+from fusion_bench.lint._base import Problem, load_rules
+from fusion_bench.lint._subject import DatasetFacts, Subject
+
+SEVERITIES: tuple[Severity, ...] = ("warning", "note")
+
+
+@dataclass
+class MergedProblem:
+    """A problem, and everything that has it.
+
+    Attributes:
+        id: The rule.
+        severity: The problem's or the rule's.
+        problem: As it was first met.
+        location: Path of the value in the experiment.
+        systems: Names of systems.
+        query_types: Their query types.
+        datasets: Names of datasets.
+    """
+
+    id: str
+    severity: Severity
+    problem: Problem
+    location: Location
+    systems: list[str] = field(default_factory=list)
+    query_types: list[str] = field(default_factory=list)
+    datasets: list[str] = field(default_factory=list)
+
+    def add_subject(self, subject: Subject) -> None:
+        """Add a system that has the same problem, once."""
+        dataset = None if subject.dataset is None else subject.dataset.name
+        names = (subject.whole.name, subject.query_type, dataset)
+        for known, name in zip((self.systems, self.query_types, self.datasets), names, strict=True):
+            if name is not None and name not in known:
+                known.append(name)
+
+    def to_finding(self, source: Source | None) -> LintFinding:
+        """The record; ``source`` says where the value stands."""
+        return LintFinding(
+            id=self.id,
+            severity=self.severity,
+            message=self.problem.message,
+            systems=tuple(self.systems),
+            query_types=tuple(self.query_types),
+            datasets=tuple(self.datasets),
+            where="" if source is None else source.where(self.location),
+        )
+
+
+def lint_experiment(
+    experiment: Experiment,
+    source: Source | None,
+    datasets: Sequence[DatasetFacts],
+    *,
+    systems: Collection[str] | None = None,
+) -> tuple[LintFinding, ...]:
+    """What the rules find in an experiment, warnings first.
+
+    Args:
+        experiment: The experiment; its ``lint.ignore`` names rules to leave out.
+        source: Where it was read from; None = nowhere.
+        datasets: What is known of its datasets; empty = nothing.
+        systems: Only these of its systems.
+
+    Raises:
+        UnknownNameError: ``lint.ignore`` names no rule.
+    """
+    check_ignored(experiment, source)
+    chosen = [s for name, s in experiment.systems.items() if systems is None or name in systems]
+    merged = lint_systems(chosen, datasets, ignored=experiment.lint.ignore)
+    return tuple(item.to_finding(source) for item in merged)
+
+
+def lint_systems(
+    systems: Iterable[System],
+    datasets: Sequence[DatasetFacts] = (),
+    *,
+    ignored: Collection[str] = (),
+) -> list[MergedProblem]:
+    """The problems of systems, warnings first, then by rule; equal ones are one."""
+    merged: dict[tuple[str, str], MergedProblem] = {}
+    subjects = list(_list_subjects(systems, datasets))
+    for rule_id, rule in load_rules().items():
+        if rule_id in ignored:
+            continue
+        for subject in subjects:
+            if subject.weights is None:  # they hang on roles that are not known
+                continue
+            for problem in rule.find_problems(subject):
+                severity = problem.severity or rule.severity
+                location = ("systems", subject.whole.name, *problem.location)
+                new = MergedProblem(rule_id, severity, problem, location)
+                merged.setdefault((rule_id, problem.message), new).add_subject(subject)
+    return sorted(merged.values(), key=lambda item: SEVERITIES.index(item.severity))
+
+
+def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
+    """The systems whose weights hang on roles that are not known."""
+    subjects = _list_subjects(systems, datasets)
+    return tuple(dict.fromkeys(s.whole.name for s in subjects if s.weights is None))
+
+
+def _list_subjects(
+    systems: Iterable[System], datasets: Sequence[DatasetFacts]
+) -> Iterator[Subject]:
+    """Each plain system on each dataset."""
+    for system in systems:
+        for dataset in datasets or (None,):
+            for name in system.query_types or (None,):
+                plain = system if name is None else system.of_type(name)
+                yield Subject(plain, system, name, dataset)
+
+
+def check_ignored(experiment: Experiment, source: Source | None) -> None:
+    """Refuse ids in ``lint.ignore`` that name no rule.
+
+    Raises:
+        UnknownNameError: Names the known ones.
+    """
+    rules = load_rules()
+    for i, name in enumerate(experiment.lint.ignore):
+        if name not in rules:
+            place: Location = ("lint", "ignore", i)
+            where = "lint.ignore" if source is None else source.where(place)
+            raise UnknownNameError("lint rule", name, rules, where=where)
+
+
+def read_dataset_facts(
+    experiment: Experiment, source: Source, folders: Collection[Path], dataset: str | None = None
+) -> tuple[DatasetFacts, ...]:
+    """What the ``dataset.yaml`` of each of an experiment's datasets says.
+
+    Queries are read only where some system has parameters by their type.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        dataset: A dataset in place of the experiment's, by name or path.
+
+    Raises:
+        UnknownNameError: A dataset is not there.
+        FusionBenchError: Its file breaks a rule.
+    """
+    by_type = any(system.query_types is not None for system in experiment.systems.values())
+    if dataset is None:
+        paths = [path for _, path in find_datasets(experiment, source, folders)]
+    else:
+        paths = [find_dataset(dataset, folders, where="--dataset")]
+    return tuple(_read_facts(path, with_types=by_type) for path in paths)
+
+
+def _read_facts(path: Path, *, with_types: bool) -> DatasetFacts:
+    spec, source = read_spec(path)
+    if not with_types:
+        return make_facts(spec)
+    types: set[str] = set()
+    if spec.queries is not None:
+        queries = load_queries(DatasetPaths(source).existing(spec.queries, "queries"))
+        types = {query.type for query in queries.values() if query.type is not None}
+    return make_facts(spec, types)
+
+
+def make_facts(spec: DatasetSpec, types: Iterable[str] | None = None) -> DatasetFacts:
+    """What a ``dataset.yaml`` says, and the types of its queries if they are known."""
+    return DatasetFacts(
+        spec.name,
+        {name: frozenset(run.roles) for name, run in spec.runs.items()},
+        {name: rerank.score_space for name, rerank in spec.rerank.items()},
+        None if types is None else frozenset(types),
+    )
+
+
+def describe_dataset(dataset: Dataset) -> DatasetFacts:
+    """What is known of a dataset that is at hand."""
+    types = {query.type for query in dataset.queries.values() if query.type is not None}
+    return make_facts(dataset.spec, types)

@@ -1,0 +1,262 @@
+"""Systems that rules find something in, and systems in which they find nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.experiment.system import System
+from fusion_bench.lint import DatasetFacts
+
+ROLES = {
+    "bm25": frozenset({"keyword"}),
+    "dense": frozenset({"question", "semantic"}),
+    "graph": frozenset({"graph"}),
+}
+PAIR = ("bm25", "dense")
+ALL = ("bm25", "dense", "graph")
+CONV = {"keyword": 0.35, "semantic": 0.35, "graph": 0.3}
+
+
+def facts(space: ScoreSpace = "unit", types: frozenset[str] | None = frozenset()) -> DatasetFacts:
+    return DatasetFacts("made", ROLES, {"ltr": space}, types)
+
+
+def blend(method: str, **options: object) -> dict[str, Any]:
+    return {"method": method, "reranker": "ltr", **options}
+
+
+def make_system(keys: Mapping[str, Any]) -> System:
+    return System.model_validate({"name": "s", "runs": PAIR, **keys})
+
+
+class Case(NamedTuple):
+    """A rule, the keys of a system, and a part of its message; None = it finds nothing."""
+
+    rule: str
+    keys: dict[str, Any]
+    message: str | None
+
+
+CASES = [
+    Case(
+        "bonus-dominates",
+        {"fusion": {"method": "rrf_v2", "weights": {"question": 1}}},
+        "1: 0.0664 to 0.0828; 2–3: 0.0359 to 0.0523; 4+: up to 0.0312",
+    ),
+    Case(
+        "bonus-dominates",
+        {"fusion": {"method": "rrf_v2", "weights": {"bm25": 2, "dense": 2}}},
+        "1: 0.0828 to 0.1156; 2–3: 0.0517 to 0.0845; 4+: up to 0.0625",
+    ),
+    Case(
+        "bonus-dominates",
+        {"runs": ALL, "fusion": {"method": "rrf_v2", "weights": {"bm25": 2, "dense": 2}}},
+        None,  # 4th in lists of weights 2, 2 and 1 scores .0781, first in the last one .0664
+    ),
+    Case(
+        "bonus-dominates",
+        {"fusion": {"method": "rrf_v2", "bonus_scope": "question", "normalize": "three_lists"}},
+        "the question's lists",
+    ),
+    Case("bonus-dominates", {"fusion": {"method": "rrf_v2", "bonus_scope": "per_source"}}, "1: "),
+    Case("bonus-dominates", {"fusion": {"method": "rrf_v2"}, "depth": 3}, None),  # .0664, .0684
+    Case(
+        "bonus-dominates",
+        {"fusion": {"method": "rrf_v2", "weights": {"question": 1}}, "depth": 2},
+        "best rank 2 at most",
+    ),
+    Case("bonus-dominates", {"fusion": {"method": "rrf_v2", "bonus": {1: 0.001}}}, None),
+    Case("bonus-dominates", {"runs": ["dense"], "fusion": {"method": "rrf_v2"}}, None),
+    Case(
+        "rank-immovable",
+        {"blend": blend("position_aware", retrieval="reciprocal_rank")},
+        "rank 1 scores at least 0.750, every lower rank at most 0.636 (rank 11)",
+    ),
+    Case(
+        "rank-immovable",
+        {"blend": blend("linear", beta=0.1, retrieval="reciprocal_rank")},
+        "ranks 1 to 2",
+    ),
+    Case("rank-immovable", {"blend": blend("linear", beta=0.5, retrieval="fused")}, None),
+    Case("rank-immovable", {"blend": blend("linear", beta=0.5, retrieval="reciprocal_rank")}, None),
+    Case("rank-immovable", {"blend": blend("linear", beta=0, retrieval="reciprocal_rank")}, None),
+    Case(
+        "blend-not-monotone",
+        {"blend": blend("position_aware", retrieval="reciprocal_rank", depth=40)},
+        "rank 11 scores 0.636 and rank 2 0.625: 247 of 780 pairs",
+    ),
+    Case("blend-not-monotone", {"blend": blend("position_aware")}, "0.700 and rank 3 0.625"),
+    Case(
+        "blend-not-monotone",
+        {"blend": blend("position_aware", retrieval="fused_max_possible"), "depth": 20},
+        "from 0.75 at rank 3 to 0.6 at rank 4",
+    ),
+    Case(
+        "blend-not-monotone",
+        {"blend": blend("position_aware", always_rerank=False, skip_limit=12)},
+        "at rank 3",
+    ),
+    Case("blend-not-monotone", {"blend": blend("position_aware", tiers={3: 0.4})}, None),
+    Case("blend-not-monotone", {"blend": blend("linear", beta=0.5)}, None),
+    Case(
+        "rerank-swamps-retrieval",
+        {"fusion": {"method": "rrf_v2"}, "blend": blend("position_aware")},
+        "at most 0.0992: its weight of 75% at rank 1 makes at most 23% of the score",
+    ),
+    Case(
+        "rerank-swamps-retrieval",
+        {"blend": blend("linear", beta=0.7, always_rerank=False, skip_limit=5)},
+        "a rerank lead of 0.014",
+    ),
+    Case("rerank-swamps-retrieval", {"blend": blend("linear", beta=0.05)}, None),
+    Case("rerank-swamps-retrieval", {"blend": blend("linear")}, None),
+    Case(
+        "rerank-swamps-retrieval",
+        {
+            "fusion": {"method": "rrf", "normalize": "max_possible"},
+            "blend": blend("linear", beta=0.7),
+        },
+        None,
+    ),
+    Case(
+        "retrieval-swamps-rerank",
+        {"fusion": "weighted_score", "blend": blend("linear", beta=0.7)},
+        "for bm25: a lead of 2.333",
+    ),
+    Case(
+        "retrieval-swamps-rerank",
+        {"fusion": "weighted_score", "blend": blend("position_aware", always_rerank=False)},
+        "a lead of 0.333",
+    ),
+    Case(
+        "retrieval-swamps-rerank",
+        {"runs": ["dense"], "fusion": "weighted_score", "blend": blend("linear", beta=0.7)},
+        None,
+    ),
+    Case("retrieval-swamps-rerank", {"fusion": "convex", "blend": blend("linear", beta=0.7)}, None),
+    Case(
+        "min-max-over-rrf",
+        {"blend": blend("linear", beta=0.5, retrieval="fused_min_max")},
+        "0.0328 and 0.0323",
+    ),
+    Case(
+        "min-max-over-rrf",
+        {"fusion": "convex", "blend": blend("linear", beta=0.5, retrieval="fused_min_max")},
+        None,
+    ),
+    Case("min-max-over-rrf", {"blend": blend("linear", retrieval="fused_min_max")}, None),
+    Case(
+        "three-lists-ceiling",
+        {"runs": ALL, "fusion": {"method": "rrf", "weights": CONV, "normalize": "three_lists"}},
+        "the weights sum to 1: no score exceeds 0.333",
+    ),
+    Case(
+        "three-lists-ceiling",
+        {"runs": ALL, "fusion": {"method": "rrf", "normalize": "three_lists"}},
+        None,
+    ),
+    Case(
+        "min-relevance-drops",
+        {
+            "runs": ALL,
+            "fusion": {"method": "rrf", "weights": CONV, "normalize": "three_lists"},
+            "min_relevance": 0.3,
+        },
+        "at most 0.1167; one that all lists rank alike stays down to rank 7",
+    ),
+    Case("min-relevance-drops", {"min_relevance": 0.3}, "ranks first scores 0.0328"),
+    Case("min-relevance-drops", {"min_relevance": 0.031}, "down to rank 4"),
+    Case("min-relevance-drops", {"min_relevance": 0.01}, None),
+    Case("min-relevance-drops", {"min_relevance": 0.3, "blend": blend("replace")}, None),
+    Case(
+        "missing-zero-negative",
+        {"fusion": {"method": "weighted_score", "normalize": "z_score", "missing": "zero"}},
+        "gives every score below its list's mean a negative value",
+    ),
+    Case("missing-zero-negative", {"fusion": "comb_sum"}, "which dense may have"),
+    Case("missing-zero-negative", {"fusion": "convex"}, None),
+    Case(
+        "missing-zero-negative",
+        {"runs": ["dense"], "fusion": {"method": "weighted_score", "missing": "zero"}},
+        None,
+    ),
+    Case(
+        "weights-by-type-untyped",
+        {"runs": ALL, "weights_by_type": "conv-03-05"},
+        "made has no query types, and the parameters are by type (local, global, relationship)",
+    ),
+    Case(
+        "weights-by-type-untyped",
+        {"fusion": {"method": "rrf", "k": {"by_query_type": {"local": 10, "hybrid": 60}}}},
+        "every query gets those of 'hybrid'",
+    ),
+    Case("weights-by-type-untyped", {}, None),
+    Case(
+        "weights-sum",
+        {
+            "fusion": {
+                "method": "rrf",
+                "weights": {"by_query_type": {"local": {"bm25": 0.3}, "hybrid": {"bm25": 1}}},
+            }
+        },
+        "the weights sum to hybrid 2, local 1.3",
+    ),
+    Case(
+        "weights-sum",
+        {
+            "fusion": {"method": "rrf", "weights": {"dense": 3}, "normalize": "three_lists"},
+        },
+        "would score 1.333 and 1.312",
+    ),
+    Case("weights-sum", {"runs": ALL, "weights_by_type": "conv-03-05"}, None),
+    Case("weights-sum", {"fusion": {"method": "rrf", "normalize": "three_lists"}}, None),
+    Case("k-beyond-depth", {"fusion": {"method": "rrf", "k": 600}, "depth": 10}, "counts 98.5%"),
+    Case("k-beyond-depth", {"fusion": {"method": "rrf", "k": 1000}}, "100 is assumed"),
+    Case("k-beyond-depth", {"fusion": {"method": "rrf", "k": 60}, "depth": 10}, None),
+    Case("k-beyond-depth", {"runs": ["bm25"], "fusion": {"method": "rrf", "k": 1000}}, None),
+    Case(
+        "no-effect",
+        {"runs": ["bm25"], "fusion": {"method": "rrf", "weights": {"bm25": 2}}},
+        "fusion.weights has no effect: bm25 is the only run",
+    ),
+    Case("no-effect", {"runs": ["bm25"], "fusion": {"method": "rrf", "k": 5}}, "fusion.k has no"),
+    Case(
+        "no-effect",
+        {"runs": ["bm25"], "fusion": {"method": "weighted_score", "missing": "min"}},
+        "fusion.missing has no effect",
+    ),
+    Case(
+        "no-effect",
+        {"fusion": {"method": "rrf_v2", "bonus": {1: 0.05, 3: 0.02, 8: 0.01}}, "depth": 3},
+        "no list is deeper than 3, so the bonus up to rank 8 is never given",
+    ),
+    Case(
+        "no-effect",
+        {"blend": blend("position_aware", depth=3)},
+        "the tier up to rank 10 begins below the rerank depth 3",
+    ),
+    Case(
+        "no-effect",
+        {"blend": blend("position_aware", depth=10, rest=0.1)},
+        "blend.rest has no effect: the tiers reach the rerank depth 10",
+    ),
+    Case("no-effect", {"blend": blend("linear", beta=0)}, "ltr is paid for in vain"),
+    Case(
+        "no-effect",
+        {"blend": blend("linear", beta=1, retrieval="fused_min_max")},
+        "blend.retrieval has no effect",
+    ),
+    Case("no-effect", {"blend": blend("replace", skip_limit=5)}, "always_rerank is true"),
+    Case("no-effect", {"blend": blend("replace", min_score=0.0)}, "are never below 0"),
+    Case("no-effect", {"min_relevance": 0.0}, "every fused score is above 0"),
+    Case("no-effect", {"fusion": {"method": "rrf", "k": 5}}, None),
+    Case("no-effect", {"runs": ["bm25"]}, None),
+    Case(
+        "no-effect",
+        {"runs": ["bm25"], "fusion": {"method": "rrf", "k": 5}, "blend": blend("linear", beta=0.7)},
+        None,  # k decides how much the raw score weighs
+    ),
+    Case("no-effect", {"blend": blend("position_aware", depth=11, rest=0.1)}, None),
+]
