@@ -6,7 +6,7 @@ Format history:
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
@@ -42,7 +42,7 @@ class WitnessRecord(StoredRecord):
     """
 
     claim: str
-    system: dict[str, object]
+    system: dict[str, Any]
     documents: tuple[WitnessDocument, ...]
 
 

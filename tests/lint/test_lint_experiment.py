@@ -94,7 +94,7 @@ def test_facts_come_from_the_dataset_file_and_types_only_where_they_are_needed(t
     by_type = ["systems.one.weights_by_type={hybrid: {a: 0.5, b: 0.5}, local: {a: 0, b: 1}}"]
     experiment, source = read_experiment(tiny / EXPERIMENT, overrides=by_type)
     [known] = read_dataset_facts(experiment, source, [tiny / "datasets"])
-    assert known.types == {"local", "global", "relationship"}
+    assert known.types == frozenset({"local", "global", "relationship"})
     found = lint_experiment(experiment, source, [known])
     assert "weights-by-type-untyped" not in {finding.id for finding in found}
 
