@@ -30,14 +30,15 @@ class KBeyondDepth(Rule):
         if not isinstance(fusion, RRF) or len(subject.sources) < 2:
             return
         depth = subject.depth or USUAL_DEPTH
-        ratio = (fusion.k + 1) / (fusion.k + depth)
         pair = _heaviest_pair(subject)
-        last = subject.score_at(dict.fromkeys(pair, depth))
-        if depth < 2 or ratio < LEAST_RATIO or last <= subject.score_at({subject.heaviest: 1}):
+        first, last = (subject.score_at({pair[0]: rank}) for rank in (1, depth))
+        ratio, both = last / first, subject.score_at(dict.fromkeys(pair, depth))
+        if depth < 2 or ratio < LEAST_RATIO or both <= first:
             return
+        k = min(fusion.k.values()) if isinstance(fusion.k, dict) else fusion.k
         origin = "" if subject.depth else f" (the configuration sets no depth: {depth} is assumed)"
         message = (
-            f"k {fusion.k:g} is far beyond the depth {depth}{origin}: rank {depth} counts "
+            f"k {k:g} is far beyond the depth {depth}{origin}: rank {depth} counts "
             f"{ratio:.1%} of rank 1, so a document that two lists rank last beats one that a "
             "single list ranks first; lists count as votes"
         )
