@@ -69,7 +69,7 @@ def diagnose(
     from fusion_bench.cli._next_steps import after_diagnose
     from fusion_bench.explain.diagnose_experiment import diagnose_experiment
     from fusion_bench.explain.diagnose_failures import KINDS
-    from fusion_bench.report.diagnosis_page import build_diagnosis_page
+    from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
     from fusion_bench.report.write import write_diagnosis
 
     kind = next((name for name in KINDS if name == listed), None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -19,7 +20,7 @@ from fusion_bench.evaluation.run_experiment import (
     report_provenance,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.explain.diagnose_changes import DiagnosedSystem, Scope, describe_system
+from fusion_bench.explain.diagnose_changes import describe_system
 from fusion_bench.explain.diagnose_failures import (
     DEFINITIONS,
     FUSED_TOP,
@@ -27,14 +28,15 @@ from fusion_bench.explain.diagnose_failures import (
     FailureKind,
     StageRanks,
     find_failures,
-    list_relevant,
 )
 from fusion_bench.explain.diagnose_stages import rank_stages
+from fusion_bench.explain.diagnosed_system import DiagnosedSystem, Scope
 from fusion_bench.explain.diagnosis import DiagnosedCollection, Diagnosis
+from fusion_bench.explain.relevant_documents import list_relevant
 from fusion_bench.util.output_folder import name_experiment
 
 #: Settings of the experiment that the record repeats.
-SETTINGS = ("ties", "alpha", "interval", "seed")
+SETTINGS = ("caveat", "ties", "alpha", "interval", "seed")
 
 
 def diagnose_experiment(
@@ -130,6 +132,7 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         relevant=len(relevant.rows),
         missed_by_all=int(missed.sum()),
         binary_relevance=spec.binary_relevance,
+        runs=tuple(list_infos(task.dataset, task.runs)),
         baseline=task.experiment.baseline,
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
     )

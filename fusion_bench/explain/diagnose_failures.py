@@ -7,19 +7,15 @@ dilution and burial are those that RRF v2 and its position-aware blend were made
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ids import unite_vocabularies
 from fusion_bench.data.ordering import BoolArray, IntArray
-from fusion_bench.data.qrels import Qrels
+from fusion_bench.explain.relevant_documents import RelevantDocuments, take_relevant
 
 FailureKind: TypeAlias = Literal["dilution", "burial", "miss", "inversion"]
-T = TypeVar("T", bound=np.generic)
 KINDS: Final[tuple[FailureKind, ...]] = get_args(FailureKind)
 
 #: The top of the final list: a burial falls out of it, an inversion lies within it.
@@ -38,23 +34,6 @@ DEFINITIONS: Final[dict[FailureKind, str]] = {
     "inversion": f"relevant and in the final top {TOP}, below a document that is judged not "
     "relevant",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class RelevantDocuments:
-    """The M relevant documents of the evaluated queries, returned or not, grouped by query.
-
-    Attributes:
-        query: Shape (M,): index of the query.
-        documents: Ids, (M,).
-        grades: Shape (M,).
-        rows: Shape (M,): the candidate of the aligned runs; -1 = no list returned it.
-    """
-
-    query: IntArray
-    documents: tuple[str, ...]
-    grades: IntArray
-    rows: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,40 +84,6 @@ class Failures:
     relevant_above: IntArray
     not_relevant_above: IntArray
     unjudged_above: IntArray
-
-
-def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> RelevantDocuments:
-    """The relevant documents of the queries of ``runs``.
-
-    Args:
-        runs: Aligned runs.
-        qrels: The judgments that they were aligned with.
-        binary_relevance: The grade from which a document is relevant.
-    """
-    index = {query: q for q, query in enumerate(runs.queries)}
-    numbers = np.array([index.get(query, -1) for query in qrels.queries], dtype=np.int64)
-    query = numbers[query_of_rows(qrels.offsets)]
-    kept = np.flatnonzero((qrels.grades >= binary_relevance) & (query >= 0))
-    kept = kept[np.argsort(query[kept], kind="stable")]
-    vocabulary, (of_runs, of_qrels) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
-    size = len(vocabulary)
-    keys = query[kept] * size + of_qrels[qrels.documents[kept]]
-    return RelevantDocuments(
-        query=query[kept],
-        documents=tuple(qrels.vocabulary[code] for code in qrels.documents[kept].tolist()),
-        grades=qrels.grades[kept],
-        rows=find_keys(runs.query_index * size + of_runs[runs.documents], keys),
-    )
-
-
-def find_keys(known: IntArray, keys: IntArray) -> IntArray:
-    """Where each key stands among the distinct known ones; -1 = nowhere."""
-    if not len(known):
-        return np.full(len(keys), -1)
-    order = np.argsort(known)
-    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
-    rows = order[at]
-    return np.where(known[rows] == keys, rows, -1)
 
 
 def find_failures(
@@ -203,14 +148,6 @@ def _find_inversions(
     ties = take_relevant(stages.final_tie_starts, relevant)
     tied = failed & (counter.count(stages.returned, counter.is_not_relevant, ties) == 0)
     return counter.make_failures(exposed, failed, tied, stages.returned, rank)
-
-
-def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:
-    """(M,): the values of the relevant documents among (N,); 0 or False where no list has it."""
-    taken = np.zeros(len(relevant.rows), dtype=values.dtype)
-    is_known = relevant.rows >= 0
-    taken[is_known] = values[relevant.rows[is_known]]
-    return taken
 
 
 class _AboveCounter:

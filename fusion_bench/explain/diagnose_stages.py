@@ -14,7 +14,8 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking import fused_list, ranked_lists
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.diagnose_failures import StageRanks, find_keys
+from fusion_bench.explain.diagnose_failures import StageRanks
+from fusion_bench.explain.relevant_documents import find_keys
 
 #: The role of the lists that were asked with the user's question.
 QUESTION = "question"

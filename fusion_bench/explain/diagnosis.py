@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.explain.diagnose_failures import FailureKind
@@ -135,6 +136,7 @@ class DiagnosedCollection(ReportRecord):
         relevant: Relevant documents of these queries.
         missed_by_all: Those that no list of any of the systems returned.
         binary_relevance: The grade from which a document is relevant.
+        runs: The input lists, and what was noticed about each.
         baseline: The system that the others are compared with.
         systems: The systems, the baseline first.
     """
@@ -149,6 +151,7 @@ class DiagnosedCollection(ReportRecord):
     relevant: int
     missed_by_all: int
     binary_relevance: int
+    runs: tuple[ListInfo, ...]
     baseline: str
     systems: tuple[SystemDiagnosis, ...]
 
@@ -164,7 +167,7 @@ class Diagnosis(ReportRecord):
         format: Always ``fusion-bench-diagnosis``.
         format_version: See the history in this module.
         name: The experiment.
-        settings: Ties, alpha, interval and seed; the tops; how many failures are listed.
+        settings: Caveat, ties, alpha, interval and seed; the tops; how many failures are listed.
         definitions: What each kind of failure is.
         provenance: Where the numbers come from.
         collections: One per dataset.

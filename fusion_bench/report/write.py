@@ -13,7 +13,7 @@ import yaml
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.explain.diagnosis import Diagnosis
-from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page

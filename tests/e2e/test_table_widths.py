@@ -39,7 +39,7 @@ from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.comparison_page import build_comparison_page
-from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.starter_page import build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page

@@ -20,12 +20,11 @@ from fusion_bench.explain.diagnose_failures import (
     TOP,
     FailureKind,
     Failures,
-    RelevantDocuments,
     find_failures,
-    list_relevant,
 )
 from fusion_bench.explain.diagnose_stages import rank_stages
 from fusion_bench.explain.explanation import explain_ranking
+from fusion_bench.explain.relevant_documents import RelevantDocuments, list_relevant
 from fusion_bench.explain.score_trace import ScoreTrace
 
 ROLES = {
@@ -297,7 +296,7 @@ GRADES = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     lists=st.fixed_dictionaries({name: st.tuples(LIST, LIST) for name in ROLES}),
     grades=st.tuples(GRADES, GRADES),

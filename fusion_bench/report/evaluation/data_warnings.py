@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fusion_bench.evaluation.dataset_summary import list_warnings
 from fusion_bench.evaluation.report_records.collection import Collection
-from fusion_bench.evaluation.report_records.report import Report
+from fusion_bench.evaluation.report_records.list_info import ListInfo
+from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
 from fusion_bench.util.formatting import format_percent, pluralize
@@ -32,18 +33,34 @@ Warnings: TypeAlias = Iterator[tuple[str, str]]
 
 def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
     """Whatever a reader should know before trusting a number."""
-    if report.settings.get("caveat"):
-        yield Finding(str(report.settings["caveat"]), "warning", "caveat")
-    if not report.provenance.v2_enabled:
-        yield Finding(V2_DISABLED, "warning", "v2 disabled")
-    unmatched = MAX_UNMATCHED * len(collection.queries)
+    yield from setting_warnings(report.settings, report.provenance)
+    yield from input_warnings(collection.runs, len(collection.queries))
     warnings = (
-        *(warning for run in collection.runs for warning in list_warnings(run, unmatched)),
         *_top_k_warnings(collection),
         *_unjudged_warnings(report, collection),
         *_tie_warnings(collection),
     )
     yield from (Finding(text, "warning", key) for key, text in warnings)
+
+
+def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> Iterator[Finding]:
+    """What the experiment says against its numbers, and version 2 that is switched off."""
+    if settings.get("caveat"):
+        yield Finding(str(settings["caveat"]), "warning", "caveat")
+    if not provenance.v2_enabled:
+        yield Finding(V2_DISABLED, "warning", "v2 disabled")
+
+
+def input_warnings(runs: Sequence[ListInfo], queries: int) -> Iterator[Finding]:
+    """What is doubtful of the input lists.
+
+    Args:
+        runs: The lists.
+        queries: Number of evaluated queries.
+    """
+    for run in runs:
+        for key, text in list_warnings(run, MAX_UNMATCHED * queries):
+            yield Finding(text, "warning", key)
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.diagnose_experiment import diagnose_experiment
 from fusion_bench.explain.diagnosis import Diagnosis
-from fusion_bench.report.diagnosis_page import build_diagnosis_page
+from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Page, Section, Table
 from tests.diagnose_cases import EXPERIMENT, make_project
@@ -33,7 +33,7 @@ def cells(part: Table, row: str) -> dict[str, str]:
 
 
 def keys(page: Page) -> set[str]:
-    return {finding.key for finding in page.sections[0].findings}
+    return {f.key for f in page.sections[0].findings if f.tone != "warning"}
 
 
 def test_a_cell_has_the_failures_and_how_many_could_have_been(diagnosis: Diagnosis) -> None:
@@ -121,3 +121,12 @@ def test_a_baseline_without_a_question_is_said_not_to_be_compared(tmp_path: Path
     parsed, source = read_experiment(root / EXPERIMENT, overrides=["baseline=keyword"])
     diagnosis = diagnose_experiment(parsed, source, folders=[root / "datasets"])
     assert "not_compared" in keys(build_diagnosis_page(diagnosis))
+
+
+def test_what_speaks_against_the_numbers_is_a_warning(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    overrides = ["caveat=a toy collection"]
+    parsed, source = read_experiment(root / EXPERIMENT, overrides=overrides, v2_enabled=False)
+    page = build_diagnosis_page(diagnose_experiment(parsed, source, folders=[root / "datasets"]))
+    warnings = {f.key for f in page.sections[0].findings if f.tone == "warning"}
+    assert warnings >= {"caveat", "v2 disabled", "unanswered"}
