@@ -20,7 +20,7 @@ class Borda(SourceSumFusion):
     for |C|, and divides what its documents leave among the others: (|C| − n + 1)/2 for each.
     Of four documents, a list of two gives 4, 3, and 1.5 for each of the other two.
 
-    Source: Aslam and Montague, "Models for metasearch", SIGIR 2001, section 3 (Borda-fuse).
+    Source: Aslam and Montague, "Models for metasearch", SIGIR 2001 (Borda-fuse).
     """
 
     formula: ClassVar[str] = "Σ points: |C| − rank + 1, or an equal share of the rest"
@@ -46,7 +46,7 @@ class Borda(SourceSumFusion):
 class WeightedBorda(WeightedFusion, Borda):
     """``weighted_borda``: Σ_s w_s · points_s, with the points of ``borda``.
 
-    Source: as of ``borda``; the paper's weights are the mean average precision of each system on
+    Source: as of ``borda``; the paper's weights are the average precision of each system on
     training queries, here they are given or tuned.
     """
 

@@ -61,6 +61,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "isr": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
     "log_isr": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
     "logn_isr": [{"sigma": 0.5, "weights": {"keyword": 0.2, "hyde": 0.7}}, {"sigma": 0}],
+    "weighted_condorcet": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
+    "softmax_rrf": [
+        {"temperature": 0.5, "rank_decay": 0, "weights": {"keyword": 0.2, "hyde": 0.7}},
+        {
+            "k": {"bm25": 20, "semantic": 0.5},
+            "temperature": {"bm25": 3, "dense": 0.01},
+            "rank_decay": {"hyde": 0.5},
+        },
+    ],
     "weighted_borda": [{"weights": {"keyword": 0.2, "hyde": 0.7}}],
     "weighted_score": [
         *[

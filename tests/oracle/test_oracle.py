@@ -130,6 +130,16 @@ FUSIONS: dict[str, SearchStrategy[dict[str, Any]]] = {
     "logn_isr": partial({"sigma": st.sampled_from([0.0, 0.01, 1.0]), "weights": weights()}),
     "borda": st.just({}),
     "weighted_borda": partial({"weights": weights()}),
+    "condorcet": st.just({}),
+    "weighted_condorcet": partial({"weights": weights()}),
+    "softmax_rrf": partial(
+        {
+            "k": K | st.dictionaries(st.sampled_from([*NAMES, *ROLES]), K, max_size=2),
+            "temperature": st.sampled_from([0.01, 0.8, 2.0]),
+            "rank_decay": st.sampled_from([0.0, 0.02, 1.0]),
+            "weights": weights(),
+        }
+    ),
 }
 RERANK = {
     "depth": st.integers(1, 9),
@@ -269,6 +279,7 @@ def as_run(
 def exact(case: Case) -> bool:
     scale = case.system["fusion"].get("normalize", "none")
     curved = isinstance(scale, dict) and scale["method"] in CURVES
+    curved |= case.system["fusion"]["method"] == "softmax_rrf"
     return not curved and ("blend" not in case.system or case.space not in {"logit", "log_prob"})
 
 
