@@ -31,6 +31,8 @@ from fusion_bench.fuse.rrf import RRF
 from fusion_bench.normalize import Normalizer, ScoreLists
 
 FILE = "query.json"
+#: Greatest k of our ``rrf``.
+GREATEST_CONSTANT = 1000
 
 
 class QdrantRRF(RankTermSum, WeightedFusion):
@@ -55,12 +57,12 @@ class QdrantRRF(RankTermSum, WeightedFusion):
         return 1 / (ranks / weight + self.k - 1)
 
     def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion | None:
-        """Our ``rrf``: w/(rank + w·(k − 1)), where all sources have the same constant."""
-        weights = self.source_weights(sources, roles).tolist()
-        constants = {weight * (self.k - 1) for weight in weights}
-        if len(constants) > 1 or max(constants) > 1000:
+        """Our ``rrf``: w/(rank + w·(k − 1)), so that k differs where the weights do."""
+        weights = dict(zip(sources, self.source_weights(sources, roles).tolist(), strict=True))
+        constants = {name: weight * (self.k - 1) for name, weight in weights.items()}
+        if max(constants.values()) > GREATEST_CONSTANT:
             return None
-        return RRF(k=constants.pop(), weights=dict(zip(sources, weights, strict=True)))
+        return RRF(k=constants, weights=weights)
 
     @property
     def weight_homogeneity(self) -> Homogeneity:

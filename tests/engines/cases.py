@@ -99,7 +99,8 @@ def random_system(seed: int) -> System:
     )
     fusion: dict[str, Any] = random.choice(
         [
-            {"method": "rrf", "k": random.choice([60, 60, 1, 0, 2, 10, 60.5])},
+            {"method": "rrf", "k": random.choice([60, 59, 1, 0, 2, 10, 60.5])},
+            {"method": "rrf", "k": {"bm25": random.choice([10, 60, 120])}},
             {"method": "rrf", "normalize": "three_lists"},
             {"method": "rrf", "normalize": "max_possible"},
             {"method": "rrf_v2"},

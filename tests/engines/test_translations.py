@@ -25,7 +25,7 @@ TRANSLATORS = {
 }
 EVERY = pytest.mark.parametrize("dialect", TRANSLATORS.values(), ids=lambda d: d.name)
 FEW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 SEEDS = st.integers(0, 100_000)
 AWKWARD = "a \"'`\\ */ -- $x {y} ユ"
