@@ -145,6 +145,7 @@ def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, 
         reasons["dilution"] = "no list that it reads has the role question"
     if not stages.is_reranked.any():
         reasons["burial"] = "no reranker orders its lists"
-    if not task.has_irrelevant_judgments:
-        reasons["inversion"] = "no document is judged not relevant"
+    below = task.runs.grades < task.dataset.spec.binary_relevance
+    if not (task.runs.judged & below).any():
+        reasons["inversion"] = "no list has a document that is judged not relevant"
     return reasons

@@ -15,6 +15,7 @@ from fusion_bench.explain.diagnosis import Diagnosis, FailureRecord
 from fusion_bench.explain.worst_failure import find_worst_failure
 from fusion_bench.stats.intervals import estimate_mean
 from tests.diagnose_cases import EXPERIMENT, make_project
+from tests.tiny import edit
 
 Diagnose = Callable[..., Diagnosis]
 
@@ -73,6 +74,30 @@ def test_without_a_list_of_role_question_no_dilution_is_compared(diagnose: Diagn
     count = collection.system("keyword").count("dilution")
     assert count.not_applicable == "no list that it reads has the role question"
     assert (count.change, count.worst) == (None, ())
+
+
+@pytest.mark.parametrize(("rel", "relevant"), [(1, 5), (2, 0)])
+def test_a_document_below_the_relevant_grade_can_invert(
+    tmp_path: Path, rel: int, relevant: int
+) -> None:
+    root = make_project(tmp_path)
+    edit(root, "datasets/mine/dataset.yaml", "runs:", f"binary_relevance: {rel}\nruns:")
+    parsed, source = read_experiment(root / EXPERIMENT)
+    [collection] = diagnose_experiment(parsed, source, folders=[root / "datasets"]).collections
+    assert collection.relevant == relevant
+    assert collection.system("plain").count("inversion").not_applicable is None
+    assert collection.missed_by_all == int(relevant > 0)
+
+
+def test_without_a_document_judged_not_relevant_nothing_inverts(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    edit(root, "datasets/mine/qrels.txt", "q1 0 b 0\n", "q1 0 elsewhere 0\n")
+    parsed, source = read_experiment(root / EXPERIMENT)
+    [collection] = diagnose_experiment(parsed, source, folders=[root / "datasets"]).collections
+    for system in collection.systems:
+        count = system.count("inversion")
+        assert count.not_applicable == "no list has a document that is judged not relevant"
+        assert count.change is None
 
 
 def test_a_cure_that_moves_nothing_up_is_counted(diagnose: Diagnose) -> None:
