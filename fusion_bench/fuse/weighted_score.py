@@ -11,15 +11,12 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse._alpha import AlphaWeightedFusion
 from fusion_bench.fuse._base import Homogeneity, ScoreTerms, fusions
 from fusion_bench.fuse._engine_form import WeightedMean
-from fusion_bench.normalize import AnyNormalizer, normalizers
+from fusion_bench.fuse._score_fusion import check_normalizer, fill_missing, greatest_scores
+from fusion_bench.normalize import AnyNormalizer, search_parameters
 from fusion_bench.normalize.linear import RawScores
-
-#: Normalizers for which a view remembers the greatest score of each list.
-TOPS_KEPT = 4
 
 
 @fusions.register
@@ -56,19 +53,24 @@ class WeightedScore(AlphaWeightedFusion):
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The weights, the normalizer with its space, and how absence counts."""
-        built_in = normalizers.load_built_in()
-        models = {name: model for name, model in built_in.items() if model.searched}
-        scales = [
-            parameter.add_prefix("normalize").add_condition("normalize.method", name)
-            for name, model in models.items()
-            for parameter in model(method=name).space()
-        ]
         return (
             *super().space(sources),
-            choice("normalize.method", *models),
-            *scales,
+            *search_parameters("normalize"),
             choice("missing", "skip", "zero", "min"),
         )
+
+    def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
+        """Refuse sources that do not fit the weights, or the normalizer of each source.
+
+        Args:
+            sources: All of a system's sources, (S,).
+            roles: Of each source, (S,).
+
+        Raises:
+            ConfigError: A weight or a normalizer fits no source, or two fit one.
+        """
+        super().check_sources(sources, roles)
+        check_normalizer(self.normalize, sources, roles)
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the weighted mean."""
@@ -94,18 +96,12 @@ class WeightedScore(AlphaWeightedFusion):
 
     def _filled_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the score of each document in each source; NaN = it does not count."""
-        scores = self.normalize.normalize_scores(runs)
-        if self.missing == "zero":
-            return np.where(np.isnan(scores), 0.0, scores)
-        if self.missing == "min":
-            low = _list_extremes(runs, scores, np.fmin)[:, runs.query_index]
-            return np.where(np.isnan(scores), low, scores)
-        return scores
+        return fill_missing(runs, self.normalize.normalize_scores(runs), self.missing)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list; NaN for a query without candidates."""
         weights = self.source_weights(runs.sources, runs.roles)[:, None]
-        tops = _greatest_scores(runs, self.normalize)
+        tops = greatest_scores(runs, self.normalize)
         if self.missing == "skip":
             return np.asarray(np.fmax.reduce(tops, axis=0))
         if self.missing == "zero":
@@ -116,17 +112,3 @@ class WeightedScore(AlphaWeightedFusion):
         out: FloatArray = np.full(len(runs.queries), np.nan)
         np.divide(total, share, out=out, where=share > 0)
         return out
-
-
-@cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
-def _greatest_scores(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
-    """(S, Q): the greatest normalized score of each list; NaN for an empty one."""
-    return _list_extremes(runs, normalizer.normalize_scores(runs), np.fmax)
-
-
-def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:
-    """(S, Q): the least or greatest score of each list, NaN for an empty one."""
-    out: FloatArray = np.full((len(scores), len(runs.queries)), np.nan)
-    for s, row in enumerate(scores):
-        keep.at(out[s], runs.query_index, row)
-    return out

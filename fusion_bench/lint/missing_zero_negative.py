@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fusion_bench.evaluation.report_records.lint_finding import Severity
+from fusion_bench.fuse.comb_sum import CombSum
 from fusion_bench.fuse.weighted_score import WeightedScore
+from fusion_bench.fuse.weighted_sum import WeightedSum
 from fusion_bench.lint._base import Fact, Problem, Rule, register_rule
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import RankedList, Witness, without_blend
@@ -29,7 +31,11 @@ class MissingZeroNegative(Rule):
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Absence that counts 0, with a normalizer that gives or keeps negative scores."""
         fusion = subject.system.fusion
-        if not isinstance(fusion, WeightedScore) or fusion.missing != "zero":
+        if isinstance(fusion, WeightedScore | WeightedSum) and fusion.missing == "zero":
+            rule, location = "missing: zero", ("fusion", "missing")
+        elif isinstance(fusion, CombSum):
+            rule, location = "comb_sum", ("fusion", "method")
+        else:
             return
         name = fusion.normalize.method
         negative = [
@@ -44,19 +50,19 @@ class MissingZeroNegative(Rule):
         if not is_certain and subject.dataset is None:
             return
         source = negative[0]
-        loss = (subject.weights or {})[source] / sum((subject.weights or {}).values())
+        weights = subject.weights or {}
+        loss = weights[source] / (sum(weights.values()) if isinstance(fusion, WeightedScore) else 1)
         why = (
             "gives every score below its list's mean a negative value"
             if is_certain
             else f"leaves scores below 0 negative, which {', '.join(negative)} may have"
         )
         message = (
-            f"missing: zero counts 0 where a list lacks a document, and normalize: {name} {why}: "
+            f"{rule} counts 0 where a list lacks a document, and normalize: {name} {why}: "
             f"a document that {source} scores one unit below 0 falls {loss:.3f} behind one that "
             f"{source} does not return"
         )
         severity: Severity = self.severity if is_certain else "note"
-        location = ("fusion", "missing")
         yield Problem(message, location, lambda: _build_witness(subject, source), severity)
 
 

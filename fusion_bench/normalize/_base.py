@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from fusion_bench.config.models import Number
-from fusion_bench.config.parameters import Parameter
+from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
@@ -57,6 +57,17 @@ class ScoreLists:
         """(n,): n, how many documents the row's list holds."""
         return np.asarray(np.bincount(self.owner)[self.owner])
 
+    def list_median(self) -> FloatArray:
+        """(n,): the median score of the row's list."""
+        parts = np.split(self.scores, self.starts[1:])
+        return np.array([np.median(part) for part in parts])[self.owner]
+
+    def list_deviation(self) -> FloatArray:
+        """(n,): the population standard deviation of the row's list."""
+        size = self.list_length()
+        above = self.scores - self.list_sum(self.scores) / size
+        return np.asarray(np.sqrt(self.list_sum(above**2) / size))
+
     def list_sum(self, values: FloatArray) -> FloatArray:
         """(n,): correctly rounded sum of ``values`` over the row's list, hence free of order."""
         parts = np.split(values, self.starts[1:])
@@ -81,16 +92,21 @@ class Normalizer(Method):
         method: Its name.
         constant: The value of every document of a list of equal scores, 0, 0.5 or 1: 1 in
             pyserini and Elasticsearch, 0 in ranx.
-        keeps_order: Whether a greater score always stays greater; not where the scale is
-            inverted, clipped, or so flat that different scores become equal.
         searched: Whether a search over normalizers tries it; not where it has required options.
     """
 
-    keeps_order: ClassVar[bool] = True
     searched: ClassVar[bool] = True
 
     method: str
     constant: Annotated[Number, Field(ge=0, le=1, multiple_of=0.5)] = 1
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a greater score always stays greater.
+
+        Not where the scale is inverted, clipped, or so flat that different scores become equal.
+        """
+        return True
 
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the normalizer."""
@@ -160,3 +176,19 @@ normalizers: MethodRegistry[Normalizer] = MethodRegistry(
 AnyNormalizer: TypeAlias = Annotated[
     SerializeAsAny[Normalizer], BeforeValidator(normalizers.validate_field)
 ]
+
+
+def search_parameters(path: str) -> tuple[Parameter, ...]:
+    """The choice of a normalizer, and what each of them can be tuned by.
+
+    Args:
+        path: Of the field that holds it.
+    """
+    built_in = normalizers.load_built_in()
+    models = {name: model for name, model in built_in.items() if model.searched}
+    scales = [
+        parameter.add_prefix(path).add_condition(f"{path}.method", name)
+        for name, model in models.items()
+        for parameter in model(method=name).space()
+    ]
+    return (choice(f"{path}.method", *models), *scales)

@@ -40,10 +40,14 @@ class MinMax(Normalizer):
 class MinMaxInverted(Normalizer):
     """``min_max_inverted``: (max − x) / (max − min), for scores that are distances."""
 
-    keeps_order: ClassVar[bool] = False
     searched: ClassVar[bool] = False  # turns every list round, unless the scores are distances
 
     method: str = "min_max_inverted"
+
+    @property
+    def keeps_order(self) -> bool:
+        """False: the lowest score becomes the highest."""
+        return False
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the lowest score 1."""

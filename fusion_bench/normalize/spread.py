@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
@@ -33,14 +31,21 @@ class DBSF(Normalizer):
 
     Source: distribution-based score fusion as in mteb's relative score fusion (clipped) with
     Qdrant's sample standard deviation.
+
+    Attributes:
+        clip: Whether scores further from the mean become 0 and 1; false = as in Qdrant.
     """
 
-    keeps_order: ClassVar[bool] = False
-
     method: str = "dbsf"
+    clip: bool = True
+
+    @property
+    def keeps_order(self) -> bool:
+        """Only without ``clip``."""
+        return not self.clip
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
-        """(n,): in [0, 1], the mean 0.5."""
+        """(n,): the mean 0.5; in [0, 1] if clipped."""
         size = lists.list_length()
         mean = lists.list_sum(lists.scores) / size
         sd = np.sqrt(lists.list_sum((lists.scores - mean) ** 2) / np.maximum(size - 1, 1))
@@ -50,4 +55,4 @@ class DBSF(Normalizer):
             (mean + 3 * sd) - low,
             spread=lists.list_maximum() > lists.list_minimum(),
         )
-        return np.clip(scaled, 0, 1)
+        return np.clip(scaled, 0, 1) if self.clip else scaled

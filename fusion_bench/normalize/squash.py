@@ -1,11 +1,13 @@
-"""Fixed curves, the same for every list."""
+"""Curves: some the same for every list, one that fits itself to the list."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
+from fusion_bench.config.models import Number
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.normalize._base import Normalizer, ScoreLists, normalizers
 
@@ -20,9 +22,12 @@ def sigmoid(values: FloatArray) -> FloatArray:
 class SigmoidScale(Normalizer):
     """``sigmoid``: 1 / (1 + e^−x)."""
 
-    keeps_order: ClassVar[bool] = False
-
     method: str = "sigmoid"
+
+    @property
+    def keeps_order(self) -> bool:
+        """False: different great scores become equal."""
+        return False
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1]."""
@@ -33,10 +38,53 @@ class SigmoidScale(Normalizer):
 class ArctanScale(Normalizer):
     """``arctan``: 2/π · atan(x); negative scores stay negative."""
 
-    keeps_order: ClassVar[bool] = False
-
     method: str = "arctan"
+
+    @property
+    def keeps_order(self) -> bool:
+        """False: different great scores become equal."""
+        return False
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [−1, 1]."""
         return 2 / np.pi * np.arctan(lists.scores)
+
+
+@normalizers.register
+class Logistic(Normalizer):
+    """``logistic``: 1 / (1 + e^−(α·(x − β) + logit b)), a probability of relevance.
+
+    Source: ``BayesianScoreQuery`` of Apache Lucene (apache/lucene PR 15948): α is 1/sd and β the
+    median of the scores of sampled queries. Here both default to those of the list itself, as
+    txtai does (neuml/txtai PR 1041).
+
+    Attributes:
+        constant: Without ``alpha``, the probability in a list of equal scores.
+        alpha: α, how steep; None = 1 / population sd of the list.
+        beta: β, the score of probability b; None = the median of the list.
+        base_rate: b, the share of relevant documents; .5 = no prior.
+    """
+
+    searched: ClassVar[bool] = False
+
+    method: str = "logistic"
+    constant: Annotated[Number, Field(ge=0, le=1, multiple_of=0.5)] = 0.5
+    alpha: Annotated[Number, Field(gt=0)] | None = None
+    beta: Number | None = None
+    base_rate: Annotated[Number, Field(gt=0, lt=1)] = 0.5
+
+    @property
+    def keeps_order(self) -> bool:
+        """False: far from β different scores become equal."""
+        return False
+
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
+        """(n,): in [0, 1]."""
+        beta = lists.list_median() if self.beta is None else np.full_like(lists.scores, self.beta)
+        above = lists.scores - beta
+        prior = np.log(self.base_rate / (1 - self.base_rate))
+        if self.alpha is not None:
+            return sigmoid(self.alpha * above + prior)
+        is_spread = lists.list_maximum() > lists.list_minimum()
+        steps = self.divide_or_constant(above, lists.list_deviation(), spread=is_spread)
+        return np.where(is_spread, sigmoid(steps + prior), self.constant)

@@ -115,7 +115,7 @@ def blend_configs(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def systems(draw: st.DrawFn, runs: AlignedRuns) -> System:
-    method = draw(st.sampled_from(["rrf", "rrf_v2", "weighted_score", "any_scores"]))
+    method = draw(st.sampled_from(["rrf", "rrf_v2", "weighted_score", "any_scores", "registered"]))
     blend = draw(st.just({"method": "none"}) | blend_configs() | blend_configs())
     return System.model_validate(
         {

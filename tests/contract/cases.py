@@ -35,10 +35,13 @@ SPACES: dict[str, ScoreSpace] = {"reranker": "unbounded"}
 #: What a method cannot do without. A new method with a required field needs a line here.
 REQUIRED: dict[str, dict[str, Any]] = {
     "theoretical_min_max": {"lo": dict.fromkeys(SOURCES, 0.0)},
+    "tm2c2": {"lo": dict.fromkeys(SOURCES, 0.0)},
+    "by_source": {"sources": {"keyword": "min_max", "dense": {"method": "z_score", "constant": 0}}},
     "replace": {"reranker": "reranker"},
     "linear": {"reranker": "reranker"},
     "position_aware": {"reranker": "reranker"},
 }
+BY_SOURCE = {"method": "by_source", **REQUIRED["by_source"]}
 #: Options that give a method another character, beside its defaults.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "rrf": [
@@ -79,6 +82,27 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"normalize": "min_max", "missing": "zero", "weights": {"keyword": 0.4}},
         {"normalize": "z_score", "missing": "min"},
     ],
+    **{
+        name: [{"normalize": "min_max"}, {"normalize": "z_score"}]
+        for name in ("comb_sum", "comb_max", "comb_min", "comb_med", "comb_anz", "comb_mnz")
+    },
+    "comb_gmnz": [{"gamma": 0.0, "normalize": "sum"}, {"gamma": 1.7, "normalize": BY_SOURCE}],
+    **{
+        name: [{"normalize": BY_SOURCE}, {"normalize": "max", "weights": {"keyword": 0.4}}]
+        for name in ("mixed", "wmnz", "max_score")
+    },
+    "weighted_sum": [
+        {"normalize": "z_score", "missing": "min", "weights": {"keyword": 0.4}},
+        {"normalize": BY_SOURCE},
+    ],
+    "tm2c2": [{"weights": {"keyword": 0.4}}],
+    "dbsf": [{"clip": False}, {"clip": True}],
+    "log_odds": [
+        {"gating": "softplus", "weights": {"keyword": 0.4}},
+        {"normalize": "min_max", "exponent": 1.0},
+    ],
+    "logistic": [{"alpha": 0.3, "beta": 2.0, "base_rate": 0.01}],
+    "by_source": [{"sources": {"dense": "sigmoid"}, "default": "min_max_inverted"}],
     "linear": [
         {"beta": 0.3, "retrieval": retrieval, "missing": "below"}
         for retrieval in ("fused", "fused_max_possible", "fused_min_max", "reciprocal_rank")

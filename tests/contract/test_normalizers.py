@@ -116,8 +116,12 @@ def test_keeps_the_order_where_declared(config: dict[str, Any]) -> None:
 
 
 def flattens(scale: Normalizer) -> bool:
-    """Whether two great scores in a crowd of zeros lose their order."""
-    crowd = {f"n{i:02}": 0.0 for i in range(40)} | {"y": 1e13, "z": 1.1e13}
+    """Whether two great scores in a crowd of zeros, small or large, lose their order."""
+    return flattens_crowd(scale, 40) or flattens_crowd(scale, 4_000)
+
+
+def flattens_crowd(scale: Normalizer, size: int) -> bool:
+    crowd = {f"n{i:02}": 0.0 for i in range(size)} | {"y": 1e13, "z": 1.1e13}
     runs = aligned(({"bm25": {"q1": crowd}}, {"q1": crowd}))
     values = dict(
         zip(runs.documents.tolist(), scale.normalize_scores(runs)[0].tolist(), strict=True)

@@ -123,7 +123,7 @@ def test_fuse(root: Path, capsys: Capture) -> None:
     capsys.readouterr()
     files = ("a=datasets/tiny/a.trec", "b=datasets/tiny/b.trec")
     _, lines = run(capsys, "fuse", *files, "--method", "combsum", "--out", "out.trec")
-    assert [line.split(",")[0] for line in lines] == ["note: combsum → weighted_score"]
+    assert [line.split(",")[0] for line in lines] == ["note: combsum → comb_sum"]
 
 
 def test_compare_takes_the_names_of_trec_eval(capsys: Capture) -> None:
@@ -154,8 +154,9 @@ def test_one_line_and_exit_code_2(override: str, message: str, capsys: Capture) 
 
 def test_methods_lists_the_aliases(capsys: Capture) -> None:
     found, _ = run(capsys, "methods")
-    assert found["aliases"]["combsum"] == {
+    assert found["aliases"]["combsum"] == {"method": "comb_sum"}
+    assert found["aliases"]["convex"] == {
         "method": "weighted_score",
-        "normalize": "none",
+        "normalize": "min_max",
         "missing": "zero",
     }

@@ -21,8 +21,9 @@ DATA: dict[str, Any] = {
         "two": {"runs": ["a", "b"], "fusion": "convex"},
         "three": {
             "runs": ["a", "b"],
-            "by_query_type": {"hybrid": {"fusion": {"method": "wsum", "normalize": "max"}}},
+            "by_query_type": {"hybrid": {"fusion": {"method": "Convex", "normalize": "max"}}},
         },
+        "four": {"runs": ["a", "b"], "fusion": "wsum"},
     },
     "tune": {"system": "one", "measure": "map"},
     "gate": {
@@ -39,7 +40,8 @@ def test_lists_every_alias_once() -> None:
         "mrr@10 → RR@10",
         "P_5 → P@5",
         f"convex → weighted_score, normalize min_max, missing zero{REMARK}",
-        f"wsum → weighted_score, normalize max, missing zero{REMARK}",
+        f"Convex → weighted_score, normalize max, missing zero{REMARK}",
+        "wsum → weighted_sum",
     )
 
 

@@ -19,7 +19,7 @@ KEYWORD, SEMANTIC, BOTH = (
     frozenset({"semantic", "question"}),
 )
 CONVEX = {"method": "weighted_score", "normalize": "min_max", "missing": "zero"}
-COMBSUM = {"method": "weighted_score", "normalize": "none", "missing": "zero"}
+COMBSUM = {"method": "comb_sum", "normalize": "none"}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,11 @@ COMBSUM = {"method": "weighted_score", "normalize": "none", "missing": "zero"}
     [
         ("convex", CONVEX),
         ("Convex", CONVEX),
-        ("wsum", CONVEX),
+        ("wsum", {"method": "weighted_sum", "normalize": "min_max", "missing": "zero"}),
+        *((ranx, {"method": f"comb_{ranx}"}) for ranx in ("sum", "max", "min", "med")),
+        *((ranx, {"method": f"comb_{ranx}"}) for ranx in ("anz", "mnz", "gmnz")),
+        ("CombMNZ", {"method": "comb_mnz"}),
+        ({"method": "gmnz", "gamma": 2}, {"method": "comb_gmnz", "gamma": 2}),
         ("combsum", COMBSUM),
         ("CombSUM", COMBSUM),
         ("comb-sum", COMBSUM),

@@ -176,6 +176,16 @@ CASES = [
         "gives every score below its list's mean a negative value",
     ),
     Case("missing-zero-negative", {"fusion": "comb_sum"}, "which dense may have"),
+    Case(
+        "missing-zero-negative",
+        {"fusion": {"method": "weighted_sum", "normalize": "none", "weights": {"dense": 0.5}}},
+        "falls 0.500 behind",
+    ),
+    Case(
+        "missing-zero-negative",
+        {"fusion": {"method": "weighted_sum", "normalize": "none", "missing": "min"}},
+        None,
+    ),
     Case("missing-zero-negative", {"fusion": "convex"}, None),
     Case(
         "missing-zero-negative",

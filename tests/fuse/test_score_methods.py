@@ -1,0 +1,257 @@
+"""Fusions of scores: the worked examples, the obvious loop as oracle, terms, errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.experiment.system import System
+from fusion_bench.explain.explanation import explain_ranking
+from fusion_bench.fuse import fusions
+from fusion_bench.fuse._score_fusion import ScoreFusion
+from fusion_bench.normalize import normalizers
+from tests.batch.test_fused_systems import views
+
+Lists = Mapping[str, Mapping[str, float]]
+PAIR: Lists = {"a": {"x": 0.8}, "b": {"x": 0.5}, "c": {"y": 0.1}}
+ROLES = {"a": frozenset({"semantic"}), "b": frozenset({"keyword"})}
+
+
+def aligned(lists: Lists) -> AlignedRuns:
+    runs = [
+        Run.from_dict(n, {"q": found}, roles=ROLES.get(n, frozenset()))
+        for n, found in lists.items()
+    ]
+    return align(Qrels.from_dict({"q": {"x": 1}}), runs)
+
+
+def scores(config: Mapping[str, Any], lists: Lists) -> dict[str, float]:
+    """Document → fused score."""
+    runs = aligned(lists)
+    fused = fusions.build(dict(config)).fuse(runs).tolist()
+    return {runs.vocabulary[d]: x for d, x in zip(runs.documents.tolist(), fused, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("config", "lists", "expected"),
+    [
+        ({"method": "comb_sum"}, PAIR, 1.3),
+        ({"method": "comb_anz"}, PAIR, 0.65),
+        ({"method": "comb_mnz"}, PAIR, 2.6),
+        ({"method": "comb_gmnz", "gamma": 2}, PAIR, 5.2),
+        ({"method": "comb_gmnz", "gamma": 0}, PAIR, 1.3),
+        ({"method": "comb_max"}, PAIR, 0.8),
+        ({"method": "comb_min"}, PAIR, 0.5),
+        ({"method": "comb_med"}, PAIR, 0.65),
+        ({"method": "comb_med"}, {**PAIR, "c": {"x": 0.1}}, 0.5),
+        ({"method": "mixed", "weights": {"a": 2}}, PAIR, math.sqrt(2) * 2.1),
+        ({"method": "wmnz", "weights": {"a": 2}}, PAIR, 3.9),
+        ({"method": "max_score", "weights": {"b": 2}, "normalize": "none"}, PAIR, 1.0),
+        ({"method": "weighted_sum", "weights": {"a": 2}, "normalize": "none"}, PAIR, 2.1),
+        (
+            {"method": "tm2c2"},
+            {"a": {"x": 0.6, "y": 0.8}, "b": {"x": 12.0, "y": 16.0}},
+            (1.6 / 1.8 + 0.75) / 2,
+        ),
+        (
+            {"method": "tm2c2", "alpha": 0.9},
+            {"a": {"x": 0.6, "y": 0.8}, "b": {"x": 12.0, "y": 16.0}},
+            0.9 * 1.6 / 1.8 + 0.1 * 0.75,
+        ),
+        ({"method": "dbsf"}, {"a": {"x": 3.0, "y": 2.0, "z": 1.0}, "b": {"x": 7.0}}, 2 / 3 + 0.5),
+        (  # Apache Lucene's formula: mean logit .896, times √2, through σ
+            {"method": "log_odds", "normalize": "none"},
+            {"a": {"x": 0.8}, "b": {"x": 0.6}},
+            1 / (1 + math.exp(-math.sqrt(2) * (math.log(4) + math.log(1.5)) / 2)),
+        ),
+        ({"method": "log_odds", "normalize": "none"}, {"a": {"x": 0.8}, "b": {"x": 0.6}}, 0.7802),
+        (  # Lucene 10.5: softplus of the logits, 1.6094 and .9163
+            {"method": "log_odds", "normalize": "none", "gating": "softplus"},
+            {"a": {"x": 0.8}, "b": {"x": 0.6}},
+            1 / (1 + math.exp(-math.sqrt(2) * (math.log(5) + math.log(2.5)) / 2)),
+        ),
+        (  # bayesian-bm25: σ(n^a · Σ w·logit P), and a = 0 where weights are given
+            {"method": "log_odds", "normalize": "none", "weights": {"a": 0.7, "b": 0.3}}
+            | {"exponent": 0.0},
+            {"a": {"x": 0.8}, "b": {"x": 0.6}},
+            1 / (1 + math.exp(-(0.7 * math.log(4) + 0.3 * math.log(1.5)))),
+        ),
+    ],
+)
+def test_worked_examples(config: dict[str, Any], lists: Lists, expected: float) -> None:
+    assert scores(config, lists)["x"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_missing_document_is_no_evidence_against_it() -> None:
+    found = scores(
+        {"method": "log_odds", "normalize": "none"}, {"a": {"x": 0.8}, "b": {"y": 0.4, "x": 0.5}}
+    )
+    assert found["x"] > 0.5 > found["y"]  # y lacks in a, which says nothing
+
+
+# The obvious loop --------------------------------------------------------------------------------
+
+Found = list[tuple[float, float]]
+"""Weight and score of each source that returned the document."""
+
+
+def _log_odds(found: Found, total: float, sources: int) -> float:
+    pooled = 0.0
+    for w, p in found:
+        clamped = min(max(p, 1e-7), 1 - 1e-7)
+        pooled += w * math.log(clamped / (1 - clamped))
+    return 1 / (1 + math.exp(-pooled / total * sources**0.5))
+
+
+ORACLE: dict[str, Callable[[Found, float, int], float]] = {
+    "comb_sum": lambda found, *_: sum(x for _, x in found),
+    "comb_max": lambda found, *_: max(x for _, x in found),
+    "comb_min": lambda found, *_: min(x for _, x in found),
+    "comb_med": lambda found, *_: median(x for _, x in found),
+    "comb_anz": lambda found, *_: mean(x for _, x in found),
+    "comb_mnz": lambda found, *_: len(found) * sum(x for _, x in found),
+    "comb_gmnz": lambda found, *_: len(found) ** 1.3 * sum(x for _, x in found),
+    "mixed": lambda found, *_: math.sqrt(len(found)) * sum(w * x for w, x in found),
+    "wmnz": lambda found, *_: sum(w for w, _ in found) * sum(x for _, x in found),
+    "weighted_sum": lambda found, *_: sum(w * x for w, x in found),
+    "dbsf": lambda found, *_: sum(w * x for w, x in found),
+    "max_score": lambda found, *_: max(w * x for w, x in found),
+    "tm2c2": lambda found, total, _: sum(w * x for w, x in found) / total,
+    "log_odds": _log_odds,
+}
+#: What scales the scores where the method does it itself.
+SCALES: dict[str, Any] = {
+    "dbsf": {"method": "dbsf", "clip": False, "constant": 0.5},
+    "tm2c2": {"method": "theoretical_min_max"},
+}
+OPTIONS: dict[str, dict[str, Any]] = {"comb_gmnz": {"gamma": 1.3}}
+WEIGHTED = {"mixed", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
+
+
+@pytest.mark.parametrize("method", ORACLE)
+def test_every_method_is_the_obvious_loop(method: str) -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(views(), st.data())
+    def same(runs: AlignedRuns, data: st.DataObject) -> None:
+        config: dict[str, Any] = {"method": method, **OPTIONS.get(method, {})}
+        lo = {"lo": dict.fromkeys(runs.sources, -6.0)}
+        scale = SCALES.get(method)
+        if scale is None:
+            names = ["min_max", "logistic"] if method == "log_odds" else ["none", "min_max"]
+            scale = config["normalize"] = data.draw(st.sampled_from(names))
+        elif method == "tm2c2":
+            scale, config = {**scale, **lo}, {**config, **lo}
+        weights = {s: data.draw(st.sampled_from([0.25, 1.0, 3.0])) for s in runs.sources}
+        if method in WEIGHTED:
+            config["weights"] = weights
+        scaled = normalizers.build(scale).normalize_scores(runs)
+        fused = fusions.build(config).fuse(runs)
+        total = sum(weights.values())
+        for n in range(len(runs.documents)):
+            found = [
+                (weights[s], float(row[n]))
+                for s, row in zip(runs.sources, scaled, strict=True)
+                if not math.isnan(row[n])
+            ]
+            expected = ORACLE[method](found, total, len(runs.sources))
+            assert fused[n] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+    same()
+
+
+def test_every_score_method_is_compared_with_the_loop() -> None:
+    built_in = fusions.load_built_in()
+    assert {name for name, model in built_in.items() if issubclass(model, ScoreFusion)} <= set(
+        ORACLE
+    )
+
+
+def test_a_weighted_sum_fills_in_the_least_score_of_a_list() -> None:
+    lists = {"a": {"x": 4.0, "y": 1.0}, "b": {"y": 9.0, "z": 3.0}}
+    config = {"method": "weighted_sum", "normalize": "none", "weights": {"b": 0.5}}
+    assert scores({**config, "missing": "min"}, lists) == {"x": 5.5, "y": 5.5, "z": 2.5}
+    assert scores(config, lists) == {"x": 4.0, "y": 5.5, "z": 1.5}
+
+
+# Explanations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "given_by"),
+    [
+        ("comb_max", {"a": 0.8}),
+        ("comb_min", {"c": 0.1}),
+        ("comb_med", {"b": 0.5}),
+        ("max_score", {"a": 0.8}),
+    ],
+)
+def test_an_explanation_names_the_source_whose_score_it_is(
+    method: str, given_by: dict[str, float]
+) -> None:
+    lists = {"a": {"x": 0.8}, "b": {"x": 0.5}, "c": {"x": 0.1}}
+    config = {"method": method, "normalize": "none"}
+    system = System.model_validate({"name": "s", "runs": tuple(lists), "fusion": config})
+    trace = explain_ranking(system, aligned(lists), "q", {}).find_trace("x")
+    assert trace is not None
+    assert {term.source: term.value for term in trace.terms if term.value} == given_by
+    assert trace.recomputed_score == trace.score
+
+
+def test_the_evidence_of_each_source_adds_up_to_the_probability() -> None:
+    runs = aligned({"a": {"x": 0.8}, "b": {"x": 0.3}, "c": {"x": 0.6}})
+    fusion = fusions.build({"method": "log_odds", "normalize": "none"})
+    parts = fusion.score_terms(runs)
+    assert parts.labels == ("no evidence", "a", "b", "c")
+    assert [np.sign(row[0]) for row in parts.terms] == [1, 1, -1, 1]
+    assert parts.scores.tolist() == fusion.fuse(runs).tolist()
+
+
+# Errors and tuning -------------------------------------------------------------------------------
+
+
+def test_log_odds_needs_probabilities() -> None:
+    with pytest.raises(AlignmentError, match=r"log_odds needs probabilities .* 'a' has 12"):
+        scores({"method": "log_odds", "normalize": "none"}, {"a": {"x": 12.0}, "b": {"x": 0.5}})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"method": "comb_gmnz", "gamma": -1}, "gamma: input should be greater than or equal to 0"),
+        ({"method": "comb_sum", "weights": {"a": 1}}, "weights: unknown key 'weights'"),
+        ({"method": "weighted_sum", "missing": "skip"}, "missing: input should be 'zero' or 'min'"),
+        ({"method": "tm2c2", "lo": {}}, "lo: dictionary should have at least 1"),
+        ({"method": "log_odds", "exponent": 2}, "exponent: input should be less than or equal"),
+        ({"method": "max_score", "normalize": "nope"}, "normalize: unknown normalizer 'nope'"),
+    ],
+)
+def test_a_configuration_that_breaks_a_rule(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fusions.build(config)
+
+
+def test_tm2c2_asks_for_the_least_score_of_a_source_that_it_does_not_know() -> None:
+    with pytest.raises(AlignmentError, match="exactly one 'lo' for source 'c'"):
+        scores({"method": "tm2c2"}, PAIR)
+
+
+@pytest.mark.parametrize("method", [*ORACLE])
+def test_what_can_be_tuned_is_a_field(method: str) -> None:
+    fusion = fusions.build(method)
+    paths = [parameter.path for parameter in fusion.space(("a", "b"))]
+    assert {path.split(".")[0] for path in paths} <= set(type(fusion).model_fields)
+    assert any(path.startswith("weights.") for path in paths) == (method in WEIGHTED)
+    if "normalize" in type(fusion).model_fields:
+        assert "normalize.method" in paths
