@@ -31,7 +31,9 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
                 title = f"List of {PLURALS[kind]} on {collection.name}"
                 sections.append(Section(title, parts=tables, is_folded=listed is None))
     first, *others = (
-        line for collection in diagnosis.collections for line in _describe(collection)
+        line
+        for collection in diagnosis.collections
+        for line in _describe(collection, is_alone=len(diagnosis.collections) == 1)
     )
     headline = Finding(first, key="decision", details=tuple(others))
     return Page(f"Diagnosis: {diagnosis.name}", tuple(sections), headline, _provenance(diagnosis))
@@ -53,7 +55,7 @@ def _provenance(diagnosis: Diagnosis) -> Section:
     return Section("Provenance", summary=f"{origin}; {', '.join(values)}", facts=facts)
 
 
-def _describe(collection: DiagnosedCollection) -> Iterator[str]:
+def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[str]:
     """The baseline's failures, then for each kind the systems with the fewest and the most."""
     baseline = collection.system(collection.baseline)
     counts = ", ".join(
@@ -70,7 +72,8 @@ def _describe(collection: DiagnosedCollection) -> Iterator[str]:
                 f"{extreme:,} ({name_systems([n for n in totals if totals[n] == extreme])})"
                 for extreme in (min(totals.values()), max(totals.values()))
             )
-            yield f"{kind}: from {few} to {many}."
+            place = "" if is_alone else f" on {collection.name}"
+            yield f"{kind}{place}: from {few} to {many}."
 
 
 def _build_section(
@@ -102,11 +105,6 @@ def _is_applicable(collection: DiagnosedCollection, kind: FailureKind) -> bool:
     return any(system.count(kind).not_applicable is None for system in collection.systems)
 
 
-def _has_changes(collection: DiagnosedCollection, kind: FailureKind) -> bool:
-    changes = (system.count(kind).change for system in collection.systems)
-    return any(change is not None and change.cures + change.causes for change in changes)
-
-
 def _list_findings(collection: DiagnosedCollection) -> Iterator[Finding]:
     """What no table says: kinds that cannot occur, and what no list has."""
     baseline = collection.system(collection.baseline)
@@ -115,17 +113,27 @@ def _list_findings(collection: DiagnosedCollection) -> Iterator[Finding]:
         if not _is_applicable(collection, kind):
             text = f"{kind}: not applicable to any system: {reason}."
             yield Finding(text, key="not_applicable")
-        elif kind == "dilution" and reason is not None and len(collection.systems) > 1:
-            text = f"{kind}: not compared, as it is not applicable to {baseline.name}: {reason}."
-            yield Finding(text, key="not_compared")
-        elif not _has_changes(collection, kind) and len(collection.systems) > 1:
-            text = f"{kind}: no system cures or causes any against {baseline.name}."
-            yield Finding(text, key="no_change")
+        elif len(collection.systems) > 1 and (finding := _find_no_change(collection, kind)):
+            yield finding
     if collection.missed_by_all:
         share = format_percent(collection.missed_by_all / collection.relevant)
         documents = pluralize(collection.missed_by_all, "relevant document")
         text = f"No list that these systems read has {documents} ({share}): no fusion finds them."
         yield Finding(text, key="missed_by_all")
+
+
+def _find_no_change(collection: DiagnosedCollection, kind: FailureKind) -> Finding | None:
+    """Why no table compares a kind; None where one does."""
+    base = collection.baseline
+    changes = [system.count(kind).change for system in collection.systems]
+    known = [change for change in changes if change is not None]
+    if not known:
+        reason = collection.system(base).count(kind).not_applicable
+        why = f"not applicable to {base}: {reason}" if reason else f"applicable to {base} alone"
+        return Finding(f"{kind}: not compared, as it is {why}.", key="not_compared")
+    if not any(change.cures + change.causes for change in known):
+        return Finding(f"{kind}: no system cures or causes any against {base}.", key="no_change")
+    return None
 
 
 def _count_table(

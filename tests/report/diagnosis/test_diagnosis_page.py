@@ -130,3 +130,22 @@ def test_what_speaks_against_the_numbers_is_a_warning(tmp_path: Path) -> None:
     page = build_diagnosis_page(diagnose_experiment(parsed, source, folders=[root / "datasets"]))
     warnings = {f.key for f in page.sections[0].findings if f.tone == "warning"}
     assert warnings >= {"caveat", "v2 disabled", "unanswered"}
+
+
+def test_a_kind_that_only_the_baseline_can_have_is_not_compared(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    parsed, source = read_experiment(root / EXPERIMENT)
+    folders = [root / "datasets"]
+    diagnosis = diagnose_experiment(parsed, source, folders=folders, systems=["keyword"])
+    assert "not_compared" in keys(build_diagnosis_page(diagnosis))
+
+
+def test_lines_of_several_collections_name_theirs(diagnosis: Diagnosis) -> None:
+    [collection] = diagnosis.collections
+    other = collection.model_copy(update={"name": "other"})
+    both = diagnosis.model_copy(update={"collections": (collection, other)})
+    headline = build_diagnosis_page(both).headline
+    assert headline is not None
+    lines = [headline.text, *headline.details]
+    assert sum("mine" in line for line in lines) == sum("other" in line for line in lines) > 1
+    assert all("mine" in line or "other" in line for line in lines)
