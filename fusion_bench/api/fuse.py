@@ -12,6 +12,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
+from fusion_bench.evaluation.fitting import fit_system, needs_fitting
 
 
 def fuse(
@@ -72,6 +73,8 @@ def fuse(
         rerankers=list(lists.values()),
         queries=read_queries(queries) or known,
     )
+    if opened is not None and needs_fitting(built):
+        built = fit_system(built, dataset.aligned(built.runs))
     return make_final_lists(built, aligned, spaces).to_run()
 
 

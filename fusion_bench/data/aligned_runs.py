@@ -51,6 +51,7 @@ class AlignedRuns(TableView):
         ideal_grades: Positive grades of each query's judgements, greatest first.
         ties: Tie rule: ``trec`` = greater document id first; ``first_seen`` = order of first
             appearance over the sources.
+        binary_relevance: The grade from which a document is relevant to what learns from it.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -73,6 +74,7 @@ class AlignedRuns(TableView):
     ideal_offsets: IntArray
     ideal_grades: IntArray
     ties: Ties = "trec"
+    binary_relevance: int = 1
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.fitting import fit_system
 from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking import ranked_lists
 from fusion_bench.experiment.system import System
@@ -64,7 +65,7 @@ def assess_system(
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
-    for index, plain, part in plain_systems(system, runs):
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
         values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)

@@ -12,6 +12,7 @@ from fusion_bench.config.models import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.evaluation.fitting import fit_system, needs_fitting
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
@@ -62,6 +63,8 @@ def fuse_experiment(
         ties=experiment.ties,
     )
     kept = runs if split is None else _queries_of_split(runs, loaded, split)
+    if needs_fitting(chosen):
+        chosen = fit_system(chosen, loaded.aligned(chosen.runs, ties=experiment.ties))
     return make_final_lists(chosen, kept, loaded.spaces)
 
 

@@ -12,7 +12,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.fitting import fit_system, needs_fitting
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure
 
@@ -33,6 +35,8 @@ class EvaluationSet:
         tuning: Aligned, only the queries that choices are made on; None = the evaluated ones.
         split: Which split is evaluated; None = all judged queries.
         measures: As the dataset resolves them, the primary one first.
+        training: Aligned, the queries that trained fusions learn from: every judged one where some
+            system is trained. A query is never scored by what was learned from it.
     """
 
     experiment: Experiment
@@ -41,6 +45,11 @@ class EvaluationSet:
     tuning: AlignedRuns | None
     split: str | None
     measures: tuple[Measure, ...]
+    training: AlignedRuns
+
+    def fit_system(self, system: System) -> System:
+        """The system with its trained fusions fitted, as every command fits them."""
+        return fit_system(system, self.training)
 
     @cached_property
     def groups(self) -> IntArray:
@@ -89,14 +98,17 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         split = None
     elif split is not None and split not in dataset.splits:
         raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=dataset.name)
+    selected = _selected(aligned, dataset, split, experiment.query_type)
+    is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(
         experiment=experiment,
         dataset=dataset,
-        runs=_selected(aligned, dataset, split, experiment.query_type),
+        runs=selected,
         tuning=_selected(aligned, dataset, TUNE_ON, None) if tunes else None,
         split=split,
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
+        training=aligned if is_trained else selected,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,8 @@ from fusion_bench.data.ordering import (
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.plain_systems import plain_systems
+from fusion_bench.evaluation.fitting import fit_system
+from fusion_bench.evaluation.plain_systems import name_system_in_errors, plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 
@@ -124,21 +125,11 @@ def fused_list(view: AlignedRuns, fusion: Fusion) -> Fused:
     return fused
 
 
-@contextmanager
-def name_system_in_errors(system: System) -> Iterator[None]:
-    """Prefix a configuration or alignment error with the name of the system."""
-    try:
-        yield
-    except (AlignmentError, ConfigError) as error:
-        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
-        raise kind(f"system {system.name!r}: {error}") from None
-
-
 def rank_queries(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
 ) -> Iterator[tuple[IntArray, SystemRanking]]:
     """Rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in plain_systems(system, runs):
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
         yield index, rank_candidates(plain, part, spaces)
 
 

@@ -152,7 +152,11 @@ def _collection(task: EvaluationSet, progress: Progress) -> CollectionRecord:
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{dataset.name}: {name}", done, len(systems))
         assessments[name] = assess_system(
-            system, task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+            task.fit_system(system),
+            task.runs,
+            task.measures,
+            spaces=dataset.spaces,
+            qrels=dataset.qrels,
         )
     progress(f"{dataset.name}: comparing", len(systems), len(systems))
     spec = dataset.spec

@@ -16,12 +16,9 @@ from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking import (
-    name_system_in_errors,
-    rank_candidates,
-    system_spec,
-)
+from fusion_bench.evaluation.fitting import fit_system
+from fusion_bench.evaluation.plain_systems import name_system_in_errors, plain_systems
+from fusion_bench.evaluation.ranking import rank_candidates, system_spec
 from fusion_bench.evaluation.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -79,7 +76,8 @@ def evaluate_systems(
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
-    The batch engine counts whatever it supports, all systems of the same sources at once. The
+    Trained fusions are fitted first, out of fold, on these queries. The batch engine counts
+    whatever it supports, all systems of the same sources at once. The
     other systems are ranked, and ``Scores.evaluation_path`` gives the reason. The values are
     bitwise equal for any number of threads.
 
@@ -96,9 +94,10 @@ def evaluate_systems(
     Returns:
         One ``Scores`` per system, in the same order.
     """
+    fitted = [fit_system(system, runs) for system in systems]
 
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
-        return _evaluate_parts(systems, part, measures, spaces or {}, qrels)
+        return _evaluate_parts(fitted, part, measures, spaces or {}, qrels)
 
     if any(isinstance(measure, ExternalMeasure) for measure in measures):
         parts = [work(runs)]  # ir_measures would read all judgments again for each shard

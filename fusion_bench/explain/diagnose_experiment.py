@@ -109,7 +109,8 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
     missed = np.ones(len(relevant.rows), dtype=bool)
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{task.dataset.name}: {name}", done, len(systems))
-        stages = rank_stages(system, task.runs, task.dataset.spaces)
+        fitted = task.fit_system(system)
+        stages = rank_stages(fitted, task.runs, task.dataset.spaces)
         failures = find_failures(task.runs, relevant, stages, spec.binary_relevance)
         reasons = _list_reasons(task, stages)
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))

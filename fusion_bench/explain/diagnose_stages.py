@@ -11,6 +11,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, IntArray, tie_group_starts
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.fitting import fit_system
 from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking import fused_list, ranked_lists
 from fusion_bench.experiment.system import System
@@ -35,7 +36,7 @@ def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpa
     """
     count = len(runs.documents)
     stages = _empty_stages(count, len(runs.queries))
-    for index, plain, part in plain_systems(system, runs):
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
         view, (final, final_tie_starts) = ranked_lists(plain, part, spaces)
         fused = fused_list(view, plain.fusion)
         rows = _rows_of_view(runs, index, part, view)

@@ -59,7 +59,7 @@ def explain_query(
             f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
             "name another experiment with --experiment FILE"
         )
-    explanation = explain_ranking(chosen, task.runs, query, loaded.spaces)
+    explanation = explain_ranking(task.fit_system(chosen), task.runs, query, loaded.spaces)
     text = query_excerpt(loaded.queries.get(query))
     return replace(explanation, query_text=text, documents=loaded.documents)
 

@@ -14,6 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.evaluation.fitting import fit_system
 from fusion_bench.evaluation.plain_systems import plain_system_of
 from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.experiment.system import System
@@ -45,7 +46,7 @@ def explain_ranking(
     """
     if query not in runs.queries:
         raise ConfigError(unknown_query_message(query, runs))
-    plain, alone = plain_system_of(system, runs, query)
+    plain, alone = plain_system_of(fit_system(system, runs), runs, query)
     chosen = None
     if system.query_types is not None:
         chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)

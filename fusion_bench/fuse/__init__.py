@@ -11,3 +11,6 @@ from fusion_bench.fuse._engine_form import WeightedMean as WeightedMean
 from fusion_bench.fuse._engine_form import best_ranks as best_ranks
 from fusion_bench.fuse._rank_terms import RankTerm as RankTerm
 from fusion_bench.fuse._rank_terms import RankTermFusion as RankTermFusion
+from fusion_bench.fuse._trained import CrossFitted as CrossFitted
+from fusion_bench.fuse._trained import FittedFusion as FittedFusion
+from fusion_bench.fuse._trained import Trainable as Trainable

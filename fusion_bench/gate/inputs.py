@@ -118,7 +118,11 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         used |= {f"rerank/{name}" for name in system.reranker_names}
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         [scores] = evaluate_systems(
-            [system], task.runs, task.measures, spaces=dataset.spaces, qrels=dataset.qrels
+            [task.fit_system(system)],
+            task.runs,
+            task.measures,
+            spaces=dataset.spaces,
+            qrels=dataset.qrels,
         )
         rows = zip(task.measures, scores.values.tolist(), strict=True)
         values = {measure.name: tuple(row) for measure, row in rows}

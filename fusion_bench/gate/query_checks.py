@@ -67,9 +67,8 @@ def check_golden_queries(
         elif golden.query not in task.runs.queries:
             error = "no such query among the evaluated ones"
         else:
-            ranking = explain_ranking(
-                inputs.candidate, task.runs, golden.query, task.dataset.spaces
-            )
+            candidate = task.fit_system(inputs.candidate)
+            ranking = explain_ranking(candidate, task.runs, golden.query, task.dataset.spaces)
             trace = ranking.find_trace(golden.document)
             rank = None if trace is None else trace.rank
         yield GoldenResult(

@@ -79,7 +79,7 @@ def _explain_both(
     task: EvaluationSet, query: str, systems: tuple[System | None, System]
 ) -> tuple[Explanation | None, Explanation]:
     """A query under the baseline's system, if that can run, and under the candidate."""
-    reference, candidate = systems
+    reference, candidate = systems[0] and task.fit_system(systems[0]), task.fit_system(systems[1])
     spaces = task.dataset.spaces
     old = None if reference is None else explain_ranking(reference, task.runs, query, spaces)
     return old, explain_ranking(candidate, task.runs, query, spaces)

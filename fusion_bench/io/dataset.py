@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -61,7 +61,7 @@ class Dataset(TableView):
         Raises:
             AlignmentError: They cannot be aligned.
         """
-        return load_aligned(
+        aligned = load_aligned(
             self._keyed(self.qrels),
             [self._keyed(self.runs[name]) for name in runs],
             [self._keyed(run) for run in self.rerankers.values()],
@@ -70,6 +70,8 @@ class Dataset(TableView):
             ties=ties,
             complete=self.spec.judgments == "complete",
         )
+        relevance = self.spec.binary_relevance
+        return aligned if relevance == 1 else replace(aligned, binary_relevance=relevance)
 
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""

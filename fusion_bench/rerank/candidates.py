@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +113,10 @@ def _collect_candidates(
 ) -> Iterator[QueryCandidates]:
     if split is not None and split not in dataset.splits:
         raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
-    runs = align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries)
+    runs = replace(
+        align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries),
+        binary_relevance=dataset.spec.binary_relevance,
+    )
     for _, ranking in rank_queries(system, runs, {}):
         for q, query in enumerate(ranking.runs.queries):
             known = dataset.queries.get(query)

@@ -26,6 +26,7 @@ from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.fitting import needs_fitting
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
@@ -35,6 +36,8 @@ from fusion_bench.util.optional_imports import import_optional
 ATTEMPTS: Final = 3
 #: Prefix of an address that starts processes on this machine.
 LOCAL: Final = "local:"
+#: Each worker has some queries, and would learn from these alone.
+TRAINED: Final = "a trained fusion learns from all queries: tune it in one process (--workers 1)"
 
 
 class WorkerPool:
@@ -108,7 +111,13 @@ class DistributedObjective(TuningObjective):
         return hashlib.sha256(repr((whole, folders)).encode()).hexdigest() if folders else whole
 
     def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
-        """The measure of each trial on every query, shape (T, Q)."""
+        """The measure of each trial on every query, shape (T, Q).
+
+        Raises:
+            ConfigError: A trial is trained, which needs all queries in one process.
+        """
+        if any(map(self._is_trained, trials)):
+            raise ConfigError(TRAINED)
         values = np.hstack(self._call_workers(TuningObjective.evaluate_params, list(trials)))
         values[np.isnan(values).any(axis=1)] = np.nan  # a failure on some queries is one on all
         make_readonly(values)
@@ -116,6 +125,8 @@ class DistributedObjective(TuningObjective):
 
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
+        if self._is_trained(params):
+            return TRAINED
         results = self._call_workers(TuningObjective.failure_reason, params)
         return next((reason for reason in results if reason is not None), None)
 
@@ -127,6 +138,12 @@ class DistributedObjective(TuningObjective):
         kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
         parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
         return replace(self, runs=self.runs.subset(keep), parts=parts)
+
+    def _is_trained(self, params: Params) -> bool:
+        """Whether these values make a system that learns from all queries at once."""
+        with contextlib.suppress(FusionBenchError):  # a value that is refused is none that learns
+            return needs_fitting(self.build_system(params))
+        return False
 
     def _call_workers(self, function: Callable[..., Any], argument: object) -> list[Any]:
         """What a method returns for each part that has queries."""

@@ -35,7 +35,7 @@ from fusion_bench.fuse import CandidateScores, Fusion, RankSum, fusions
 from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures import parse_measure
-from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples
+from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples, ready_fusion
 from tests.evaluation.test_scores import Plain
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned
@@ -275,7 +275,7 @@ def test_any_limits_of_the_engine(method: str) -> None:
 
 @pytest.mark.parametrize("config", fusion_examples(), ids=str)
 def test_every_fusion_is_counted_to_the_values_of_the_plain_path(config: dict[str, Any]) -> None:
-    fusion = fusions.build(config)
+    fusion = ready_fusion(config)
     for dataset in DATASETS:
         view = judged(aligned(dataset))
         (found,) = counted([fusion], view, MEASURES)

@@ -19,7 +19,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, fusions
+from fusion_bench.fuse import Fusion, Trainable, fusions
 from fusion_bench.normalize import normalizers
 
 SOURCES = ("bm25", "dense", "hyde")
@@ -159,6 +159,7 @@ DATASETS = [random_dataset(seed) for seed in range(8)]
 SINGLE_LISTS = [random_dataset(seed, sources=1) for seed in range(8)]
 ORDERS = list(permutations(SOURCES))
 _ALIGNED: dict[object, AlignedRuns] = {}
+_FITTED: dict[object, Fusion] = {}
 
 
 def aligned(
@@ -187,6 +188,43 @@ def _align(
     )
 
 
+def training_runs() -> AlignedRuns:
+    """Judged queries of their own, for what is trained: no score of a contract test is in-sample.
+
+    Every source has a relevant document at rank 1 of some query.
+    """
+    random = Random(7)
+    queries = [f"t{n}" for n in range(8)]
+    runs = {
+        name: {
+            query: dict.fromkeys(random.sample(DOCUMENTS, 5), 0.0)
+            | {DOCUMENTS[n % 6]: float(9 + n)}
+            | {document: float(random.randint(1, 4)) for document in DOCUMENTS[:3]}
+            for n, query in enumerate(queries)
+        }
+        for name in SOURCES
+    }
+    judged = {
+        query: {d: random.randint(0, 2) for d in DOCUMENTS[:4]} | {DOCUMENTS[n % 6]: 2}
+        for n, query in enumerate(queries)
+    }
+    return align(
+        Qrels.from_dict(judged),
+        [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in runs.items()],
+    )
+
+
+def ready_fusion(config: Mapping[str, Any]) -> Fusion:
+    """The fusion; one that is trained, fitted to :func:`training_runs`."""
+    fusion = fusions.build(dict(config))
+    if not isinstance(fusion, Trainable):
+        return fusion
+    key = ("fitted", fusion.model_dump_json())
+    if key not in _FITTED:
+        _FITTED[key] = fusion.cross_fit(training_runs())
+    return _FITTED[key]
+
+
 def ranked(
     dataset: Dataset,
     fusion: Mapping[str, Any],
@@ -198,7 +236,12 @@ def ranked(
     """A system's lists."""
     runs = aligned(dataset, queries=queries, order=order)
     system = System.model_validate(
-        {"name": "s", "runs": runs.sources, "fusion": fusion, "blend": blend or "none"}
+        {
+            "name": "s",
+            "runs": runs.sources,
+            "fusion": ready_fusion(fusion),
+            "blend": blend or "none",
+        }
     )
     return rank_candidates(system, runs, SPACES)
 

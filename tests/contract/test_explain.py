@@ -21,6 +21,7 @@ from tests.contract.cases import (
     aligned,
     blend_examples,
     fusion_examples,
+    ready_fusion,
 )
 
 
@@ -35,7 +36,8 @@ def reason(above: ScoreTrace, below: ScoreTrace) -> str:
 
 def hold(config: dict[str, Any]) -> int:
     """Compare every trace with the ranking; how many documents that were."""
-    system = System.model_validate({"name": "s", "runs": SOURCES, **config})
+    fusion = ready_fusion(config["fusion"])
+    system = System.model_validate({"name": "s", "runs": SOURCES, **config, "fusion": fusion})
     seen = 0
     for dataset, query in product(DATASETS, QUERIES):
         runs = aligned(dataset)

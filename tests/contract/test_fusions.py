@@ -27,6 +27,7 @@ from tests.contract.cases import (
     fusion_examples,
     per_query,
     ranked,
+    ready_fusion,
     snapshot,
     with_weights,
 )
@@ -89,7 +90,7 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
     for dataset in DATASETS:
         runs = aligned(dataset)
         before = snapshot(runs)
-        scores = fusions.build(config).fuse(runs)
+        scores = ready_fusion(config).fuse(runs)
         assert snapshot(runs) == before, "fuse must not write to the arrays it is given"
         assert scores.shape == runs.documents.shape, "fuse returns one score a candidate, (N,)"
         assert scores.dtype == np.float64, "fuse returns float64"
@@ -109,7 +110,7 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
 def test_no_score_exceeds_the_greatest_possible(config: dict[str, Any]) -> None:
     for dataset in DATASETS:
         runs = aligned(dataset)
-        fusion = fusions.build(config)
+        fusion = ready_fusion(config)
         shown = fusion.display_scores(fusion.fuse(runs))
         top = fusion.max_possible(runs)
         assert top.shape == (len(runs.queries),), "max_possible returns one number a query, (Q,)"
@@ -139,7 +140,7 @@ def test_a_single_list_keeps_its_order_exactly_where_declared(config: dict[str, 
     ]
     views = [ranked(dataset, alone, order=("dense",)) for dataset in (*DATASETS, *saturated)]
     keeps = [np.array_equal(view.positions, view.runs.ranks[0]) for view in views]
-    declared = fusions.build(config).keeps_single_list
+    declared = ready_fusion(config).keeps_single_list
     assert all(keeps[: len(DATASETS)]) if declared else not all(keeps), (
         f"keeps_single_list is {declared}, but of {len(keeps)} data sets with one list (the last "
         f"two with scores so far apart that a scale saturates) {sum(keeps)} kept their order: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ def measure_outcomes(
         queries=dataset.queries,
         complete=spec.judgments == "complete",
     )
+    runs = replace(runs, binary_relevance=spec.binary_relevance)
     # A document that the list does not score ranks below.
     template = Replace(reranker=first, missing="below") if configured is None else system.blend
     blends = [template.model_copy(update={"reranker": name}) for name in lists]
