@@ -18,6 +18,7 @@ from fusion_bench.evaluation import scores
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.lint import check_ignored, lint_datasets
 from fusion_bench.measures import Measure
 from fusion_bench.measures import parse_measure as parse_name
 
@@ -136,11 +137,9 @@ def run_experiment(
     if not isinstance(experiment, Experiment):
         experiment, source = read_experiment(Path(experiment))
     origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
-    return experiments.run_experiment(
-        experiment,
-        origin,
-        folders=find_folders(folders or None, origin.path),
-        split=split,
-        query_type=query_type,
-        cache=cache,
+    check_ignored(experiment, origin)
+    places = find_folders(folders or None, origin.path)
+    report = experiments.run_experiment(
+        experiment, origin, folders=places, split=split, query_type=query_type, cache=cache
     )
+    return report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})

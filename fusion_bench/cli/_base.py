@@ -154,6 +154,10 @@ def open_experiment(
     from fusion_bench.experiment.experiment import read_experiment
 
     parsed, source = read_experiment(experiment, overrides=overrides or ())
+    if parsed.lint.ignore:
+        from fusion_bench.lint import check_ignored
+
+        check_ignored(parsed, source)
     yield parsed, source
     echo_notes(list_alias_notes(source.data))
 

@@ -50,6 +50,7 @@ def eval_command(
     """
     from fusion_bench.cli._next_steps import after_eval
     from fusion_bench.evaluation.run_experiment import run_experiment
+    from fusion_bench.lint import lint_datasets
     from fusion_bench.report.evaluation.evaluation_page import build_page
     from fusion_bench.report.write import write_report
 
@@ -66,6 +67,7 @@ def eval_command(
             cache=cache,
             progress=progress,
         )
+        report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
         progress("writing the report", 1, 1)
         written = write_report(report, folder, plots=plots, plot_format=plot_format.value)
     steps = tuple(after_eval(report, experiment, parsed, datasets))

@@ -103,6 +103,7 @@ def try_command(
     _check_folders(save, out)
     with progress_bar() as progress:
         done = compare_starter_systems(given, progress)
+        done = _add_lint(done)
         progress("writing the report", 1, 1)
         written = write_report(
             done.report, out, plots=plots, plot_format=plot_format.value, max_figures=1
@@ -122,6 +123,17 @@ def try_command(
     record = {"verdict": verdict, "notes": done.notes, "report": done.report}
     print_result(record, page, as_json=json, written=written, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
+
+
+def _add_lint(done: StarterComparison) -> StarterComparison:
+    """The comparison with what lint finds in its systems."""
+    from fusion_bench.config.models import parse_model
+    from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.lint import describe_dataset, lint_experiment
+
+    experiment = parse_model(Experiment, done.source.data)
+    found = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
+    return done._replace(report=done.report.model_copy(update={"lint": found}))
 
 
 def _check_folders(save: Path | None, out: Path) -> None:

@@ -4,6 +4,7 @@ Format history:
     1   first version
     2   a check has a ``status``; keys are whole words
     3   ``list_changes``, ``policy_changes``; the text of a query; old ranks may be unknown
+    4   ``lint``
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.experiment.gate_settings import OnInconclusive
 from fusion_bench.gate.changes import ListChange, QueryRegression
 from fusion_bench.gate.verdict import CheckStatus
@@ -165,10 +167,11 @@ class GateVerdict(TableView, StoredRecord):
         regressions: The queries that lost most.
         on_inconclusive: What the policy does with an inconclusive check.
         exit_code: See :func:`decide_exit_code`.
+        lint: What lint finds in the candidate, see ``docs/lint.md``; changes no exit code.
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 3
+    format_version: int = 4
     experiment: str
     baseline: str
     system: str
@@ -184,6 +187,7 @@ class GateVerdict(TableView, StoredRecord):
     regressions: tuple[QueryRegression, ...] = ()
     on_inconclusive: OnInconclusive = "fail"
     exit_code: int = 2
+    lint: tuple[LintFinding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``gate.json`` has it."""

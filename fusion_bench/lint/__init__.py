@@ -11,6 +11,7 @@ from fusion_bench.lint._base import load_rules as load_rules
 from fusion_bench.lint._base import register_rule as register_rule
 from fusion_bench.lint._lint_experiment import check_ignored as check_ignored
 from fusion_bench.lint._lint_experiment import describe_dataset as describe_dataset
+from fusion_bench.lint._lint_experiment import lint_datasets as lint_datasets
 from fusion_bench.lint._lint_experiment import lint_experiment as lint_experiment
 from fusion_bench.lint._lint_experiment import lint_systems as lint_systems
 from fusion_bench.lint._lint_experiment import read_dataset_facts as read_dataset_facts

@@ -28,12 +28,14 @@ class Problem:
         location: Path of the value inside the system.
         build_witness: Makes ranks and scores on which the real system shows it.
         severity: In place of the rule's.
+        of_whole: It is of the whole system, whatever the query type.
     """
 
     message: str
     location: Location
     build_witness: Callable[[], Witness]
     severity: Severity | None = None
+    of_whole: bool = False
 
 
 class Rule(ABC):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fusion_bench.config.models import Location, Source
+from fusion_bench.config.query_types import UNSURE
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding, Severity
 from fusion_bench.evaluation.run_experiment import find_datasets
@@ -17,7 +18,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_paths import DatasetPaths
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.json_objects import load_queries
-from fusion_bench.lint._base import Problem, load_rules
+from fusion_bench.lint._base import Problem, Rule, load_rules
 from fusion_bench.lint._subject import DatasetFacts, Subject
 
 SEVERITIES: tuple[Severity, ...] = ("warning", "note")
@@ -32,8 +33,8 @@ class MergedProblem:
         severity: The problem's or the rule's.
         problem: As it was first met.
         location: Path of the value in the experiment.
+        query_types: Query types for which the systems have it; empty = all.
         systems: Names of systems.
-        query_types: Their query types.
         datasets: Names of datasets.
     """
 
@@ -41,15 +42,14 @@ class MergedProblem:
     severity: Severity
     problem: Problem
     location: Location
+    query_types: tuple[str, ...]
     systems: list[str] = field(default_factory=list)
-    query_types: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
 
     def add_subject(self, subject: Subject) -> None:
         """Add a system that has the same problem, once."""
         dataset = None if subject.dataset is None else subject.dataset.name
-        names = (subject.whole.name, subject.query_type, dataset)
-        for known, name in zip((self.systems, self.query_types, self.datasets), names, strict=True):
+        for known, name in ((self.systems, subject.whole.name), (self.datasets, dataset)):
             if name is not None and name not in known:
                 known.append(name)
 
@@ -60,7 +60,7 @@ class MergedProblem:
             severity=self.severity,
             message=self.problem.message,
             systems=tuple(self.systems),
-            query_types=tuple(self.query_types),
+            query_types=self.query_types,
             datasets=tuple(self.datasets),
             where="" if source is None else source.where(self.location),
         )
@@ -97,37 +97,56 @@ def lint_systems(
     ignored: Collection[str] = (),
 ) -> list[MergedProblem]:
     """The problems of systems, warnings first, then by rule; equal ones are one."""
-    merged: dict[tuple[str, str], MergedProblem] = {}
-    subjects = list(_list_subjects(systems, datasets))
+    merged: dict[tuple[str, str, tuple[str, ...]], MergedProblem] = {}
+    groups = [group for group in _list_subjects(systems, datasets) if group[0].weights is not None]
     for rule_id, rule in load_rules().items():
-        if rule_id in ignored:
-            continue
-        for subject in subjects:
-            if subject.weights is None:  # they hang on roles that are not known
-                continue
-            for problem in rule.find_problems(subject):
+        for group in groups if rule_id not in ignored else ():
+            for problem, subjects in _find_in_group(rule, group):
+                types = () if problem.of_whole else _describe_types(subjects, group)
                 severity = problem.severity or rule.severity
-                location = ("systems", subject.whole.name, *problem.location)
-                new = MergedProblem(rule_id, severity, problem, location)
-                merged.setdefault((rule_id, problem.message), new).add_subject(subject)
+                location = ("systems", group[0].whole.name, *problem.location)
+                new = MergedProblem(rule_id, severity, problem, location, types)
+                merged.setdefault((rule_id, problem.message, types), new).add_subject(subjects[0])
     return sorted(merged.values(), key=lambda item: SEVERITIES.index(item.severity))
 
 
+def _find_in_group(rule: Rule, group: Sequence[Subject]) -> Iterator[tuple[Problem, list[Subject]]]:
+    """The problems of one system, each with the query types that have it."""
+    found: dict[str, tuple[Problem, list[Subject]]] = {}
+    for subject in group:
+        for problem in rule.find_problems(subject):
+            found.setdefault(problem.message, (problem, []))[1].append(subject)
+    yield from found.values()
+
+
+def _describe_types(subjects: Sequence[Subject], group: Sequence[Subject]) -> tuple[str, ...]:
+    """The query types of subjects; empty where these are all of the system's."""
+    if len(subjects) == len(group) or subjects[0].query_type is None:
+        return ()
+    return tuple(subject.query_type for subject in subjects if subject.query_type is not None)
+
+
 def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
-    """The systems whose weights hang on roles that are not known."""
-    subjects = _list_subjects(systems, datasets)
-    return tuple(dict.fromkeys(s.whole.name for s in subjects if s.weights is None))
+    """The systems whose sources do not fit, since their roles are not known."""
+    groups = _list_subjects(systems, datasets)
+    return tuple(dict.fromkeys(group[0].whole.name for group in groups if group[0].weights is None))
 
 
 def _list_subjects(
     systems: Iterable[System], datasets: Sequence[DatasetFacts]
-) -> Iterator[Subject]:
-    """Each plain system on each dataset."""
+) -> Iterator[list[Subject]]:
+    """Each system on each dataset: a plain system for each query type that occurs."""
     for system in systems:
         for dataset in datasets or (None,):
-            for name in system.query_types or (None,):
-                plain = system if name is None else system.of_type(name)
-                yield Subject(plain, system, name, dataset)
+            types = None if dataset is None else dataset.types
+            names = [
+                name
+                for name in system.query_types or ()
+                if types is None or name in types or name == UNSURE
+            ]
+            yield [Subject(system.of_type(name), system, name, dataset) for name in names] or [
+                Subject(system, system, None, dataset)
+            ]
 
 
 def check_ignored(experiment: Experiment, source: Source | None) -> None:
@@ -142,6 +161,13 @@ def check_ignored(experiment: Experiment, source: Source | None) -> None:
             place: Location = ("lint", "ignore", i)
             where = "lint.ignore" if source is None else source.where(place)
             raise UnknownNameError("lint rule", name, rules, where=where)
+
+
+def lint_datasets(
+    experiment: Experiment, source: Source, folders: Collection[Path]
+) -> tuple[LintFinding, ...]:
+    """What the rules find in an experiment on its datasets, which must be there."""
+    return lint_experiment(experiment, source, read_dataset_facts(experiment, source, folders))
 
 
 def read_dataset_facts(

@@ -55,10 +55,12 @@ class Subject:
 
     @cached_property
     def weights(self) -> Mapping[str, float] | None:
-        """Weight by source, of those that take part; None where they hang on unknown roles."""
-        names = self.system.runs
+        """Weight by source, of those that take part; None where the sources do not fit."""
+        names, fusion = self.system.runs, self.system.fusion
+        roles = [self.roles_of(name) for name in names]
         try:
-            weights = self.system.fusion.source_weights(names, [self.roles_of(n) for n in names])
+            fusion.check_sources(names, roles)
+            weights = fusion.source_weights(names, roles)
         except ConfigError:
             return None
         return {name: float(w) for name, w in zip(names, weights, strict=True) if w > 0}
@@ -144,9 +146,8 @@ class Subject:
     @property
     def divisor(self) -> float:
         """What ``normalize`` divides the sum by."""
-        first = dict.fromkeys(self.sources, 1)
-        score = self.system.fusion.fuse(self.runs)[0]
-        return self.score_at(first) / float(score)
+        fusion = self.rank_fusion
+        return 1.0 if fusion is None else fusion.score_divisor(self.runs, self.terms)
 
 
 @lru_cache(maxsize=64)

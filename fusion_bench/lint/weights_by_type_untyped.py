@@ -33,7 +33,7 @@ class WeightsByTypeUntyped(Rule):
             f"query gets those of {UNSURE!r}"
         )
         key = "by_query_type" if subject.whole.weights_by_type is None else "weights_by_type"
-        yield Problem(message, (key,), lambda: _build_witness(subject))
+        yield Problem(message, (key,), lambda: _build_witness(subject), of_whole=True)
 
 
 def _build_witness(subject: Subject) -> Witness:

@@ -46,7 +46,9 @@ def _check_types(subject: Subject) -> Iterator[Problem]:
         f"the weights sum to {listed}: fused scores grow with the sum, so those of different query "
         "types are not on one scale; make each sum 1"
     )
-    yield Problem(message, ("by_query_type",), lambda: _build_type_witness(subject, sums))
+    yield Problem(
+        message, ("by_query_type",), lambda: _build_type_witness(subject, sums), of_whole=True
+    )
 
 
 def _build_type_witness(subject: Subject, sums: dict[str, float]) -> Witness:

@@ -36,9 +36,11 @@ def _merge_findings(findings: Sequence[LintFinding]) -> Finding:
 
 
 def _describe_scope(finding: LintFinding) -> str:
-    """The systems, and the query types where it is not of all queries."""
+    """The first system, how many more, and the query types where it is not of all queries."""
+    first, *others = finding.systems
+    more = f" and {len(others)} more" if others else ""
     types = f", query type {list_names(finding.query_types)}" if finding.query_types else ""
-    return f"{list_names(finding.systems)}{types}"
+    return f"{first}{more}{types}"
 
 
 def build_lint_page(report: LintReport) -> Page:

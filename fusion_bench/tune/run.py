@@ -10,6 +10,7 @@ from pathlib import Path
 from fusion_bench.config.models import Source, parse_model
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.run_experiment import (
     Progress,
@@ -19,8 +20,10 @@ from fusion_bench.evaluation.run_experiment import (
     report_provenance,
 )
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.lint import describe_dataset, lint_systems
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.stats.intervals import IntervalMethod
@@ -86,6 +89,7 @@ def run_tuning(
                     storage=options.storage,
                     export=options.export,
                     progress=progress,
+                    ignored=experiment.lint.ignore,
                 )
                 report = run.run(
                     name_experiment(source.path), report_provenance(experiment, source)
@@ -153,6 +157,7 @@ class TuningRun:
         storage: Database through which several machines search together; None = this one alone.
         export: Database that the finished search is copied to; None = not copied.
         progress: Called at each step.
+        ignored: Ids of lint rules that are left out.
     """
 
     objective: TuningObjective
@@ -164,6 +169,7 @@ class TuningRun:
     storage: str | None = None
     export: str | None = None
     progress: Progress = ignore_progress
+    ignored: tuple[str, ...] = ()
 
     def run(self, name: str, provenance: Provenance) -> TuningReport:
         """Search, cross-validate, evaluate.
@@ -197,7 +203,7 @@ class TuningRun:
         except KeyboardInterrupt:
             result = replace(result, interrupted=True)
         self.progress(f"{dataset.name}: evaluating", 1, 1)
-        return evaluation.make_report(
+        report = evaluation.make_report(
             result,
             chosen,
             cross,
@@ -207,6 +213,17 @@ class TuningRun:
             per_type=per_type,
             front=front,
         )
+        return report.model_copy(update={"lint": self._lint_systems(report)})
+
+    def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
+        """What lint finds in the default and in the tuned system."""
+        systems = [
+            parse_model(System, {**config, "name": name})
+            for name, config in ((report.system, report.default), ("tuned", report.choice.config))
+        ]
+        facts = [describe_dataset(self.dataset)]
+        found = lint_systems(systems, facts, ignored=self.ignored)
+        return tuple(item.to_finding(None) for item in found)
 
     def _log(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name

@@ -3,6 +3,7 @@
 Format history:
     1   first version
     2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
+    3   ``lint``
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from pydantic import Field
 
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.evaluation.report_records.collection import Collection
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import ReportRecord
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 class Provenance(ReportRecord):
@@ -51,6 +53,7 @@ class Report(TableView, ReportRecord):
         settings: The resolved experiment apart from its systems: ties, alpha, seed, …
         provenance: Where the numbers come from.
         collections: One per dataset.
+        lint: What lint finds in the configuration, see ``docs/lint.md``.
     """
 
     format: Literal["fusion-bench-report"] = FORMAT
@@ -59,6 +62,7 @@ class Report(TableView, ReportRecord):
     settings: dict[str, Any]
     provenance: Provenance
     collections: tuple[Collection, ...]
+    lint: tuple[LintFinding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``report.json`` has it."""

@@ -14,6 +14,7 @@ from fusion_bench.gate.pages.check_texts import (
     power_warning,
 )
 from fusion_bench.gate.result import GateVerdict, GuardResult
+from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import (
     escape_control_chars,
@@ -42,7 +43,7 @@ def build_gate_page(verdict: GateVerdict) -> Page:
     tone = EXIT_TONES.get(verdict.exit_code, "failed")
     return Page(
         f"fusion-bench gate: {verdict.experiment}",
-        tuple(_build_sections(verdict)),
+        (*lint_section(verdict.lint), *_build_sections(verdict)),
         headline=Finding(verdict.headline, tone, details=details),
         provenance=_build_provenance(verdict),
     )

@@ -15,6 +15,7 @@ from fusion_bench.report.evaluation.tables import (
     secondary_table,
     validity_table,
 )
+from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Finding, Page, Section, YamlBlock
 from fusion_bench.util.formatting import pluralize
 
@@ -28,6 +29,7 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
     """
     description = " ".join(str(report.settings.get("description") or "").split())
     sections = [Section(text=description)] if description else []
+    sections += lint_section(report.lint)
     for i, collection in enumerate(report.collections):
         sections.append(_collection_section(report, collection, figures[i] if figures else ()))
     sections += [_details(report, collection) for collection in report.collections]

@@ -11,6 +11,7 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.tables import primary_table
+from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Finding, Page, Section, Table
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -31,7 +32,12 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     )
     warnings = Section(findings=tuple(data_warnings(report, collection)))
     title = f"Starter systems against {collection.baseline}"
-    return Page(title, (systems, warnings), full_page.headline, full_page.provenance)
+    return Page(
+        title,
+        (*lint_section(report.lint), systems, warnings),
+        full_page.headline,
+        full_page.provenance,
+    )
 
 
 def describe_power(report: Report, collection: Collection) -> str:

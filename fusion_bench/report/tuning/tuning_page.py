@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Figure, Page, Section, YamlBlock
 from fusion_bench.report.tuning.findings import tuning_findings
 from fusion_bench.report.tuning.tables import tuning_tables
@@ -41,7 +42,7 @@ def build_page(report: TuningReport, figures: Sequence[Figure] = ()) -> Page:
         facts=_facts(report),
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
-    return Page(title, (results, systems), verdict, provenance)
+    return Page(title, (*lint_section(report.lint), results, systems), verdict, provenance)
 
 
 def _facts(report: TuningReport) -> dict[str, str]:

@@ -8,6 +8,7 @@ Format history:
     3   ``parameters`` say of which weights the ratio counts, and what is lost without each one
     4   no line search; the rule ``sceptical`` is ``shrinkage``, ``salt`` is ``split_seed``,
         ``typed`` is ``per_type``
+    5   ``lint``
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.report_records.record import OptionalFloat, ReportRecord
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
@@ -25,7 +27,7 @@ from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 class TypeGain(ReportRecord):
@@ -147,6 +149,7 @@ class TuningReport(TableView, ReportRecord):
         held_out_values: … and (default, tuned) of each.
         interrupted: Whether the search was cut short.
         provenance: Where the numbers come from.
+        lint: What lint finds in the default and the tuned system, see ``docs/lint.md``.
     """
 
     format: Literal["fusion-bench-tuning"] = FORMAT
@@ -180,6 +183,7 @@ class TuningReport(TableView, ReportRecord):
     held_out_values: tuple[tuple[float, float], ...]
     interrupted: bool = False
     provenance: Provenance
+    lint: tuple[LintFinding, ...] = ()
 
     def _summary(self) -> str:
         trials = pluralize(len(self.trials), "trial")
