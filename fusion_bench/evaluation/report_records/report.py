@@ -3,7 +3,7 @@
 Format history:
     1   first version
     2   keys renamed, among them unjudged_share, unmatched_queries, queries_without_relevant
-    3   ``lint``
+    3   ``lint``: findings about the configuration
 """
 
 from __future__ import annotations
