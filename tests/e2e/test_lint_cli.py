@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fusion_bench.cli import main
-from tests.tiny import EXPERIMENT, FILES
+from fusion_bench.gate.pages.gate_page import build_gate_page
+from tests.gate import cases
+from tests.tiny import EXPERIMENT, FILES, edit
+
+#: What the rules find in the tiny experiment.
+FOUND = ["blend-not-monotone", "bonus-dominates", "rerank-swamps-retrieval"]
 
 
 @pytest.fixture
@@ -68,3 +74,78 @@ def test_without_the_dataset_the_page_says_what_was_not_checked(
     page = capsys.readouterr().out
     assert "No dataset is known" in page
     assert "their weights need roles: two" in page
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main([*words, "--json"]) == 0
+    record: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return record
+
+
+@pytest.mark.usefixtures("tiny")
+def test_eval_stores_the_findings_and_shows_them_first(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = run_json(capsys, "eval", EXPERIMENT, "--no-plots")
+    assert [finding["id"] for finding in record["lint"]] == FOUND
+    assert {finding["datasets"][0] for finding in record["lint"]} == {"tiny"}
+    markdown = (tiny / "reports/e/report.md").read_text()
+    assert markdown.index("lint blend-not-monotone") < markdown.index("## tiny")
+    main(["eval", EXPERIMENT, "--no-plots"])
+    page = capsys.readouterr().out
+    assert page.index("! lint blend-not-monotone: ") < page.index("Primary measure")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_ignored_finding_is_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    ignore = ["--set", f"lint.ignore=[{', '.join(FOUND)}]"]
+    assert run_json(capsys, "eval", EXPERIMENT, "--no-plots", *ignore)["lint"] == []
+    assert run_json(capsys, "lint", EXPERIMENT, *ignore)["findings"] == []
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("command", ["eval", "tune", "gate", "fuse"])
+def test_every_command_refuses_to_ignore_what_is_no_rule(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(EXPERIMENT)
+    path.write_text(f"{path.read_text()}lint: {{ignore: [rank]}}\n")
+    options = ["--system", "one", "--out", "f.trec"] if command == "fuse" else []
+    assert main([command, EXPERIMENT, *options]) == 2
+    assert "unknown lint rule 'rank'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tiny")
+def test_try_stores_the_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = "datasets/tiny"
+    lists = [f"a={folder}/a.trec", f"b={folder}/b.trec"]
+    words = ["try", "--qrels", f"{folder}/qrels.txt", *lists, "--no-plots"]
+    assert run_json(capsys, *words)["report"]["lint"] == []
+    with_reranker = [*words, "--rerank", f"r:unit={folder}/r.trec"]
+    found = run_json(capsys, *with_reranker)["report"]["lint"]
+    assert all(finding["severity"] in {"warning", "note"} for finding in found)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_tune_looks_at_the_default_and_the_tuned_system(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small = ["--trials", "2", "--folds", "0", "--no-plots", "--system", "two"]
+    found = run_json(capsys, "tune", EXPERIMENT, *small, *KEEP_SPLIT)["lint"]
+    assert "two" in {name for finding in found for name in finding["systems"]}
+
+
+def test_the_gate_looks_at_the_gated_system_and_passes_all_the_same(tmp_path: Path) -> None:
+    root = cases.make_project(tmp_path)
+    blend = "blend: {method: linear, reranker: r, beta: 0.7, missing: below}"
+    edit(root, cases.EXPERIMENT, "live: {runs: [a]}", f"live: {{runs: [a, b], {blend}}}")
+    cases.renew_baseline(root)
+    verdict = cases.gate_verdict(root)
+    assert verdict.exit_code == 0
+    assert [(f.id, f.systems) for f in verdict.lint] == [("rerank-swamps-retrieval", ("live",))]
+    texts = [f.text for section in build_gate_page(verdict).sections for f in section.findings]
+    assert texts[0].startswith("lint rerank-swamps-retrieval: ")
+
+
+#: Tune on the queries of one type of split, so that the few queries suffice.
+KEEP_SPLIT = ["--set", "tune={system: two, front: {method: none}}"]
