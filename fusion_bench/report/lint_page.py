@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.lint import LintReport, WitnessedFinding, WitnessRecord
-from fusion_bench.report.evaluation.data_warnings import list_names
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
 from fusion_bench.util.formatting import pluralize
 
@@ -39,7 +38,7 @@ def _describe_scope(finding: LintFinding) -> str:
     """The first system, how many more, and the query types where it is not of all queries."""
     first, *others = finding.systems
     more = f" and {len(others)} more" if others else ""
-    types = f", query type {list_names(finding.query_types)}" if finding.query_types else ""
+    types = f", query type {', '.join(finding.query_types)}" if finding.query_types else ""
     return f"{first}{more}{types}"
 
 
