@@ -35,7 +35,7 @@ SYSTEM_KEYS = frozenset(System.model_fields) - {"name", "fusion"}
 
 
 def rrf(
-    k: float = 60,
+    k: float | Mapping[str, float] = 60,
     *,
     weights: Mapping[str, float] | None = None,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -43,7 +43,7 @@ def rrf(
     """Reciprocal rank fusion: Σ w / (k + rank).
 
     Args:
-        k: Its constant.
+        k: Its constant, or one by run name or role; a run that it does not name has 60.
         weights: By run name or role; 1 by default.
         options: Keys of a system: ``runs``, ``blend``, ``depth``, ``top_k``, …
 

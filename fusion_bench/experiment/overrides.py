@@ -62,7 +62,8 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
         if separator == "=":
             here[key] = parse_value(rest, override)
             return location
-        here = _open_value(here, key, override, location, _runs_of_system(data, location))
+        _split_number_by_run(here, key, rest, override, _runs_of_system(data, location))
+        here = _open_value(here, key, override, location)
 
 
 def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # noqa: ANN401 - as YAML says it
@@ -90,22 +91,34 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
 
 def _runs_of_system(data: dict[Any, Any], location: Location) -> list[Any]:
     """The names of the runs of the system that a place is in; none where it is in no system."""
-    system = data.get("systems", {}).get(location[1]) if len(location) > 1 else None
+    systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
+    system = systems.get(location[1]) if isinstance(systems, dict) else None
     runs = system.get("runs") if isinstance(system, dict) else None
     return runs if isinstance(runs, list) else []
 
 
-def _open_value(
-    here: Any,  # noqa: ANN401 - as YAML says it
+def _split_number_by_run(
+    fusion: Any,  # noqa: ANN401 - as YAML says it
     key: Any,  # noqa: ANN401 - as above
+    rest: str,
     override: str,
-    location: Location,
     runs: list[Any],
-) -> Any:  # noqa: ANN401 - as above
+) -> None:
+    """Write a number for all sources as one a run, where one of them gets another."""
+    value = fusion.get(key) if isinstance(fusion, dict) else None
+    if not _is_number(value) or not runs or not _may_differ_per_source(fusion, key):
+        return
+    if not any(rest.startswith(f"{run}=") for run in runs):
+        raise ConfigError(
+            f"--set {override}: {key} is {value} for all runs: name one of them "
+            f"({', '.join(map(str, runs))})"
+        )
+    fusion[key] = dict.fromkeys(runs, value)
+
+
+def _open_value(here: Any, key: Any, override: str, location: Location) -> Any:  # noqa: ANN401 - as above
     """The mapping or list below a key, made where there is none."""
     value = here[key] if isinstance(here, list) else here.get(key)
-    if _is_number(value) and runs and _may_differ_per_source(here, key):
-        value = dict.fromkeys(runs, value)  # the other sources keep theirs
     if value is None:
         default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
         value = {} if default is None else {"method": default.method}

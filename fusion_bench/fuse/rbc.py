@@ -56,5 +56,5 @@ class RankBiasedCentroid(RankSumFusion):
 
     def _discounts(self, weight: float, ranks: IntArray) -> FloatArray:
         """(n,): w·(1 − φ)·φ^(rank − 1); 0 at rank 0."""
-        powers = self.phi ** np.arange(ranks.max(initial=1))
+        powers = np.array([self.phi**n for n in range(int(ranks.max(initial=1)))])
         return np.where(ranks > 0, weight * (1 - self.phi) * powers[ranks - 1], 0.0)

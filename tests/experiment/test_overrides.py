@@ -76,6 +76,11 @@ def test_puts_a_value_in_its_place(override: str, place: list[Any], value: objec
     assert found == value
 
 
+def test_a_number_for_all_runs_is_set_for_one_by_its_name() -> None:
+    with pytest.raises(ConfigError, match=r"k is 60 for all runs: name one of them \(a, b\)"):
+        changed("systems.rrf 0.5=x.fusion.k.keyword=5")
+
+
 def test_leaves_the_data_alone_and_takes_the_last() -> None:
     source = apply_overrides(Source(Path("e.yaml"), DATA), ["seed=1", "split=dev", "seed=2"])
     assert (source.data["seed"], "seed" in DATA) == (2, False)

@@ -32,8 +32,6 @@ from tests.oracle import ranking as oracle
 EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 #: Nine pairs of a fusion and a blend share what they check.
 EXAMPLES_OF_A_PAIR = settings(EXAMPLES, max_examples=50)
-#: Methods of one formula without options that interact.
-FEW_EXAMPLES = settings(EXAMPLES, max_examples=30)
 QUERIES = ("q1", "q2", "q3")
 DOCUMENTS = ("d1", "d10", "d9", "D1", "é", "z", "日本", "a b", "𝒳")
 NAMES = ("bm25", "dense", "hyde", "graph")
@@ -335,7 +333,7 @@ def test_weighted_score_with_many_ties(case: Case) -> None:
 @pytest.mark.parametrize("blend", ["none", "linear"])
 @pytest.mark.parametrize("fusion", [*rank_methods.METHODS])
 def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
-    @FEW_EXAMPLES
+    @settings(EXAMPLES, max_examples=20 if blend == "none" else 10)
     @given(cases(fusion=fusion, blend=blend, scores=FEW))
     def same(case: Case) -> None:
         assert_same(case)
