@@ -1,4 +1,4 @@
-"""Reading the Python that is written for an engine, without running it."""
+"""Python for an engine: what all of it begins with, and reading it without running it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from fusion_bench.engines._configuration import most_results, windows_by_source
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System
 
 
 def parse_python(files: Mapping[str, str], name: str) -> ast.Module:
@@ -61,3 +63,37 @@ def _literal(value: ast.expr) -> Any:  # noqa: ANN401 - any literal
         return ast.literal_eval(value)
     except ValueError:
         return None
+
+
+def write_windows(system: System) -> str:
+    """The windows of the lists, in the order of their weights, and of the result."""
+    return f"""\
+# List -> how many documents are fetched.
+WINDOWS = {windows_by_source(system)!r}
+TOP_K = {most_results(system)}
+"""
+
+
+def read_windows(tree: ast.Module) -> dict[str, Any]:
+    """``runs``, ``depth`` and ``top_k`` from what :func:`write_windows` wrote.
+
+    Raises:
+        KeyError: They are not all there.
+        ValueError: They are no such constants.
+    """
+    constants = {
+        target.id: _literal(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    windows = constants["WINDOWS"]
+    if not (isinstance(windows, dict) and windows):
+        raise ValueError("WINDOWS is no mapping of lists to numbers")
+    limits = set(windows.values())
+    return {
+        "runs": list(windows),
+        "depth": limits.pop() if len(limits) == 1 else windows,
+        "top_k": constants["TOP_K"],
+    }

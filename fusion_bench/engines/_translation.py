@@ -12,9 +12,11 @@ from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
+from fusion_bench.fuse.comb_sum import CombSum
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
 from fusion_bench.fuse.weighted_score import WeightedScore
+from fusion_bench.fuse.weighted_sum import DistributionBasedFusion, WeightedSum
 
 #: Documents of a list that are fetched where a system has no ``depth``.
 LONGEST_WINDOW = 10_000
@@ -127,14 +129,25 @@ class Draft:
 
     def find_score_sum(self) -> WeightedScore | None:
         """The fusion as Σ w·score with 0 where a score is missing; None = it is no such mean."""
-        if not isinstance(self.fusion, WeightedScore):
-            return None
-        if self.fusion.missing != "zero":
+        mean = self._as_mean(self.fusion)
+        if mean is not None and mean.missing != "zero":
             self.lose(
-                f"missing: {self.fusion.missing!r} becomes 0: {self.dialect.title} adds nothing "
-                "for a list that lacks the document"
+                f"missing: {mean.missing!r} becomes 0: {self.dialect.title} adds nothing for a "
+                "list that lacks the document"
             )
-        return self.fusion
+        return mean
+
+    def _as_mean(self, fusion: Fusion) -> WeightedScore | None:
+        """The mean that orders as this sum does; None = it is no sum of scores."""
+        if isinstance(fusion, DistributionBasedFusion):
+            fusion = fusion.weighted_sum
+        if isinstance(fusion, CombSum):
+            return WeightedScore(normalize=fusion.normalize, missing="zero")
+        if isinstance(fusion, WeightedSum):
+            return WeightedScore(
+                normalize=fusion.normalize, missing=fusion.missing, weights=dict(self.weights)
+            )
+        return fusion if isinstance(fusion, WeightedScore) else None
 
     def choose_rank_constant(self, numbers: ReciprocalRanks, least: int, base: int = 1) -> int:
         """The engine's whole-numbered constant, the same for all sources.

@@ -117,10 +117,16 @@ def random_system(seed: int) -> System:
             },
         ]
     )
+    if random.random() < 0.15:
+        sums = ["comb_sum", "comb_max", "weighted_sum", "dbsf"]
+        fusion = {"method": random.choice(sums)}
+        if fusion["method"].startswith("comb"):
+            fusion["normalize"] = random.choice(["none", "min_max"])
+    has_weights = not str(fusion["method"]).startswith("comb")
     settings: dict[str, Any] = {
         "depth": random.choice([None, None, 3, 5, {"bm25": 2}, {"bm25": 2, "dense": 4}]),
         "top_k": random.choice([None, 2, 5]),
-        "fusion": {**fusion, "weights": weights},
+        "fusion": {**fusion, "weights": weights} if has_weights else fusion,
     }
     if random.random() < 0.1:
         settings["min_relevance"] = 0.02
