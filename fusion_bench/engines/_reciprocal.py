@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
+
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.engines._sums import RankTermSum
 from fusion_bench.fuse import Fusion
@@ -24,7 +26,7 @@ class ReciprocalRanks(RankTermSum):
 
     def term_at(self, ranks: IntArray, weight: float) -> FloatArray:
         """(n,): the term of a list of this weight."""
-        return weight / (self.constant + ranks)
+        return np.asarray(weight / (self.constant + ranks))
 
     def equivalent(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> Fusion | None:
         """Our ``rrf``."""
