@@ -74,7 +74,7 @@ def fuse(
         queries=read_queries(queries) or known,
     )
     if opened is not None and needs_fitting(built):
-        built = fit_system(built, dataset.aligned(built.runs))
+        built = fit_system(built, dataset.aligned(built.base_runs), dataset.spaces)
     return make_final_lists(built, aligned, spaces).to_run()
 
 

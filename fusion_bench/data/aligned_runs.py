@@ -190,6 +190,32 @@ class AlignedRuns(TableView):
             rerank_ranks=self.rerank_ranks[:, kept],
         )
 
+    def find_rows(self, queries: IntArray, documents: IntArray) -> IntArray:
+        """(n,): where candidates stand, by query index and document code; all must be there."""
+        codes = len(self.vocabulary) + 1
+        own = self.query_index * codes + self.documents
+        order = np.argsort(own)
+        return np.asarray(order[np.searchsorted(own, queries * codes + documents, sorter=order)])
+
+    def add_source(
+        self, name: str, roles: frozenset[str], ranks: IntArray, scores: FloatArray
+    ) -> AlignedRuns:
+        """The same with one more source.
+
+        Args:
+            name: Its name.
+            roles: Its roles.
+            ranks: (N,), 1-based; 0 = not retrieved.
+            scores: (N,); NaN = not retrieved.
+        """
+        return replace(
+            self,
+            sources=(*self.sources, name),
+            roles=(*self.roles, roles),
+            ranks=np.vstack([self.ranks, ranks]),
+            scores=np.vstack([self.scores, scores]),
+        )
+
     def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {

@@ -65,7 +65,7 @@ def assess_system(
     judged_only, unjudged = np.zeros(size[1]), np.zeros(size[1])
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
-    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (placed, tie_starts) = ranked_lists(plain, part, spaces)
         positions = placed if plain.top_k is None else np.where(placed > plain.top_k, 0, placed)
         values[:, index] = measure.compute_measures(measures, view, positions, qrels=qrels)

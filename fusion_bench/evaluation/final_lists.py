@@ -12,16 +12,16 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import (
-    BoolArray,
     FloatArray,
     IntArray,
     make_readonly,
-    score_keys,
 )
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
+from fusion_bench.evaluation.list_scores import list_scores
+from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking import SystemRanking
 from fusion_bench.experiment.system import System
 
 
@@ -35,7 +35,7 @@ class FinalLists:
         offsets: Shape (Q+1,).
         vocabulary: Document ids, sorted by bytes.
         documents: Shape (L,): codes into ``vocabulary``.
-        scores: Shape (L,): they fall, or stay equal, along each list; see :func:`list_scores`.
+        scores: Shape (L,): they fall, or stay equal, along each list; see ``list_scores``.
         sources: Names of the S lists that it is made from, rerank lists last.
         source_ranks: Shape (S, L): 1-based rank in each of them; 0 = not in it.
         source_scores: Shape (S, L): score in each of them; NaN = not in it.
@@ -174,60 +174,3 @@ def _ranked_rows(
                 ranks[place], scores[place] = rank_table[s, rows], score_table[s, rows]
     query = index[runs.query_index[rows]]
     return query, runs.documents[rows], list_scores(ranking, rows), ranks, scores
-
-
-def list_scores(ranking: SystemRanking, rows: IntArray) -> FloatArray:
-    """(n,): scores that no list gains along its ranks: whoever sorts by them finds its order.
-
-    Documents that the reranker did not score rank below those that it did, whatever their fused
-    score. Where that is too high, it is lowered, by one constant for all of them in a list; where
-    that would round different scores to one, they count down from the reranker's least score.
-
-    Args:
-        ranking: The ranking.
-        rows: Its candidates, best first within each query.
-    """
-    scores, tiers = ranking.sort_scores[rows].copy(), ranking.tiers[rows]
-    query = ranking.runs.query_index[rows]
-    for tier in np.unique(tiers)[1:]:
-        floor = _least_by_query(scores, query, tiers < tier, len(ranking.runs.queries))
-        top = -_least_by_query(-scores, query, tiers == tier, len(ranking.runs.queries))
-        is_high = np.isfinite(floor) & np.isfinite(top) & (top >= floor)
-        shift = np.where(is_high, top - floor + 1, 0.0)
-        lower = np.flatnonzero((tiers == tier) & is_high[query])
-        if len(lower):
-            scores[lower] = _lower_scores(scores[lower], query[lower], shift, floor)
-    return scores
-
-
-def _lower_scores(
-    scores: FloatArray, query: IntArray, shift: FloatArray, floor: FloatArray
-) -> FloatArray:
-    """(n,): scores below the floor of their query, which fall wherever they fell.
-
-    Args:
-        scores: Shape (n,), grouped by query, falling within each.
-        query: Shape (n,).
-        shift: Shape (Q,): what is taken from each score.
-        floor: Shape (Q,).
-    """
-    lowered = scores - shift[query]
-    is_same = np.diff(query) == 0
-    falls = is_same & (np.diff(score_keys(scores)) < 0)
-    is_rounded = is_same & (falls != (np.diff(score_keys(lowered)) < 0))
-    is_counted = np.isin(query, query[1:][is_rounded]) | np.isin(
-        query, query[score_keys(lowered) >= score_keys(floor)[query]]
-    )
-    places = np.cumsum(np.concatenate(([0], falls))) + 1
-    places -= places[np.searchsorted(query, query)] - 1
-    step = np.maximum(1.0, 1e-10 * np.abs(floor))
-    return np.where(is_counted, floor[query] - step[query] * places, lowered)
-
-
-def _least_by_query(
-    scores: FloatArray, query: IntArray, is_counted: BoolArray, queries: int
-) -> FloatArray:
-    """(Q,): the least of the scores that count; inf where none does."""
-    least = np.full(queries, np.inf)
-    np.minimum.at(least, query[is_counted], scores[is_counted])
-    return least

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.evaluation.plain_systems import name_system_in_errors, runs_of_type
+from fusion_bench.evaluation.plain_systems import add_stages, runs_of_type
+from fusion_bench.evaluation.ranking import name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CrossFitted, Trainable
 
@@ -14,14 +18,16 @@ FITTED_KEPT = 64
 
 def needs_fitting(system: System) -> bool:
     """Whether the system, or a part of it for one query type, has a fusion that is not fitted."""
-    by_type = (system.by_query_type or {}).values()
-    if system.by_query_type is None:
-        return isinstance(system.fusion, Trainable)
-    return any(isinstance(part.fusion, Trainable) for part in by_type)
+    stages = (system.stages or {}).values()
+    parts = [system] if system.by_query_type is None else list(system.by_query_type.values())
+    is_trained = any(isinstance(part.fusion, Trainable) for part in parts)
+    return is_trained or any(needs_fitting(stage) for stage in stages)
 
 
-def fit_system(system: System, runs: AlignedRuns) -> System:
-    """The system with its trained fusions fitted; itself if it has none.
+def fit_system(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> System:
+    """The system with its trained fusions fitted, its stages' first; itself if it has none.
 
     Every query of the runs is scored by a model that did not learn from it, other queries by a
     model that learned from all of these. A fusion for one query type learns from queries of that
@@ -30,6 +36,7 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     Args:
         system: Any system.
         runs: All sources of the dataset, every query that may be learned from.
+        spaces: Score space of each rerank list; only stages with a blend need them.
 
     Raises:
         AlignmentError: Too few queries, or none with a relevant document.
@@ -37,8 +44,14 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     """
     if not needs_fitting(system):
         return system
+    if system.stages is not None:
+        stages = {name: fit_system(stage, runs, spaces) for name, stage in system.stages.items()}
+        runs = add_stages(runs, stages, spaces or {})
+        system = system.model_copy(update={"stages": stages})
     if system.by_query_type is None:
-        return system.model_copy(update={"fusion": _fit_fusion(system, runs)})
+        is_trained = isinstance(system.fusion, Trainable)
+        fusion = _fit_fusion(system, runs) if is_trained else system.fusion
+        return system.model_copy(update={"fusion": fusion})
     parts = dict(system.by_query_type)
     for query_type, part in parts.items():
         typed = runs_of_type(runs, query_type, tuple(parts))

@@ -55,16 +55,16 @@ def fuse_experiment(
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.reranker_names)
+    loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
     runs = align_all_queries(
-        [loaded.runs[name] for name in chosen.runs],
+        [loaded.runs[name] for name in chosen.base_runs],
         rerankers=list(loaded.rerankers.values()),
         queries=loaded.queries,
         ties=experiment.ties,
     )
     kept = runs if split is None else _queries_of_split(runs, loaded, split)
     if needs_fitting(chosen):
-        chosen = fit_system(chosen, loaded.aligned(chosen.runs, ties=experiment.ties))
+        chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
     return make_final_lists(chosen, kept, loaded.spaces)
 
 

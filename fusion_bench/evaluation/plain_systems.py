@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.list_scores import list_scores
+from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
+
+#: Sets of stages whose lists a view remembers.
+STAGES_KEPT = 8
 
 
 def plain_systems(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """Plain systems that together cover every query: query indices, system, runs.
+
+    Args:
+        system: Any system.
+        runs: All sources of the dataset.
+        spaces: Score space of each rerank list; only stages with a blend need them.
+    """
+    for index, plain, part in _split_by_type(system, runs):
+        stages = {} if plain.stages is None else plain.stages
+        yield index, plain, add_stages(part, stages, spaces or {}) if stages else part
+
+
+def _split_by_type(
     system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    """Plain systems that together cover every query: query indices, system, runs."""
     known = system.query_types
     if known is None:
         yield np.arange(len(runs.queries)), system, runs
@@ -53,31 +72,55 @@ def _typed_runs(runs: AlignedRuns, query_type: str, known: tuple[str, ...]) -> A
     return runs.subset(_resolved_types(runs, known) == query_type)
 
 
-@contextmanager
-def name_system_in_errors(system: System, where: str = "") -> Iterator[None]:
-    """Prefix a configuration or alignment error with the name of the system.
-
-    Args:
-        system: The system.
-        where: The part of it, as a further prefix.
-    """
-    try:
-        yield
-    except (AlignmentError, ConfigError) as error:
-        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
-        raise kind(f"system {system.name!r}: {where}{error}") from None
-
-
-def plain_system_of(system: System, runs: AlignedRuns, query: str) -> tuple[System, AlignedRuns]:
+def plain_system_of(
+    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace]
+) -> tuple[System, AlignedRuns]:
     """The plain system that ranks a query, and the runs of that query alone.
 
     Args:
         system: Any system.
         runs: All sources of the dataset.
         query: Id of one of the queries.
+        spaces: Score space of each rerank list.
     """
     row = runs.queries.index(query)
-    for index, plain, part in plain_systems(system, runs):
+    for index, plain, part in plain_systems(system, runs, spaces):
         if row in index:
             return plain, part.subset(index == row)
     raise AssertionError("plain systems cover every query")
+
+
+def _stages_key(
+    stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
+) -> tuple[object, ...]:
+    systems = tuple((name, stage.model_dump_json()) for name, stage in stages.items())
+    return (*systems, *sorted(spaces.items()))
+
+
+@cached_by_view(keep=STAGES_KEPT, key=_stages_key)
+def add_stages(
+    runs: AlignedRuns, stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
+) -> AlignedRuns:
+    """The runs with one more source for each stage: its final list."""
+    for name, stage in stages.items():
+        shared = source_roles(stage, dict(zip(runs.sources, runs.roles, strict=True))).values()
+        ranks, scores = _stage_list(stage, runs, spaces)
+        runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores)
+    return runs
+
+
+def _stage_list(
+    stage: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
+) -> tuple[IntArray, FloatArray]:
+    """(N,) ranks, 0 = not in the list, and (N,) scores, which stand in their order."""
+    ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
+    scores: FloatArray = np.full(len(runs.documents), np.nan)
+    for index, plain, part in plain_systems(stage, runs, spaces):
+        ranking = rank_candidates(plain, part, spaces)
+        view = ranking.runs
+        rows = np.flatnonzero(ranking.positions > 0)
+        rows = rows[np.lexsort((ranking.positions[rows], view.query_index[rows]))]
+        places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
+        ranks[places] = ranking.positions[rows]
+        scores[places] = list_scores(ranking, rows)
+    return ranks, scores

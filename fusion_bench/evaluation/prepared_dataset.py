@@ -49,7 +49,7 @@ class EvaluationSet:
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""
-        return fit_system(system, self.training)
+        return fit_system(system, self.training, self.dataset.spaces)
 
     @cached_property
     def groups(self) -> IntArray:
@@ -89,7 +89,9 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         UnknownNameError: No such split or query type.
         ConfigError: No query is left.
     """
-    used = dict.fromkeys(name for system in experiment.systems.values() for name in system.runs)
+    used = dict.fromkeys(
+        name for system in experiment.systems.values() for name in system.base_runs
+    )
     aligned = dataset.aligned(list(used), ties=experiment.ties)
     split = experiment.split
     if split is None and JUDGE_ON in dataset.splits:

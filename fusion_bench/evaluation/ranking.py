@@ -24,8 +24,6 @@ from fusion_bench.data.ordering import (
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import name_system_in_errors, plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 
@@ -125,12 +123,19 @@ def fused_list(view: AlignedRuns, fusion: Fusion) -> Fused:
     return fused
 
 
-def rank_queries(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]
-) -> Iterator[tuple[IntArray, SystemRanking]]:
-    """Rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in plain_systems(fit_system(system, runs), runs):
-        yield index, rank_candidates(plain, part, spaces)
+@contextmanager
+def name_system_in_errors(system: System, where: str = "") -> Iterator[None]:
+    """Prefix a configuration or alignment error with the name of the system.
+
+    Args:
+        system: The system.
+        where: The part of it, as a further prefix.
+    """
+    try:
+        yield
+    except (AlignmentError, ConfigError) as error:
+        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
+        raise kind(f"system {system.name!r}: {where}{error}") from None
 
 
 def system_spec(system: System) -> SystemSpec:

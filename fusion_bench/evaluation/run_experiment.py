@@ -115,7 +115,7 @@ def load_lists(
     progress(f"reading {path.parent.name}", 0, 1)
     return load_dataset(
         path,
-        runs={name for system in systems for name in system.runs},
+        runs={name for system in systems for name in system.base_runs},
         rerankers={name for system in systems for name in system.reranker_names},
         cache=cache,
     )

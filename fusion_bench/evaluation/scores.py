@@ -17,8 +17,8 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import name_system_in_errors, plain_systems
-from fusion_bench.evaluation.ranking import rank_candidates, system_spec
+from fusion_bench.evaluation.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking import name_system_in_errors, rank_candidates, system_spec
 from fusion_bench.evaluation.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -94,7 +94,7 @@ def evaluate_systems(
     Returns:
         One ``Scores`` per system, in the same order.
     """
-    fitted = [fit_system(system, runs) for system in systems]
+    fitted = [fit_system(system, runs, spaces) for system in systems]
 
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
         return _evaluate_parts(fitted, part, measures, spaces or {}, qrels)
@@ -133,7 +133,9 @@ def _evaluate_parts(
         return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
 
     places = [
-        (t, *plain) for t, system in enumerate(systems) for plain in plain_systems(system, runs)
+        (t, *plain)
+        for t, system in enumerate(systems)
+        for plain in plain_systems(system, runs, spaces)
     ]
     results = _count_parts([place[2:] for place in places], measures, spaces)
     for (t, index, system, part), result in zip(places, results, strict=True):

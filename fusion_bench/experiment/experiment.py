@@ -24,6 +24,7 @@ from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.lint_settings import LintSettings
 from fusion_bench.experiment.overrides import apply_overrides
+from fusion_bench.experiment.stages import name_stages, resolve_named_stages
 from fusion_bench.experiment.sweeps import expand_sweeps
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
@@ -49,10 +50,7 @@ def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
             owner = repr(str([*data][i - 1])) if i else "a system"
             text = f"is `{name}:` indented too little? A key of a system belongs below {owner}"
             raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": name})
-    return {
-        name: {**spec, "name": str(name)} if isinstance(spec, Mapping) else spec
-        for name, spec in data.items()
-    }
+    return name_stages(resolve_named_stages(data))
 
 
 class Experiment(TableView, StrictModel):

@@ -32,11 +32,12 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.dialect import dialects
+from fusion_bench.experiment.stages import base_runs, check_stages, name_stages, source_roles
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"dialect"})
+OMITTED = frozenset({"dialect", "stages"})
 
 Depth = Annotated[WholeNumber, Field(ge=1)]
 
@@ -68,6 +69,7 @@ class System(StrictModel):
     Attributes:
         name: Its name in tables.
         runs: Names of the sources, in the order that ``first_seen`` ties go by.
+        stages: Systems whose lists are sources: ``runs`` names them beside the dataset's runs.
         dialect: The engine whose methods and defaults ``fusion`` names; None = our own.
         fusion: How they become one list; ``rrf`` where a single run needs none.
         blend: How a rerank list changes that list.
@@ -81,6 +83,7 @@ class System(StrictModel):
 
     name: str
     runs: Annotated[UniqueNames, Field(min_length=1)]
+    stages: Annotated[dict[str, System], BeforeValidator(name_stages)] | None = None
     dialect: str | None = None
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
@@ -152,6 +155,7 @@ class System(StrictModel):
 
     @model_validator(mode="after")
     def _check_types(self) -> System:
+        check_stages(self)
         if self.weights_by_type is not None and self.by_query_type is not None:
             raise ValueError("weights_by_type and by_query_type exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
@@ -197,7 +201,13 @@ class System(StrictModel):
         """The rerank lists that some query needs."""
         by_type = (self.by_query_type or {}).values()
         names = {self.blend.reranker_name, *(config.blend.reranker_name for config in by_type)}
-        return frozenset(name for name in names if name is not None)
+        stages = (stage.reranker_names for stage in (self.stages or {}).values())
+        return frozenset(name for name in names if name is not None).union(*stages)
+
+    @property
+    def base_runs(self) -> tuple[str, ...]:
+        """The dataset's runs that it reads, its stages included."""
+        return base_runs(self)
 
     def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
@@ -208,9 +218,18 @@ class System(StrictModel):
             roles: Roles by name of every run of the dataset.
             rerankers: Names of its rerank lists.
         """
-        unknown = [(i, name) for i, name in enumerate(self.runs) if name not in roles]
+        stages = self.stages or {}
+        known = {*roles, *stages}
+        unknown = [(i, name) for i, name in enumerate(self.runs) if name not in known]
         for i, name in unknown:
-            yield ("runs", i), UnknownNameError("run", name, roles)
+            yield ("runs", i), UnknownNameError("run", name, known)
+        for name, stage in stages.items():
+            if name in roles:
+                problem = f"stage {name!r} has the name of a run of the dataset: rename it"
+                yield ("stages", name), ConfigError(problem)
+            for location, error in stage.find_misfits(roles, rerankers):
+                unknown.append((0, name))
+                yield ("stages", name, *location), error
         if isinstance(self.depth, dict):
             for name in self.depth:
                 if name not in self.runs:
@@ -218,7 +237,7 @@ class System(StrictModel):
         for reranker in sorted(self.reranker_names.difference(rerankers)):
             yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
         if not unknown:
-            yield from self._find_source_misfits([roles[name] for name in self.runs])
+            yield from self._find_source_misfits([*source_roles(self, roles).values()])
 
     def _find_source_misfits(
         self, roles: Sequence[frozenset[str]]

@@ -36,7 +36,7 @@ def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpa
     """
     count = len(runs.documents)
     stages = _empty_stages(count, len(runs.queries))
-    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
         view, (final, final_tie_starts) = ranked_lists(plain, part, spaces)
         fused = fused_list(view, plain.fusion)
         rows = _rows_of_view(runs, index, part, view)

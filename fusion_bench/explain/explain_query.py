@@ -52,7 +52,7 @@ def explain_query(
     changed = {"systems": {chosen.name: chosen}, "split": ALL_QUERIES, "query_type": None}
     alone = experiment.model_copy(update=changed)
     alone.check_datasets(roles, spec.rerank, source)
-    loaded = load_dataset(file, runs=chosen.runs, rerankers=chosen.reranker_names)
+    loaded = load_dataset(file, runs=chosen.base_runs, rerankers=chosen.reranker_names)
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(

@@ -46,7 +46,8 @@ def explain_ranking(
     """
     if query not in runs.queries:
         raise ConfigError(unknown_query_message(query, runs))
-    plain, alone = plain_system_of(fit_system(system, runs), runs, query)
+    fitted = fit_system(system, runs, spaces)
+    plain, alone = plain_system_of(fitted, runs, query, spaces)
     chosen = None
     if system.query_types is not None:
         chosen = type_of(alone.types[0], alone.confidences[0], system.query_types)

@@ -91,7 +91,7 @@ class GateInputs:
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(roles, spec.rerank, self.source)
         dataset = load_lists(path, systems, self.progress)
-        fitting = [system for system in systems if set(system.runs) <= set(dataset.runs)]
+        fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
         measures = []
@@ -114,7 +114,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     dataset = task.dataset
     spec, digests, values = dataset.spec, dataset.digests(), {}
     if system is not None:
-        used = {f"runs/{name}" for name in system.runs}
+        used = {f"runs/{name}" for name in system.base_runs}
         used |= {f"rerank/{name}" for name in system.reranker_names}
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         [scores] = evaluate_systems(

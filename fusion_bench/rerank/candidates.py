@@ -12,7 +12,8 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.ranking import SystemRanking, rank_queries
+from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking import SystemRanking
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
@@ -103,7 +104,7 @@ def prepare_request(
         place = ".".join(str(part) for part in location)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
     fusing = system.model_copy(update={"blend": NoBlend(), "top_k": depth})
-    dataset = load_dataset(path, runs=system.runs, rerankers=())
+    dataset = load_dataset(path, runs=system.base_runs, rerankers=fusing.reranker_names)
     queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
     return ScoringRequest(dataset.name, dataset.fingerprint, system, depth, split, queries)
 
@@ -113,11 +114,14 @@ def _collect_candidates(
 ) -> Iterator[QueryCandidates]:
     if split is not None and split not in dataset.splits:
         raise UnknownNameError("split", split, dataset.splits, where=dataset.name)
-    runs = replace(
-        align(dataset.qrels, list(dataset.runs.values()), queries=dataset.queries),
-        binary_relevance=dataset.spec.binary_relevance,
+    aligned = align(
+        dataset.qrels,
+        list(dataset.runs.values()),
+        rerankers=list(dataset.rerankers.values()),
+        queries=dataset.queries,
     )
-    for _, ranking in rank_queries(system, runs, {}):
+    runs = replace(aligned, binary_relevance=dataset.spec.binary_relevance)
+    for _, ranking in rank_queries(system, runs, dataset.spaces):
         for q, query in enumerate(ranking.runs.queries):
             known = dataset.queries.get(query)
             if split is not None and (known is None or known.split != split):

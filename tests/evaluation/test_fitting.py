@@ -13,7 +13,7 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
 from fusion_bench.evaluation.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.ranking import rank_queries
+from fusion_bench.evaluation.query_rankings import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.shards import ShardLimits
 from fusion_bench.experiment.system import System

@@ -48,10 +48,10 @@ def measure_outcomes(
         if name not in spec.rerank:
             raise UnknownNameError("rerank list", name, spec.rerank, where=spec.name)
     names = dict.fromkeys(lists)
-    dataset = load_dataset(path, runs=system.runs, rerankers=names)
+    dataset = load_dataset(path, runs=system.base_runs, rerankers=names)
     runs = align(
         dataset.qrels,
-        [dataset.runs[name] for name in system.runs],
+        [dataset.runs[name] for name in system.base_runs],
         rerankers=[dataset.rerankers[name] for name in names],
         queries=dataset.queries,
         complete=spec.judgments == "complete",

@@ -25,6 +25,7 @@ from fusion_bench.tune.space.parameter_paths import (
     SourceRoles,
     apply_parameters,
     read_parameter,
+    stage_roles,
 )
 from fusion_bench.tune.space.search_space import preset_params
 from fusion_bench.tune.space.weight_normalization import find_free_weights, normalize_weights
@@ -32,10 +33,10 @@ from fusion_bench.util.formatting import pluralize
 
 
 def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
-    """Roles of the system's sources."""
-    return {
-        name: runs.roles[i] for name, i in zip(system.runs, runs.rows(system.runs), strict=True)
-    }
+    """Roles of the system's sources, and of the runs that its stages read."""
+    names = system.base_runs
+    base = {name: runs.roles[i] for name, i in zip(names, runs.rows(names), strict=True)}
+    return stage_roles(system, base)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

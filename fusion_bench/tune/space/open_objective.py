@@ -46,7 +46,7 @@ def load_tuning_dataset(
             at = source.where(("tune", *place))
             raise UnknownNameError("reranker", name, spec.rerank, where=at)
     rerankers = system.reranker_names | {name for name, _ in chosen}
-    dataset = load_dataset(path, runs=set(system.runs), rerankers=rerankers)
+    dataset = load_dataset(path, runs=set(system.base_runs), rerankers=rerankers)
     for name in dataset.rerankers if tuning.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:
             raise DataError(f"{path}: {reason}")

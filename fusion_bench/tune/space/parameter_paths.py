@@ -18,6 +18,7 @@ from fusion_bench.blend import Blend, blends
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params, Value
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 
@@ -60,7 +61,13 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
                 listed = ", ".join(system.by_query_type or ()) or "none"
                 raise ConfigError(f"{path}: no such query type in the system (types: {listed})")
             by_type.setdefault(typed[1], {})[typed[2]] = values.pop(path)
+    stages = {name: _take_stage_values(name, values) for name in system.stages or ()}
     data = _set_values(system, values, roles)
+    for name, inner_values in stages.items():
+        stage = (system.stages or {})[name]
+        data["stages"][name] = apply_parameters(
+            stage, inner_values, stage_roles(stage, roles)
+        ).model_dump()
     for query_type, inner_values in by_type.items():
         variant = _set_values(system.of_type(query_type), inner_values, roles)
         data["by_query_type"][query_type] = {part: variant[part] for part in ("fusion", "blend")}
@@ -72,6 +79,9 @@ def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noq
     path = strip_conditions(path)
     if typed := TYPED_PATH.fullmatch(path):
         return read_parameter(system.of_type(typed[1]), typed[2], roles)
+    for name, stage in (system.stages or {}).items():
+        if path.startswith(prefix := f"stages.{name}."):
+            return read_parameter(stage, path.removeprefix(prefix), stage_roles(stage, roles))
     data = _open_places(system.model_dump(), [path], system, roles)
     mapping, key = _find_mapping(data, path)
     value = mapping.get(key, ABSENT)
@@ -111,6 +121,18 @@ def with_blend(system: System, method: str) -> Blend:
             f"blend {method!r}: {error} (give the system that is tuned a blend with a reranker: "
             "a search can switch it off)"
         ) from None
+
+
+def stage_roles(stage: System, roles: SourceRoles) -> SourceRoles:
+    """Roles of the sources of a stage, beside those of the system around it."""
+    return {**roles, **source_roles(stage, roles)}
+
+
+def _take_stage_values(name: str, values: dict[str, Value]) -> dict[str, Value]:
+    """The values of a stage, by their paths in it; they are removed from ``values``."""
+    prefix = f"stages.{name}."
+    paths = [path for path in values if path.startswith(prefix)]
+    return {path.removeprefix(prefix): values.pop(path) for path in paths}
 
 
 def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:

@@ -24,12 +24,21 @@ FOR_ALL_SOURCES = re.compile(r"(by_query_type\.[^.]+\.)?(depth|fusion\.[^.]+)")
 
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
-    """What the methods of a system declare, as they stand in it."""
+    """What the methods of a system and of its stages declare, as they stand in it."""
+    stages = (
+        parameter.add_prefix(f"stages.{name}")
+        for name, stage in (system.stages or {}).items()
+        for parameter in declared_parameters(stage)
+    )
+    return merge_parameters((*_own_parameters(system), *stages))
+
+
+def _own_parameters(system: System) -> tuple[Parameter, ...]:
     if system.by_query_type is not None:
         return merge_parameters(
             parameter.add_prefix(f"by_query_type.{query_type}")
             for query_type in system.by_query_type
-            for parameter in declared_parameters(system.of_type(query_type))
+            for parameter in _own_parameters(system.of_type(query_type))
         )
     methods = {"fusion": system.fusion.method, "blend": system.blend.method}
     return merge_parameters(
