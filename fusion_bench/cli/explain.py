@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +50,7 @@ def explain(
 ) -> None:
     """Show every term of a document's score, and why it ranks above or below another."""
     from fusion_bench.cli._next_steps import after_explain
-    from fusion_bench.explain.explain_query import explain_query, select_traces
+    from fusion_bench.explain.explain_query import explain_query, select_traces, trace_record
     from fusion_bench.io.excerpts import read_titles
     from fusion_bench.report.explanation_page import build_explanation_page
 
@@ -69,11 +69,7 @@ def explain(
     traces = select_traces(explanation, document, against=against, top=top)
     titles = read_titles(explanation.documents, {trace.document for trace in traces})
     records = [
-        {
-            **asdict(trace),
-            "contributions": trace.contributions,
-            "title": titles.get(trace.document, ""),
-        }
+        {**trace_record(explanation, trace), "title": titles.get(trace.document, "")}
         for trace in traces
     ]
     page = build_explanation_page(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from fusion_bench.config.models import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -103,3 +104,18 @@ def select_traces(
     if against is None and position:
         selected.append(traces[position - 1])
     return sorted(selected, key=traces.index)
+
+
+def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
+    """A document's score by term as plain data, in each stage too.
+
+    Args:
+        explanation: Of the query.
+        trace: Of the document.
+    """
+    record = {**asdict(trace), "contributions": trace.contributions}
+    stages = {}
+    for stage in explanation.stages:
+        inner = stage.find_trace(trace.document)
+        stages[stage.system] = None if inner is None else trace_record(stage, inner)
+    return {**record, "stages": stages} if stages else record

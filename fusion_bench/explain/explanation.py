@@ -64,6 +64,9 @@ def explain_ranking(
         ties=runs.ties,
         top_k=plain.top_k,
         traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
+        stages=tuple(
+            explain_ranking(stage, alone, query, spaces) for stage in (plain.stages or {}).values()
+        ),
     )
 
 

@@ -144,6 +144,7 @@ class Explanation:
         traces: Every candidate in the order of the final list, those not returned last.
         query_text: The beginning of the query's text; empty where the dataset has none.
         documents: JSON Lines with the texts of the documents; None where there is no such file.
+        stages: The same query under each stage of the system.
     """
 
     system: str
@@ -155,6 +156,7 @@ class Explanation:
     traces: tuple[ScoreTrace, ...]
     query_text: str = ""
     documents: Path | None = None
+    stages: tuple[Explanation, ...] = ()
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from fusion_bench.explain.explanation import explain_order
@@ -39,10 +40,7 @@ def build_explanation_page(
     if explanation.query_type:
         title += f", weights of type {explanation.query_type}"
     titles = titles or {}
-    if with_terms:
-        tables = tuple(_terms_table(trace, explanation.top_k, titles) for trace in traces)
-    else:
-        tables = (_ranking_table(traces, titles),)
+    tables = _score_tables(explanation, traces, titles, with_terms=with_terms)
     texts = [
         f"{above.document} ranks above {below.document}: "
         f"{explain_order(above, below, explanation.ties)}"
@@ -51,6 +49,29 @@ def build_explanation_page(
     reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
     return Page(title, (Section(text=text, parts=tables), *([reasons] if texts else [])))
+
+
+def _score_tables(
+    explanation: Explanation,
+    traces: Sequence[ScoreTrace],
+    titles: Mapping[str, str],
+    *,
+    with_terms: bool,
+    stage: str = "",
+) -> tuple[Table, ...]:
+    """The scores of these documents, then those in each stage, and in its stages."""
+    if with_terms:
+        tables = [_terms_table(trace, explanation.top_k, titles) for trace in traces]
+    else:
+        tables = [_ranking_table(traces, titles)] if traces else []
+    if stage:
+        tables = [replace(table, title=f"stage {stage}: {table.title}") for table in tables]
+    for inner in explanation.stages:
+        known = [inner.find_trace(trace.document) for trace in traces]
+        inner_traces = [trace for trace in known if trace is not None]
+        name = f"{stage} / {inner.system}" if stage else inner.system
+        tables += _score_tables(inner, inner_traces, titles, with_terms=with_terms, stage=name)
+    return tuple(tables)
 
 
 def _ranking_table(traces: Sequence[ScoreTrace], titles: Mapping[str, str]) -> Table:
