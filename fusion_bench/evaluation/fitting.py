@@ -18,9 +18,10 @@ FITTED_KEPT = 64
 
 def needs_fitting(system: System) -> bool:
     """Whether the system, or a part of it for one query type, has a fusion that is not fitted."""
+    by_type = (system.by_query_type or {}).values()
+    fusions = [part.fusion for part in by_type] or [system.fusion]
     stages = (system.stages or {}).values()
-    parts = [system] if system.by_query_type is None else list(system.by_query_type.values())
-    is_trained = any(isinstance(part.fusion, Trainable) for part in parts)
+    is_trained = any(isinstance(fusion, Trainable) for fusion in fusions)
     return is_trained or any(needs_fitting(stage) for stage in stages)
 
 

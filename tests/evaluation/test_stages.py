@@ -17,6 +17,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.evaluation.fitting import fit_system, needs_fitting
 from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.evaluation.ranking import system_spec
 from fusion_bench.evaluation.scores import evaluate_systems
@@ -200,3 +201,18 @@ def test_stages_that_do_not_fit_a_dataset(
 def test_a_stage_that_nothing_reads_is_refused() -> None:
     with pytest.raises(ConfigError, match="stage 'inner' is no source of the system"):
         System("s", ["bm25"], stages={"inner": {"runs": ["dense"]}})
+
+
+def test_trained_fusions_are_fitted_in_every_stage() -> None:
+    runs = view()
+    stage: dict[str, Any] = {
+        "runs": ["bm25", "dense"],
+        "fusion": {"method": "pos_fuse", "folds": 2},
+    }
+    system = System("s", ["inner", "hyde"], stages={"inner": stage}, fusion="pos_fuse")
+    fitted = fit_system(system, runs, SPACES)
+    assert not needs_fitting(fitted)
+    [(_, _, part)] = plain_systems(fitted, runs, SPACES)
+    alone = make_final_lists(System("inner", **stage), runs, SPACES)
+    row = part.sources.index("inner")
+    assert np.array_equal(np.sort(part.scores[row][part.ranks[row] > 0]), np.sort(alone.scores))
