@@ -51,7 +51,7 @@ SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
 BEYOND = ["scores beyond the range of the engine"]
-EXAMPLES = settings(max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=60, deadline=None)
 DEFAULT = BatchLimits()
 
 
@@ -219,7 +219,7 @@ def test_any_weights_on_any_lists(method: str) -> None:
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())
-        every = st.lists(configs(view.sources, method), min_size=1, max_size=6)
+        every = st.lists(configs(view.sources, method), min_size=1, max_size=10)
         trials = [build_trial(config, method) for config in data.draw(every)]
         cut = st.lists(st.none() | st.integers(1, 9), min_size=len(trials), max_size=len(trials))
         assert_same(trials, view, top_k=data.draw(cut))
