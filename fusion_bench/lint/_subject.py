@@ -130,8 +130,12 @@ class Subject:
 
     def score_at(self, ranks: Mapping[str, int]) -> float:
         """The sum of the terms for a document of these ranks; sources that lack it are left out."""
-        row = np.array([[ranks.get(name, 0)] for name in self.sources], dtype=np.int64)
-        return float(self.scores_at(row)[0])
+        return self.list_scores([ranks])[0]
+
+    def list_scores(self, documents: Sequence[Mapping[str, int]]) -> list[float]:
+        """The sum of the terms for each document, given by its rank in each source."""
+        rows = [[ranks.get(name, 0) for ranks in documents] for name in self.sources]
+        return [float(score) for score in self.scores_at(np.array(rows, dtype=np.int64))]
 
     def scores_at(self, ranks: IntArray) -> FloatArray:
         """(n,): the sum of the terms at (S, n) ranks, before ``normalize``; 0 = not returned."""

@@ -71,19 +71,23 @@ class BonusDominates(Rule):
 
 def _list_tiers(subject: Subject, fusion: RRFv2) -> list[Tier]:
     """The tiers of the bonus, and the documents without one, as far as the lists go."""
-    scoped = _scoped_sources(subject, fusion)
-    tiers: list[Tier] = []
-    first = 1
-    for limit in (*fusion.bonus, None):
-        depth = subject.depth
-        if depth is not None and first > depth:
-            break
-        last = limit if depth is None or limit is None else min(limit, depth)
-        best = {name: first if name in scoped else 1 for name in subject.sources}
-        low = 0.0 if last is None else min(subject.score_at({name: last}) for name in scoped)
-        tiers.append(Tier(first, last, low, subject.score_at(best)))
-        first = first if limit is None else limit + 1
-    return tiers
+    scoped, depth = _scoped_sources(subject, fusion), subject.depth
+    starts = [1, *(limit + 1 for limit in fusion.bonus)]
+    ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
+    ranges = list(zip(starts, [*ends, None], strict=True))
+    if depth is not None:
+        ranges = [(first, last) for first, last in ranges if first <= depth]
+    best = [
+        {name: first if name in scoped else 1 for name in subject.sources} for first, _ in ranges
+    ]
+    alone = [{name: last or 0} for _, last in ranges for name in scoped]
+    scores = subject.list_scores([*best, *alone])
+    highs, lows = scores[: len(best)], scores[len(best) :]
+    size = len(scoped)
+    return [
+        Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
+        for i, (first, last) in enumerate(ranges)
+    ]
 
 
 def _scoped_sources(subject: Subject, fusion: RRFv2) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class MinMaxOverRRF(Rule):
 
 def _two_scores(subject: Subject) -> tuple[float, float]:
     """The fused scores of documents that every list ranks first and second."""
-    sums = [subject.score_at(dict.fromkeys(subject.sources, rank)) for rank in (1, 2)]
+    sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
     first, second = subject.system.fusion.display_scores(np.array(sums) / subject.divisor).tolist()
     return first, second
 

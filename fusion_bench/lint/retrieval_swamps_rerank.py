@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fusion_bench.blend import RetrievalBlend
+from fusion_bench.fuse.comb_sum import CombSum
 from fusion_bench.fuse.weighted_score import WeightedScore
+from fusion_bench.fuse.weighted_sum import WeightedSum
 from fusion_bench.lint._base import Fact, Problem, Rule, register_rule
 from fusion_bench.lint._blend_facts import list_weights
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import RankedList, Witness, to_raw_score, without_cuts
 from fusion_bench.normalize.linear import RawScores
 
+#: Fusions whose score grows with the raw scores without bounds.
+SUMS = (WeightedScore, WeightedSum, CombSum)
 #: A source with this role scores by a similarity of at most 1.
 BOUNDED = "semantic"
 
@@ -27,7 +31,7 @@ class RetrievalSwampsRerank(Rule):
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """``retrieval: fused`` over raw scores of a source that is not bounded by its role."""
         blend, fusion = subject.retrieval_blend, subject.system.fusion
-        if blend is None or blend.retrieval != "fused" or not isinstance(fusion, WeightedScore):
+        if blend is None or blend.retrieval != "fused" or not isinstance(fusion, SUMS):
             return
         raw = [name for name in subject.sources if BOUNDED not in subject.roles_of(name)]
         if not isinstance(fusion.normalize, RawScores) or not raw or subject.dataset is None:
@@ -37,7 +41,7 @@ class RetrievalSwampsRerank(Rule):
             return
         lead = rerank[0] / retrieval[0]
         message = (
-            f"the retrieval term is a mean of raw scores, without bounds for {', '.join(raw)}: a "
+            f"the retrieval term adds up raw scores, without bounds for {', '.join(raw)}: a "
             f"lead of {lead:.3f} in it, which BM25 easily gives, outweighs every rerank score"
         )
         yield Problem(message, ("blend", "retrieval"), lambda: _build_witness(subject, blend))
@@ -47,7 +51,9 @@ def _build_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
     """Of two documents the reranker prefers the second as much as it can, and the first wins."""
     retrieval, rerank = list_weights(blend)
     first = float((retrieval[1] + rerank[1]) / retrieval[0]) + 0.1
-    ranked: dict[str, tuple[int, float]] = {"d1": (1, first), "d2": (2, 1.0)}
+    is_sum = isinstance(subject.system.fusion, WeightedSum)
+    total = sum((subject.weights or {}).values()) if is_sum else 1.0  # so that d2's score is 1
+    ranked: dict[str, tuple[int, float]] = {"d1": (1, first / total), "d2": (2, 1 / total)}
     units = {"d1": 0.0, "d2": 1.0}
     if not blend.always_rerank:
         more = {f"e{i:02}": (2 + i, 0.0) for i in range(1, blend.skip_limit + 1)}
@@ -56,8 +62,8 @@ def _build_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
     lists: dict[str, RankedList] = dict.fromkeys(subject.sources, ranked)
     return Witness(
         without_cuts(subject.system),
-        f"every list scores d1 {first:.3f} and d2 1; the reranker gives d1 the least score and d2 "
-        "the greatest; d1 wins",
+        f"every list scores d1 {first / total:.3f} and d2 {1 / total:.3f}; the reranker gives d1 "
+        "the least score and d2 the greatest; d1 wins",
         lists,
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         above=(("d1", "d2"),),

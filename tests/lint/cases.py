@@ -132,6 +132,19 @@ CASES = [
     ),
     Case(
         "retrieval-swamps-rerank",
+        {"fusion": "comb_sum", "blend": blend("linear", beta=0.7)},
+        "for bm25: a lead of 2.333",
+    ),
+    Case(
+        "retrieval-swamps-rerank",
+        {
+            "fusion": {"method": "weighted_sum", "normalize": "none", "weights": {"bm25": 0.2}},
+            "blend": blend("linear", beta=0.7),
+        },
+        "for bm25: a lead of 2.333",
+    ),
+    Case(
+        "retrieval-swamps-rerank",
         {"runs": ["dense"], "fusion": "weighted_score", "blend": blend("linear", beta=0.7)},
         None,
     ),
