@@ -15,8 +15,11 @@ from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.comb_sum import CombSum
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.rrf_v2 import RRFv2
+from fusion_bench.fuse.tm2c2 import TM2C2
 from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.fuse.weighted_sum import DistributionBasedFusion, WeightedSum
+from fusion_bench.normalize import Normalizer
+from fusion_bench.normalize.by_source import BySource
 
 #: Documents of a list that are fetched where a system has no ``depth``.
 LONGEST_WINDOW = 10_000
@@ -128,26 +131,34 @@ class Draft:
         )
 
     def find_score_sum(self) -> WeightedScore | None:
-        """The fusion as Σ w·score with 0 where a score is missing; None = it is no such mean."""
-        mean = self._as_mean(self.fusion)
-        if mean is not None and mean.missing != "zero":
-            self.lose(
-                f"missing: {mean.missing!r} becomes 0: {self.dialect.title} adds nothing for a "
-                "list that lacks the document"
-            )
-        return mean
+        """The fusion as Σ w·score with 0 where a score is missing; None = it is no such sum.
 
-    def _as_mean(self, fusion: Fusion) -> WeightedScore | None:
-        """The mean that orders as this sum does; None = it is no sum of scores."""
+        Its normalizer is ``by_source`` only where the sources have different ones.
+        """
+        fusion = self.fusion
         if isinstance(fusion, DistributionBasedFusion):
             fusion = fusion.weighted_sum
-        if isinstance(fusion, CombSum):
-            return WeightedScore(normalize=fusion.normalize, missing="zero")
-        if isinstance(fusion, WeightedSum):
-            return WeightedScore(
-                normalize=fusion.normalize, missing=fusion.missing, weights=dict(self.weights)
+        if isinstance(fusion, TM2C2):
+            fusion = fusion.weighted_score
+        if not isinstance(fusion, WeightedScore | WeightedSum | CombSum):
+            return None
+        if not isinstance(fusion, CombSum) and fusion.missing != "zero":
+            self.lose(
+                f"missing: {fusion.missing!r} becomes 0: {self.dialect.title} adds nothing for a "
+                "list that lacks the document"
             )
-        return fusion if isinstance(fusion, WeightedScore) else None
+        scales = [self.normalizer_of(fusion.normalize, name) for name in self.sources]
+        is_common = all(scale == scales[0] for scale in scales)
+        normalize = scales[0] if is_common else fusion.normalize
+        return WeightedScore(normalize=normalize, missing="zero", weights=self.weights)
+
+    def normalizer_of(self, normalizer: Normalizer, source: str) -> Normalizer:
+        """The normalizer of one source."""
+        if not isinstance(normalizer, BySource):
+            return normalizer
+        keys = {source, *self.roles[source]}
+        fitting = [scale for key, scale in normalizer.sources.items() if key in keys]
+        return fitting[0] if fitting else normalizer.default
 
     def choose_rank_constant(self, numbers: ReciprocalRanks, least: int, base: int = 1) -> int:
         """The engine's whole-numbered constant, the same for all sources.

@@ -170,24 +170,32 @@ class Elasticsearch(Dialect):
             constant = draft.choose_rank_constant(ranks, 1)
             fusion = {"rank_constant": constant, "weights": name_weights(ranks.weights)}
         elif (mean := draft.find_score_sum()) is not None:
-            if mean.normalize.method not in NORMALIZERS:
-                return draft.refuse(f"normalize: {cls.title} has no {mean.normalize.method!r}")
-            fusion = cls._linear(draft, mean)
+            scales = {name: draft.normalizer_of(mean.normalize, name) for name in draft.sources}
+            for scale in scales.values():
+                if scale.method not in NORMALIZERS:
+                    return draft.refuse(f"normalize: {cls.title} has no {scale.method!r}")
+            fusion = cls._linear(draft, scales)
         else:
             return draft.refuse_fusion()
         return draft.finish(fusion, **draft.choose_windows(cut_to_window=True))
 
     @classmethod
-    def _linear(cls, draft: Draft, mean: WeightedScore) -> Mapping[str, Any]:
-        name, constant = mean.normalize.method, mean.normalize.constant
-        if name == "min_max" and constant != 1:
-            draft.lose(f"normalize: a list of equal scores counts 1, not {constant:g}")
-        elif name == "min_max":
-            draft.note("normalize: scores less than 0.000001 apart count as equal")
-        if name == "l2" and constant != 0:
-            draft.lose("normalize: in a list of zeros every document counts 0")
-        weights = name_weights(draft.weights)
-        return {"method": "linear", "normalizer": NORMALIZERS[name], "weights": weights}
+    def _linear(cls, draft: Draft, scales: Mapping[str, Normalizer]) -> Mapping[str, Any]:
+        constants = {(scale.method, scale.constant) for scale in scales.values()}
+        for name, constant in sorted(constants):
+            if name == "min_max" and constant != 1:
+                draft.lose(f"normalize: a list of equal scores counts 1, not {constant:g}")
+            elif name == "min_max":
+                draft.note("normalize: scores less than 0.000001 apart count as equal")
+            elif name == "l2" and constant != 0:
+                draft.lose("normalize: in a list of zeros every document counts 0")
+        names = {name: NORMALIZERS[scale.method] for name, scale in scales.items()}
+        is_common = len(set(names.values())) == 1
+        return {
+            "method": "linear",
+            "normalizer": next(iter(names.values())) if is_common else names,
+            "weights": name_weights(draft.weights),
+        }
 
     @classmethod
     def write(cls, system: System) -> Configuration:

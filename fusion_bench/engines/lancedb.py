@@ -22,6 +22,7 @@ from fusion_bench.experiment.dialect import Configuration, Dialect, Translation,
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.rrf import RRF
+from fusion_bench.normalize import Normalizer
 from fusion_bench.normalize.linear import MinMax
 
 FILE = "search.py"
@@ -198,14 +199,25 @@ class LanceDB(Dialect):
                     draft.lose("weights: RRFReranker has none; they are left out")
                 fusion = {"method": "RRFReranker", "K": draft.choose_rank_constant(ranks, 1)}
         elif (mean := draft.find_score_sum()) is not None:
-            if mean.normalize.method != "min_max":
-                return draft.refuse(f"normalize: {cls.title} has no {mean.normalize.method!r}")
-            draft.lose("normalize: equal full-text scores of a list count 0, equal distances 1")
+            scales = {name: draft.normalizer_of(mean.normalize, name) for name in draft.sources}
+            if unknown := {scale.method for scale in scales.values()} - {"min_max"}:
+                return draft.refuse(f"normalize: {cls.title} has no {', '.join(sorted(unknown))}")
+            cls._compare_constants(draft, scales, vector)
             fusion = {"method": "LinearCombinationReranker", "weight": share}
         else:
             return draft.refuse_fusion()
         windows = draft.choose_windows(cut_to_window=True)
         return draft.finish({**fusion, "vector": vector}, **windows)
+
+    @classmethod
+    def _compare_constants(
+        cls, draft: Draft, scales: Mapping[str, Normalizer], vector: str
+    ) -> None:
+        """Say what becomes of lists of equal scores, and of empty ones."""
+        if all(scale.constant == (name == vector) for name, scale in scales.items()):
+            draft.lose("a list counts alone where the other one is empty", "rank-equivalent")
+        else:
+            draft.lose("normalize: equal full-text scores of a list count 0, equal distances 1")
 
     @classmethod
     def write(cls, system: System) -> Configuration:

@@ -21,12 +21,13 @@ from fusion_bench.engines._configuration import (
     weights_by_source,
     windows_by_source,
 )
-from fusion_bench.engines._translation import LONGEST_WINDOW, Draft
+from fusion_bench.engines._translation import LONGEST_WINDOW, Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import WeightedFusion
 from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse.log_odds import LogOdds
 from fusion_bench.fuse.rrf import RRF
 
 FILE = "Search.java"
@@ -175,7 +176,7 @@ class Lucene(Dialect):
 
     @classmethod
     def translate(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Translation:
-        """``rrf`` for sums of reciprocal ranks."""
+        """``rrf`` for sums of reciprocal ranks, a query of log-odds for ``log_odds``."""
         draft = Draft(cls, system, roles)
         if len(draft.sources) < 2:
             return draft.refuse("runs: two or more lists are fused")
@@ -186,9 +187,23 @@ class Lucene(Dialect):
             if not ranks.has_equal_weights:
                 draft.lose("weights: TopDocs.rrf has none; they are left out")
             fusion = {"k": draft.choose_rank_constant(ranks, 1)}
+        elif isinstance(ours := draft.fusion, LogOdds):
+            if ours.normalize.method != "none":
+                return draft.refuse(
+                    f"normalize: {ours.normalize.method!r} is the task of the clauses, which must "
+                    "give probabilities"
+                )
+            total = sum(draft.weights.values())
+            weights = {name: weight / total for name, weight in draft.weights.items()}
+            fusion = {
+                "method": "LogOddsFusionQuery",
+                "alpha": ours.exponent,
+                "gating": ours.gating,
+                "weights": name_weights(weights),
+            }
         else:
             return draft.refuse_fusion()
-        if isinstance(draft.fusion, LogOddsFusionQuery):
+        if fusion.get("method") == "LogOddsFusionQuery":
             if system.depth is not None:
                 draft.lose("depth: a query of log-odds has none")
             return draft.finish(fusion, top_k=system.top_k)

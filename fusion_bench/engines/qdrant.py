@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, integer
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.engines._canonical import CanonicalFusion
 from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
@@ -21,14 +20,15 @@ from fusion_bench.engines._configuration import (
     windows_by_source,
     write_json,
 )
-from fusion_bench.engines._sums import RankTermSum, ScaledScoreSum
+from fusion_bench.engines._sums import RankTermSum
 from fusion_bench.engines._translation import Draft, ReciprocalRanks, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, WeightedFusion
 from fusion_bench.fuse._base import Homogeneity
 from fusion_bench.fuse.rrf import RRF
-from fusion_bench.normalize import Normalizer, ScoreLists
+from fusion_bench.fuse.weighted_sum import DistributionBasedFusion
+from fusion_bench.normalize.spread import DBSF
 
 FILE = "query.json"
 #: Greatest k of our ``rrf``.
@@ -74,22 +74,7 @@ class QdrantRRF(RankTermSum, WeightedFusion):
         return (integer("k", 1, 1000, log=True), *super().space(sources))
 
 
-class ThreeSigma(Normalizer):
-    """(x − (mean − 3·sd)) / (6·sd), sample sd, not clipped; 0.5 for equal scores."""
-
-    method: str = "qdrant dbsf"
-    constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 0.5
-
-    def scale_lists(self, lists: ScoreLists) -> FloatArray:
-        """(n,): the mean 0.5."""
-        size = lists.list_length()
-        mean = lists.list_sum(lists.scores) / size
-        sd = np.sqrt(lists.list_sum((lists.scores - mean) ** 2) / np.maximum(size - 1, 1))
-        spread = lists.list_maximum() > lists.list_minimum()
-        return self.divide_or_constant(lists.scores - (mean - 3 * sd), 6 * sd, spread)
-
-
-class QdrantDBSF(ScaledScoreSum):
+class QdrantDBSF(CanonicalFusion):
     """``dbsf``: Σ_s (x − (mean − 3·sd)) / (6·sd); no weights, missing documents add nothing."""
 
     formula: ClassVar[str] = "Σ (x − (mean − 3·sd))/(6·sd)"
@@ -97,9 +82,10 @@ class QdrantDBSF(ScaledScoreSum):
 
     method: str = "dbsf"
 
-    def scaled_scores(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): each list by its mean and sample standard deviation."""
-        return ThreeSigma().normalize_scores(runs)
+    @property
+    def canonical(self) -> DistributionBasedFusion:
+        """Our ``dbsf`` without weights."""
+        return DistributionBasedFusion()
 
 
 @dialects.register
@@ -131,9 +117,10 @@ class Qdrant(Dialect):
         elif (ranks := draft.find_reciprocal_ranks()) is not None:
             fusion = cls._rrf(draft, ranks)
         elif (mean := draft.find_score_sum()) is not None:
-            if mean.normalize.method != "dbsf":
-                return draft.refuse(f"normalize: {cls.title} has no {mean.normalize.method!r}")
-            draft.lose("normalize: dbsf is not clipped to [0, 1], and equal scores count 0.5")
+            if not isinstance(scale := mean.normalize, DBSF):
+                return draft.refuse(f"normalize: {cls.title} has no {scale.method!r}")
+            if scale.clip or scale.constant != 0.5:
+                draft.lose("normalize: dbsf is not clipped to [0, 1], and equal scores count 0.5")
             if name_weights(draft.weights):
                 draft.lose("weights: dbsf has none")
             fusion = {"method": "dbsf"}

@@ -25,6 +25,14 @@ ROLES = {
     "dense": frozenset({"question", "semantic"}),
     "hyde": frozenset({"hyde"}),
 }
+#: A list of one document, or of equal scores, counts 0 in the one and 1 in the other.
+BY_SOURCE = {
+    "method": "by_source",
+    "sources": {
+        "dense": {"method": "min_max", "constant": 1},
+        "bm25": {"method": "min_max", "constant": 0},
+    },
+}
 DOCUMENTS = [f"d{n}" for n in range(12)]
 QUERIES = ("q1", "q2", "q3")
 
@@ -106,6 +114,7 @@ def random_system(seed: int) -> System:
         [
             {"method": "rrf", "k": random.choice([60, 59, 1, 0, 2, 10, 60.5])},
             {"method": "rrf", "k": {"bm25": random.choice([10, 60, 120])}},
+            {"method": "rrf", "k": 59},
             {"method": "rrf", "normalize": "three_lists"},
             {"method": "rrf", "normalize": "max_possible"},
             {"method": "rrf_v2"},
@@ -115,18 +124,18 @@ def random_system(seed: int) -> System:
                 "normalize": random.choice(["none", "min_max", "l2", "z_score", "max", "dbsf"]),
                 "missing": random.choice(["zero", "zero", "skip", "min"]),
             },
+            {"method": "weighted_sum", "normalize": random.choice(["none", "min_max", BY_SOURCE])},
+            {"method": "dbsf", "clip": random.random() < 0.3},
+            {"method": "comb_sum", "normalize": random.choice(["none", "min_max"])},
+            {"method": "comb_max", "normalize": random.choice(["none", "min_max"])},
         ]
     )
-    if random.random() < 0.15:
-        sums = ["comb_sum", "comb_max", "weighted_sum", "dbsf"]
-        fusion = {"method": random.choice(sums)}
-        if fusion["method"].startswith("comb"):
-            fusion["normalize"] = random.choice(["none", "min_max"])
-    has_weights = not str(fusion["method"]).startswith("comb")
+    if not fusion["method"].startswith("comb"):
+        fusion["weights"] = weights
     settings: dict[str, Any] = {
         "depth": random.choice([None, None, 3, 5, {"bm25": 2}, {"bm25": 2, "dense": 4}]),
         "top_k": random.choice([None, 2, 5]),
-        "fusion": {**fusion, "weights": weights} if has_weights else fusion,
+        "fusion": fusion,
     }
     if random.random() < 0.1:
         settings["min_relevance"] = 0.02

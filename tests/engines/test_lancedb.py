@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.engines.lancedb import LanceDB
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from tests.engines.cases import ROLES, scores
+from tests.engines.cases import BY_SOURCE, ROLES, scores
 
 LISTS = {"bm25": {"q": {"a": 9.0, "b": 5.0, "c": 1.0}}, "dense": {"q": {"c": 0.9, "d": 0.8}}}
 
@@ -70,3 +70,11 @@ def test_k_zero_is_the_mean_reciprocal_rank() -> None:
         "weight_fts": 0.25,
     }
     assert ast.parse(LanceDB.write(translation.system).files["search.py"])
+
+
+def test_min_max_with_its_constants_is_rank_equivalent() -> None:
+    ours = System(
+        "s", ["bm25", "dense"], {"method": "weighted_sum", "normalize": BY_SOURCE}, depth=9
+    )
+    translation = LanceDB.translate(ours.model_copy(update={"top_k": 9}), ROLES)
+    assert translation.fidelity == "rank-equivalent"

@@ -127,3 +127,14 @@ def test_weights_of_rrf_are_lost() -> None:
     translation = Lucene.translate(System("s", ["bm25", "dense"], fusion), ROLES)
     assert translation.fidelity == "approximate"
     assert Lucene.translate(System("s", ["bm25", "dense"]), ROLES).fidelity == "exact"
+
+
+def test_our_log_odds_are_its_log_odds() -> None:
+    fusion = {"method": "log_odds", "normalize": "none", "weights": {"dense": 3.0}, "exponent": 0.7}
+    ours = System("s", ["bm25", "dense"], fusion)
+    translation = Lucene.translate(ours, ROLES)
+    assert translation.fidelity == "exact"
+    assert translation.system is not None
+    lists = {"bm25": {"q": {"a": 0.9, "b": 0.4}}, "dense": {"q": {"a": 0.2, "c": 0.6}}}
+    assert scores(translation.system, lists) == pytest.approx(scores(ours, lists))
+    assert Lucene.translate(System("s", ["bm25", "dense"], "log_odds"), ROLES).system is None

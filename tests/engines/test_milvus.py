@@ -72,7 +72,7 @@ def test_a_distance_beside_a_similarity_is_always_scaled() -> None:
         ({"method": "rrf", "k": 60.5}, "exact", {"k": 60.5}),
         ({"method": "rrf", "weights": {"dense": 2.0}}, "approximate", {"k": 60}),
         (
-            {"method": "comb_sum", "weights": {"dense": 2.0}},
+            {"method": "weighted_sum", "normalize": "none", "weights": {"dense": 2.0}},
             "exact",
             {"norm_score": False, "weights": {"bm25": 0.5, "dense": 1.0}},
         ),
@@ -82,8 +82,6 @@ def test_a_distance_beside_a_similarity_is_always_scaled() -> None:
 def test_what_is_lost(
     fusion: Mapping[str, Any], fidelity: str, expected: Mapping[str, Any]
 ) -> None:
-    if isinstance(fusion, dict) and fusion["method"] == "comb_sum":
-        fusion = {**fusion, "method": "weighted_score", "normalize": "none", "missing": "zero"}
     translation = Milvus.translate(System("s", ["bm25", "dense"], fusion), ROLES)
     assert translation.fidelity == fidelity
     if translation.system is not None:

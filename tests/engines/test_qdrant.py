@@ -87,3 +87,13 @@ def test_weights(fusion: Mapping[str, Any], fidelity: str, expected: Mapping[str
     assert translation.system.fusion.model_dump().items() >= expected.items()
     if fidelity == "exact":
         assert list(scores(translation.system, LISTS)) == list(scores(ours, LISTS))
+
+
+def test_our_dbsf_is_its_dbsf() -> None:
+    ours = System("s", ["bm25", "dense", "hyde"], "dbsf")
+    translation = Qdrant.translate(ours, ROLES)
+    assert translation.fidelity == "exact"
+    assert translation.system is not None
+    assert scores(translation.system, LISTS) == scores(ours, LISTS)
+    weighted = System("s", ["bm25", "dense"], {"method": "dbsf", "weights": {"dense": 2.0}})
+    assert Qdrant.translate(weighted, ROLES).fidelity == "approximate"
