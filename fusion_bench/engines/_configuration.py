@@ -25,10 +25,10 @@ def check_writable(dialect: type[Dialect], system: System) -> None:
             "translate it first"
         )
     extras = {
-        "blend": not isinstance(system.blend, NoBlend),
+        "blend": not isinstance(system.blend, (NoBlend, *dialect.blends)),
         "by_query_type": system.by_query_type is not None,
         "weights_by_type": system.weights_by_type is not None,
-        "min_relevance": system.min_relevance is not None,
+        "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
     }
     if unwritten := [key for key, is_set in extras.items() if is_set]:
         raise ConfigError(

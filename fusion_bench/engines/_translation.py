@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from fusion_bench.blend import Blend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import UNSURE
 from fusion_bench.engines._canonical import EngineFusion
@@ -52,6 +53,7 @@ class Draft:
         sources: The sources that take part.
         weights: Their weights as the fusion of ``system`` weighs them.
         fusion: The fusion in our terms, or an engine's that none of ours equals.
+        blend: The blend, if it is part of the dialect.
         fidelity: The best that is still possible.
         reasons: What is lost so far.
     """
@@ -72,7 +74,8 @@ class Draft:
         self.roles = {name: roles[name] for name in self.sources}
         self.fusion = self._find_equivalent(system.fusion)
         self.is_of_dialect = system.dialect == dialect.name
-        self._drop_blend_and_threshold()
+        self.blend = self._choose_blend(system.blend)
+        self._drop_threshold()
 
     def lose(self, reason: str, fidelity: Fidelity = "approximate") -> None:
         """Lower the fidelity, and say why."""
@@ -102,16 +105,21 @@ class Draft:
         ours = fusion.equivalent(self.sources, [self.roles[name] for name in self.sources])
         return fusion if ours is None else ours
 
-    def _drop_blend_and_threshold(self) -> None:
-        if not isinstance(self.system.blend, NoBlend):
+    def _choose_blend(self, blend: Blend) -> Blend:
+        if isinstance(blend, (NoBlend, *self.dialect.blends)):
+            return blend
+        self.lose(
+            f"blend: {blend.method!r} is not written: rerank the engine's results in the "
+            "application"
+        )
+        return NoBlend()
+
+    def _drop_threshold(self) -> None:
+        given, default = self.system.min_relevance, self.dialect.defaults.get("min_relevance")
+        if given != default if self.is_of_dialect else given is not None:
             self.lose(
-                f"blend: {self.system.blend.method!r} is not written: rerank the engine's results "
-                "in the application"
-            )
-        if self.system.min_relevance is not None:
-            self.lose(
-                f"min_relevance: {self.system.min_relevance:g} is not written: drop the documents "
-                "below it in the application"
+                f"min_relevance: {'none' if given is None else format(given, 'g')} is not written: "
+                "drop the documents below it in the application"
             )
 
     def find_reciprocal_ranks(self) -> ReciprocalRanks | None:
@@ -215,6 +223,7 @@ class Draft:
             self.sources,
             dialect=self.dialect.name,
             fusion=dict(fusion),
+            blend=self.blend,
             **settings,
         )
         return Translation(self.fidelity, tuple(self.reasons), system)

