@@ -47,6 +47,9 @@ COALESCE(
         ) AS scaled"""
 
 
+SUBQUERY = Template("""\
+    (SELECT $name::text AS list, id::text AS id, score::double precision AS score FROM "LIST_$n"
+     ORDER BY score DESC, id::text COLLATE "C" DESC LIMIT $limit)""")
 STATEMENT = Template("""\
 WITH weights (list, weight) AS (VALUES
 $weights
@@ -214,11 +217,7 @@ class Pgvector(Dialect):
 def _write_lists(system: System) -> Iterator[str]:
     """One subquery a list: its best documents."""
     for n, (name, limit) in enumerate(windows_by_source(system).items(), 1):
-        yield (
-            f"    (SELECT {_quote(name)}::text AS list, id::text AS id, score::double precision "
-            f'AS score FROM "LIST_{n}"\n'
-            f'     ORDER BY score DESC, id::text COLLATE "C" DESC LIMIT {limit})'
-        )
+        yield SUBQUERY.substitute(name=_quote(name), n=n, limit=limit)
 
 
 def _quote(name: str) -> str:
