@@ -173,12 +173,14 @@ class AnyScores(WeightedScore):
 
 
 def build_trial(config: dict[str, Any], method: str) -> Fusion:
-    return AnyScores.model_validate(config) if method == "any_scores" else fusions.build(config)
+    return AnyScores.model_validate(config) if method == "any_scores" else ready_fusion(config)
 
 
-#: All but those that refuse lists whose greatest score is not positive.
+#: All but those that refuse lists whose greatest score is not positive, or scores below 0.
 REGISTERED = [
-    config for config in fusion_examples() if "'max'" not in repr(config.get("normalize"))
+    config
+    for config in fusion_examples()
+    if not any(name in repr(config.get("normalize")) for name in ("'max'", "'lo'"))
 ]
 
 

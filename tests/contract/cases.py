@@ -103,6 +103,12 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "logistic": [{"alpha": 0.3, "beta": 2.0, "base_rate": 0.01}],
     "by_source": [{"sources": {"dense": "sigmoid"}, "default": "min_max_inverted"}],
+    "prob_fuse": [{"segments": 3, "unjudged": "skip"}],
+    "seg_fuse": [{"normalize": "z_score"}],
+    "slide_fuse": [{"window": 1}],
+    "logistic_regression": [{"l2": 100.0}],
+    "coordinate_ascent": [{"measure": "AP", "rounds": 1}],
+    "lambdamart": [{"trees": 5, "least_leaf": 1}],
     "linear": [
         {"beta": 0.3, "retrieval": retrieval, "missing": "below"}
         for retrieval in ("fused", "fused_max_possible", "fused_min_max", "reciprocal_rank")

@@ -12,6 +12,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.fuse import CrossFitted, Trainable, fusions
 from fusion_bench.fuse._trained import deal_folds
 from tests.fuse.trained_cases import (
+    OPTIONS,
     TRAINED,
     make_judgments,
     make_lists,
@@ -25,7 +26,7 @@ GROUPS = {query: f"g{int(query[1:]) // 2}" for query in JUDGMENTS}
 
 
 def trained(method: str, **options: object) -> Trainable:
-    fusion = fusions.build({"method": method, **options})
+    fusion = fusions.build({"method": method, **OPTIONS.get(method, {}), **options})
     assert isinstance(fusion, Trainable)
     return fusion
 

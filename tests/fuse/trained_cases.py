@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -18,33 +19,49 @@ from fusion_bench.fuse import Trainable, fusions
 SOURCES = ("a", "b", "c")
 TRAINED = [name for name, model in fusions.load_all().items() if issubclass(model, Trainable)]
 
+#: Under which a method learns something from few queries.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "prob_fuse": {"segments": 4},
+    "slide_fuse": {"window": 1},
+    "lambdamart": {"trees": 5, "least_leaf": 1},
+}
+
 Lists = dict[str, dict[str, float]]
 
 
 def make_lists(
-    seed: int, *, queries: int = 12, depth: int = 8, even: bool = False
+    seed: int, *, queries: int = 12, depth: int = 8, even: bool = False, documents: int = 15
 ) -> dict[str, Lists]:
-    """Source → query → document → score, without ties; even = every list has ``depth`` rows."""
+    """Source → query → document → score, best first, without ties.
+
+    Args:
+        seed: Of the random numbers.
+        queries: How many.
+        depth: Length of the longest list.
+        even: Every list is as long.
+        documents: How many there are.
+    """
     random = Random(seed)
-    return {
-        name: {
-            f"q{q:02}": {
-                f"d{d}": round(20 - i - random.random() / 2, 3)
-                for i, d in enumerate(
-                    random.sample(range(15), depth if even else random.randint(1, depth))
-                )
+    lists: dict[str, Lists] = {name: {} for name in SOURCES}
+    for name in SOURCES:
+        for q in range(queries):
+            length = depth if even else random.randint(1, depth)
+            ranked = random.sample(range(documents), length)
+            lists[name][f"q{q:02}"] = {
+                f"d{d}": round(90 - i - random.random() / 2, 3) for i, d in enumerate(ranked)
             }
-            for q in range(queries)
-        }
-        for name in SOURCES
-    }
+    return lists
 
 
-def make_judgments(seed: int, *, queries: int = 12) -> dict[str, dict[str, int]]:
+def make_judgments(
+    seed: int, *, queries: int = 12, documents: int = 15
+) -> dict[str, dict[str, int]]:
     """Query → document → grade 0, 1 or 2; half of the documents are not judged."""
     random = Random(seed)
     return {
-        f"q{q:02}": {f"d{d}": random.randint(0, 2) for d in random.sample(range(15), 8)}
+        f"q{q:02}": {
+            f"d{d}": random.randint(0, 2) for d in random.sample(range(documents), documents // 2)
+        }
         for q in range(queries)
     }
 
