@@ -57,6 +57,15 @@ DIFFERENCES: list[tuple[Lists, str, dict[str, Any], dict[str, Any], Any, Any, st
         {"x": 2 * 2**0.5, "y": 2 * 2**0.5},
         "a list of weight 0 takes no part at all; in ranx it still counts into n",
     ),
+    (
+        {"a": {"x": 1.0, "y": 1.0}, "b": {"x": 1.0, "y": 1.0}, "c": {"y": 5.0}},
+        "wmnz",
+        {"weights": (1.0, 1.0, 0.0)},
+        {"method": "wmnz", "weights": {"c": 0}},
+        {"x": 4.0, "y": 14.0},
+        {"x": 4.0, "y": 4.0},
+        "a list of weight 0 takes no part at all; in ranx its scores still count",
+    ),
 ]
 
 
