@@ -52,6 +52,7 @@ class AlignedRuns(TableView):
         ties: Tie rule: ``trec`` = greater document id first; ``first_seen`` = order of first
             appearance over the sources.
         binary_relevance: The grade from which a document is relevant to what learns from it.
+        words: Number of words of each query's text, None = no text known, (Q,); empty = of none.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -75,6 +76,7 @@ class AlignedRuns(TableView):
     ideal_grades: IntArray
     ties: Ties = "trec"
     binary_relevance: int = 1
+    words: tuple[int | None, ...] = ()
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -236,6 +238,7 @@ class AlignedRuns(TableView):
             types=self.types[start:stop],
             confidences=self.confidences[start:stop],
             groups=self.groups[start:stop],
+            words=self.words[start:stop],
             offsets=self.offsets[start : stop + 1] - rows.start,
             **self._take_candidates(rows),
             ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
@@ -259,6 +262,7 @@ class AlignedRuns(TableView):
             types=tuple(self.types[q] for q in index),
             confidences=tuple(self.confidences[q] for q in index),
             groups=tuple(self.groups[q] for q in index),
+            words=tuple(self.words[q] for q in index) if self.words else (),
             offsets=to_offsets(np.diff(self.offsets)[index]),
             **self._take_candidates(kept),
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),

@@ -8,16 +8,20 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.evaluation.plain_systems import add_stages, runs_of_type
+from fusion_bench.evaluation.policy_fitting import fit_policy
 from fusion_bench.evaluation.ranking import name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CrossFitted, Trainable
+from fusion_bench.policies import TrainablePolicy
 
 #: Fitted fusions that a view remembers.
 FITTED_KEPT = 64
 
 
 def needs_fitting(system: System) -> bool:
-    """Whether the system, or a part of it for one query type, has a fusion that is not fitted."""
+    """Whether the system has a policy, or it or a query type a fusion, that is not fitted."""
+    if isinstance(system.policy, TrainablePolicy):
+        return True
     by_type = (system.by_query_type or {}).values()
     fusions = [part.fusion for part in by_type] or [system.fusion]
     stages = (system.stages or {}).values()
@@ -50,9 +54,9 @@ def fit_system(
         runs = add_stages(runs, stages, spaces or {})
         system = system.model_copy(update={"stages": stages})
     if system.by_query_type is None:
-        is_trained = isinstance(system.fusion, Trainable)
-        fusion = _fit_fusion(system, runs) if is_trained else system.fusion
-        return system.model_copy(update={"fusion": fusion})
+        if isinstance(system.fusion, Trainable):
+            system = system.model_copy(update={"fusion": _fit_fusion(system, runs)})
+        return fit_policy(system, runs)
     parts = dict(system.by_query_type)
     for query_type, part in parts.items():
         typed = runs_of_type(runs, query_type, tuple(parts))

@@ -13,7 +13,8 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.evaluation.list_scores import list_scores
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.policy_choice import choose_variants, runs_of_choice
+from fusion_bench.evaluation.ranking import name_system_in_errors, rank_candidates
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 
@@ -31,6 +32,10 @@ def plain_systems(
         runs: All sources of the dataset.
         spaces: Score space of each rerank list; only stages with a blend need them.
     """
+    if system.policy is not None:  # it may look at the lists of stages, too
+        whole = add_stages(runs, system.stages, spaces or {}) if system.stages else runs
+        yield from _split_by_policy(system, whole)
+        return
     for index, plain, part in _split_by_type(system, runs):
         stages = {} if plain.stages is None else plain.stages
         yield index, plain, add_stages(part, stages, spaces or {}) if stages else part
@@ -47,6 +52,17 @@ def _split_by_type(
     for query_type in sorted(set(types.tolist())):
         part = _typed_runs(runs, query_type, known)
         yield np.flatnonzero(types == query_type), system.of_type(query_type), part
+
+
+def _split_by_policy(
+    system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    with name_system_in_errors(system):
+        codes, variants = choose_variants(system, runs)
+        for code in np.unique(codes).tolist():
+            keep = codes == code
+            plain = system.with_variant(variants[code])
+            yield np.flatnonzero(keep), plain, runs_of_choice(runs, keep)
 
 
 def _resolved_types(runs: AlignedRuns, known: tuple[str, ...]) -> NDArray[np.str_]:

@@ -14,11 +14,13 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.errors import ConfigError
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.normalize import Normalizer, normalizers
+from fusion_bench.policies import Policy, policies
 
 REGISTRIES: Final[Mapping[type, MethodRegistry[Any]]] = {
     Fusion: fusions,
     Blend: blends,
     Normalizer: normalizers,
+    Policy: policies,
 }
 
 

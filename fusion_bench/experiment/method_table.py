@@ -12,6 +12,7 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
+from fusion_bench.policies import policies
 
 
 class MethodEntry(TypedDict):
@@ -31,11 +32,12 @@ class MethodEntry(TypedDict):
 
 
 def list_methods() -> dict[str, list[MethodEntry]]:
-    """Every fusion method, blend and normalizer, by kind."""
+    """Every fusion method, blend, normalizer and policy, by kind."""
     registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
         "normalize": normalizers,
+        "policy": policies,
     }
     return {
         kind: [_describe_method(name, model) for name, model in registry.load_all().items()]
@@ -70,5 +72,6 @@ def _format_default(model: type[StrictModel], key: str) -> str:
     if value is PydanticUndefined:
         return "required"
     if isinstance(value, StrictModel):
-        return str(value.model_dump()["method"])
+        data = value.model_dump()
+        return str(data.get("method", json.dumps(value.model_dump(exclude_defaults=True))))
     return json.dumps(value)

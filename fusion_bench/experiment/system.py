@@ -35,9 +35,10 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.stages import base_runs, check_stages, name_stages, source_roles
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
+from fusion_bench.policies import Policy, Variant, policies
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"dialect", "stages"})
+OMITTED = frozenset({"dialect", "policy", "stages"})
 
 Depth = Annotated[WholeNumber, Field(ge=1)]
 
@@ -54,6 +55,13 @@ def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any
 
 AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(_build_fusion)]
 AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
+
+
+def _build_policy(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    return None if data is None else policies.validate_field(data)
+
+
+AnyPolicy = Annotated[SerializeAsAny[Policy], BeforeValidator(_build_policy)]
 
 
 class PerTypeConfig(StrictModel):
@@ -77,6 +85,7 @@ class System(StrictModel):
         weights_by_type: Weights by query type, instead of the fusion's own.
         by_query_type: Fusion and blend by query type. In place of any number in them, YAML may
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
+        policy: Picks weights, fusion or "do not rerank" for each query; None = the same for all.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
     """
@@ -90,6 +99,7 @@ class System(StrictModel):
     depth: Depth | dict[str, Depth] | None = None
     weights_by_type: TypeWeights | None = None
     by_query_type: dict[str, PerTypeConfig] | None = None
+    policy: AnyPolicy | None = None
     min_relevance: Number | None = None
     top_k: Annotated[WholeNumber, Field(ge=1)] | None = None
 
@@ -162,12 +172,25 @@ class System(StrictModel):
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
 
+    @model_validator(mode="after")
+    def _check_policy(self) -> System:
+        if self.policy is None:
+            return self
+        if self.query_types is not None:
+            raise ValueError("policy and numbers by query type exclude each other: keep one")
+        if self.policy.needs_reranker and self.blend.reranker_name is None:
+            raise ValueError(
+                f"policy {self.policy.method!r} needs a blend with a reranker, given "
+                f"{self.blend.method!r}"
+            )
+        return self
+
     def __repr__(self) -> str:
         """What builds it: its name, its runs, and what differs from the defaults."""
         keys = self.model_dump(exclude={"name", "runs"}, exclude_defaults=True)
         if len(self.runs) > 1:
             keys = {"fusion": {}, **keys}
-        for key in [key for key in ("fusion", "blend") if key in keys]:
+        for key in [key for key in ("fusion", "blend", "policy") if key in keys]:
             method = getattr(self, key).method
             keys[key] = {"method": method, **keys[key]} if keys[key] else method
         if self.by_query_type is not None:
@@ -243,6 +266,7 @@ class System(StrictModel):
         self, roles: Sequence[frozenset[str]]
     ) -> Iterator[tuple[Location, Exception]]:
         """Weights and numbers that fit no source, of the fusion or of each query type."""
+        yield from self._find_policy_misfits(roles)
         key = "by_query_type" if self.weights_by_type is None else "weights_by_type"
         for query_type in self.query_types or ("",):
             location = (key, query_type) if query_type else ("fusion",)
@@ -250,6 +274,19 @@ class System(StrictModel):
                 self.of_type(query_type).fusion.check_sources(self.runs, roles)
             except ConfigError as error:
                 yield location, error
+
+    def _find_policy_misfits(
+        self, roles: Sequence[frozenset[str]]
+    ) -> Iterator[tuple[Location, Exception]]:
+        """Sources that the policy, or a variant that it names, does not fit."""
+        if self.policy is None:
+            return
+        try:
+            self.policy.check_sources(self.runs, roles)
+            for variant in self.policy.fixed_variants():
+                self.with_variant(variant).fusion.check_sources(self.runs, roles)
+        except ConfigError as error:
+            yield ("policy",), error
 
     def of_type(self, query_type: str) -> System:
         """The plain system for queries of this type."""
@@ -267,6 +304,24 @@ class System(StrictModel):
         weights = self.weights_by_type.root[query_type]
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
+
+    def with_variant(self, variant: Variant) -> System:
+        """The plain system for queries for which the policy picks this variant.
+
+        Raises:
+            ConfigError: Weights for a fusion that has none.
+        """
+        fusion = self.fusion if variant.fusion is None else fusions.build(variant.fusion)
+        if variant.weights is not None:
+            if "weights" not in type(fusion).model_fields:
+                raise ConfigError(
+                    f"policy {self.policy.method if self.policy else ''!r} sets weights, and "
+                    f"fusion {fusion.method!r} has none: choose a weighted fusion"
+                )
+            alpha = {"alpha": None} if "alpha" in type(fusion).model_fields else {}
+            fusion = fusion.model_copy(update={"weights": variant.weights, **alpha})
+        blend = self.blend if variant.rerank else NoBlend()
+        return self.model_copy(update={"fusion": fusion, "blend": blend, "policy": None})
 
     def active_runs(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""

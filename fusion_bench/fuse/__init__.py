@@ -14,3 +14,4 @@ from fusion_bench.fuse._rank_terms import RankTermFusion as RankTermFusion
 from fusion_bench.fuse._trained import CrossFitted as CrossFitted
 from fusion_bench.fuse._trained import FittedFusion as FittedFusion
 from fusion_bench.fuse._trained import Trainable as Trainable
+from fusion_bench.fuse._trained import deal_folds as deal_folds

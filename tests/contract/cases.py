@@ -21,6 +21,7 @@ from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, Trainable, fusions
 from fusion_bench.normalize import normalizers
+from fusion_bench.policies import policies
 
 SOURCES = ("bm25", "dense", "hyde")
 ROLES = {
@@ -40,6 +41,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "replace": {"reranker": "reranker"},
     "linear": {"reranker": "reranker"},
     "position_aware": {"reranker": "reranker"},
+    "overlap_rules": {"below": {"weights": {"semantic": 3.0}}},
 }
 BY_SOURCE = {"method": "by_source", **REQUIRED["by_source"]}
 #: Options that give a method another character, beside its defaults.
@@ -115,6 +117,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "position_aware": [{"retrieval": "reciprocal_rank", "missing": "zero", "depth": 3}],
     "replace": [{"depth": 2, "missing": "below", "min_score": 0.4, "tail": "drop"}],
+    "entropy_alpha": [{"steepness": -3, "low": 0.0, "high": 1.0, "depth": 2}],
+    "margin_silencing": [{"margin": 2.0, "window": 2, "floor": 0.2}],
+    "overlap_rules": [
+        {"measure": "rbo", "threshold": 0.5, "above": {"fusion": "comb_sum"}, "below": {}}
+    ],
+    "rerank_when_ambiguous": [{"signal": "variation", "depth": 3, "threshold": 0.4}],
+    "regression": [{"factors": [3.0], "ridge": 1.0, "folds": 2}],
 }
 
 Dataset = tuple[Mapping[str, Mapping[str, Mapping[str, float]]], Mapping[str, Mapping[str, float]]]
@@ -144,6 +153,10 @@ def fusion_examples() -> list[dict[str, Any]]:
 
 def blend_examples() -> list[dict[str, Any]]:
     return list(examples(blends.load_all()))
+
+
+def policy_examples() -> list[dict[str, Any]]:
+    return list(examples(policies.load_all()))
 
 
 def random_dataset(seed: int, *, sources: int = 3) -> Dataset:

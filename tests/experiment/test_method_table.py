@@ -10,6 +10,7 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.fuse import fusions
 from fusion_bench.normalize import normalizers
+from fusion_bench.policies import policies
 
 
 def test_every_method_is_listed_with_its_formula() -> None:
@@ -18,6 +19,7 @@ def test_every_method_is_listed_with_its_formula() -> None:
         "fusion": fusions,
         "blend": blends,
         "normalize": normalizers,
+        "policy": policies,
     }
     assert set(found) == set(registries)
     for kind, registry in registries.items():

@@ -16,6 +16,7 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.fitting import fit_system
 from fusion_bench.evaluation.plain_systems import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import EffortSettings
@@ -128,7 +129,8 @@ def count_candidates(
 ) -> dict[str, IntArray]:
     """By rerank list, shape (Q,): documents that it has to score for each query."""
     by_reranker: dict[str, IntArray] = {}
-    for index, plain, part in plain_systems(system, runs, spaces):
+    fitted = fit_system(system, runs, spaces)
+    for index, plain, part in plain_systems(fitted, runs, spaces):
         blend = plain.blend
         if isinstance(blend, RerankBlend):
             sizes: IntArray = np.diff(plain.active_runs(part).offsets)

@@ -45,7 +45,7 @@ def _own_parameters(system: System) -> tuple[Parameter, ...]:
         parameter
         for part, method in methods.items()
         for parameter in _part_parameters(system, part, method)
-    )
+    ) + _policy_parameters(system)
 
 
 def build_search_space(
@@ -99,8 +99,12 @@ def preset_params(
     known = {parameter.path: parameter for parameter in parameters}
     presets = [
         {f"{part}.{path}": value for path, value in preset.items()}
-        for part, method in (("fusion", system.fusion), ("blend", system.blend))
-        for preset in method.presets()
+        for part, method in (
+            ("fusion", system.fusion),
+            ("blend", system.blend),
+            ("policy", system.policy),
+        )
+        for preset in (() if method is None else method.presets())
     ]
     fitting = [
         preset
@@ -110,6 +114,12 @@ def preset_params(
     if len(fitting) > 1:
         fitting.append({path: value for preset in fitting for path, value in preset.items()})
     return tuple({**default, **preset} for preset in fitting)
+
+
+def _policy_parameters(system: System) -> tuple[Parameter, ...]:
+    """What the system's policy declares."""
+    space = () if system.policy is None else system.policy.space(system.runs)
+    return tuple(parameter.add_prefix("policy") for parameter in space)
 
 
 def _part_parameters(system: System, part: str, method: str) -> Iterator[Parameter]:

@@ -1,0 +1,190 @@
+"""What each policy picks: worked examples, rules and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.plain_systems import plain_system_of, plain_systems
+from fusion_bench.evaluation.policy_choice import choose_variants
+from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import parse_measure
+from fusion_bench.policies import policies
+from fusion_bench.tune.space.search_space import build_search_space
+
+#: q1: the keyword list has one clear winner; q2: it is flat, and the semantic list is sure.
+LISTS = {
+    "bm25": {"q1": {"a": 9.0, "b": 1.0, "c": 0.9}, "q2": {"d": 5.0, "e": 5.0, "f": 4.9}},
+    "dense": {"q1": {"a": 0.80, "b": 0.74}, "q2": {"x": 0.90, "y": 0.50}},
+}
+ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"semantic"})}
+RERANK = {"q1": {"b": 1.0, "a": 0.5}, "q2": {"y": 1.0, "x": 0.5}}
+
+
+def runs_of(roles: dict[str, frozenset[str]] = ROLES) -> AlignedRuns:
+    return align(
+        Qrels.from_dict({"q1": {"a": 1}, "q2": {"y": 1}}),
+        [Run.from_dict(name, lists, roles=roles[name]) for name, lists in LISTS.items()],
+        rerankers=[Run.from_dict("reranker", RERANK)],
+    )
+
+
+def weights_of(policy: dict[str, Any], **options: Any) -> list[dict[str, float] | None]:  # noqa: ANN401
+    codes, variants = choose_variants(
+        System("s", ["bm25", "dense"], policy=policy, **options), runs_of()
+    )
+    return [variants[code].weights for code in codes.tolist()]
+
+
+def test_a_sharp_keyword_list_leans_to_keywords_and_a_flat_one_to_meaning() -> None:
+    sharp, flat = weights_of({"method": "entropy_alpha"})
+    assert sharp == {"bm25": 0.89, "dense": 0.11}  # entropy .06
+    assert flat == {"bm25": 0.27, "dense": 0.73}  # entropy ln 2 / ln 3 = .63
+
+
+def test_margins_scale_the_keyword_weight_down() -> None:
+    near, clear = weights_of(
+        {"method": "margin_silencing"}, fusion={"method": "rrf", "weights": {"keyword": 0.5}}
+    )
+    assert near == {"bm25": 0.3, "dense": 1.0}  # 1 − .06 / .15 = .6 of .5
+    assert clear == {"bm25": 0.0, "dense": 1.0}  # .4 is beyond .15: silenced
+
+
+def test_a_floor_keeps_the_keyword_list() -> None:
+    _, clear = weights_of({"method": "margin_silencing", "floor": 0.25})
+    assert clear == {"bm25": 0.25, "dense": 1.0}
+
+
+def test_alpha_of_the_fusion_gives_way_to_the_weights() -> None:
+    system = System(
+        "s",
+        ["bm25", "dense"],
+        fusion={"method": "tm2c2", "alpha": 0.5},
+        policy={"method": "margin_silencing"},
+    )
+    plain, _ = plain_system_of(system, runs_of(), "q1", {})
+    data = plain.fusion.model_dump()
+    assert data["weights"] == {"bm25": 0.3, "dense": 0.5}
+    assert data.get("alpha") is None
+    assert plain.policy is None
+
+
+def test_lists_that_differ_get_another_fusion_and_no_reranker() -> None:
+    policy = {
+        "method": "overlap_rules",
+        "below": {"fusion": {"method": "comb_sum"}, "rerank": False},
+        "above": {"weights": {"semantic": 2}},
+    }
+    blend = {"method": "replace", "reranker": "reranker", "missing": "below"}
+    system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
+    above, below = (plain_system_of(system, runs_of(), query, {})[0] for query in ("q1", "q2"))
+    assert (above.fusion.method, above.blend.method) == ("rrf", "replace")
+    assert above.fusion.model_dump()["weights"] == {"semantic": 2.0}
+    assert (below.fusion.method, below.blend.method) == ("comb_sum", "none")
+
+
+@pytest.mark.parametrize(("threshold", "reranked"), [(0.0, []), (0.5, ["q2"]), (1.1, ["q1", "q2"])])
+def test_only_ambiguous_queries_are_reranked(threshold: float, reranked: list[str]) -> None:
+    system = System(
+        "s",
+        ["bm25"],
+        fusion={"method": "weighted_score", "normalize": "none"},
+        blend={"method": "replace", "reranker": "reranker", "missing": "below"},
+        policy={"method": "rerank_when_ambiguous", "threshold": threshold},
+    )
+    runs = runs_of()
+    plain = {query: plain_system_of(system, runs, query, {})[0] for query in runs.queries}
+    assert [query for query in plain if plain[query].blend.method == "replace"] == reranked
+
+
+def test_parts_cover_every_query_and_every_way_of_ranking_agrees() -> None:
+    runs, system = runs_of(), System("s", ["bm25", "dense"], policy="margin_silencing")
+    index = np.concatenate([rows for rows, _, _ in plain_systems(system, runs)])
+    assert sorted(index.tolist()) == [0, 1]
+    [scores] = evaluate_systems([system], runs, [parse_measure("RR@10")])
+    expected = np.zeros(2)
+    for rows, ranking in rank_queries(system, runs, {}):
+        relevant = ranking.runs.grades > 0
+        for row in rows.tolist():
+            query = ranking.runs.queries.index(runs.queries[row])
+            position = ranking.positions[relevant & (ranking.runs.query_index == query)]
+            expected[row] = 1 / position[0]
+    assert scores.values[0].tolist() == expected.tolist()
+
+
+def test_parameters_of_the_policy_are_tuned() -> None:
+    system = System("s", ["bm25", "dense"], policy="entropy_alpha")
+    paths = {parameter.path for parameter in build_search_space(system, None, ROLES)}
+    assert {"policy.steepness", "policy.midpoint", "policy.low", "policy.high"} <= paths
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "entropi"}, "entropi"),
+        ({"policy": {"method": "entropy_alpha", "low": 0.8, "high": 0.2}}, "low must not be above"),
+        ({"policy": {"method": "overlap_rules"}}, "below and above must differ"),
+        (
+            {"policy": {"method": "overlap_rules", "below": {"fusion": "nope"}}},
+            "nope",
+        ),
+        ({"policy": "rerank_when_ambiguous"}, "needs a blend with a reranker, given 'none'"),
+        (
+            {"policy": "entropy_alpha", "weights_by_type": "conv-03-05"},
+            "policy and numbers by query type exclude each other",
+        ),
+    ],
+)
+def test_refuses(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        System("s", ["bm25", "dense"], **options)
+
+
+def test_weights_need_a_weighted_fusion() -> None:
+    system = System("s", ["bm25", "dense"], fusion="borda", policy="entropy_alpha")
+    with pytest.raises(ConfigError, match="system 's': policy 'entropy_alpha' sets weights, and"):
+        list(plain_systems(system, runs_of()))
+
+
+@pytest.mark.parametrize("method", ["entropy_alpha", "margin_silencing"])
+def test_roles_tell_the_sources_apart(method: str) -> None:
+    roles = dict.fromkeys(LISTS, frozenset({"semantic"}))
+    system = System("s", list(LISTS), policy=method)
+    [(location, error)] = system.find_misfits(roles, [])
+    assert location == ("policy",)
+    assert "needs both (sources: bm25 (semantic), dense (semantic))" in str(error)
+
+
+def test_a_variant_that_fits_no_source_is_a_misfit() -> None:
+    policy = {"method": "overlap_rules", "below": {"weights": {"graph": 2}}}
+    [(location, error)] = System("s", list(LISTS), policy=policy).find_misfits(ROLES, [])
+    assert location == ("policy",)
+    assert "graph" in str(error)
+
+
+def test_a_system_without_a_policy_is_written_as_before() -> None:
+    assert "policy" not in System("s", ["bm25"]).resolved_config
+    written = System("s", ["bm25"], policy="entropy_alpha")
+    assert written.resolved_config["policy"]["method"] == "entropy_alpha"
+    assert repr(written) == "System('s', ['bm25'], policy='entropy_alpha')"
+    assert sorted(policies.load_built_in())[0] == "entropy_alpha"
+
+
+def test_a_policy_reads_the_list_of_a_stage() -> None:
+    stage = {"runs": ["dense"], "fusion": "rrf"}
+    system = System("s", ["bm25", "inner"], stages={"inner": stage}, policy="margin_silencing")
+    plain, alone = plain_system_of(system, runs_of(), "q1", {})
+    assert set(alone.sources) >= {"bm25", "inner"}
+    # The stage's scores are 1/61 and 1/62: no margin to speak of.
+    assert plain.fusion.model_dump()["weights"] == {"bm25": 1.0, "inner": 1.0}
+    [scores] = evaluate_systems([system], runs_of(), [parse_measure("RR@10")])
+    assert scores.values[0].tolist() == [1.0, 1 / 3]  # q2: x, e, y, d: x ties with e, y with d
