@@ -29,6 +29,7 @@ def check_writable(dialect: type[Dialect], system: System) -> None:
         "by_query_type": system.by_query_type is not None,
         "weights_by_type": system.weights_by_type is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
+        "stages": bool(system.stages),
     }
     if unwritten := [key for key, is_set in extras.items() if is_set]:
         raise ConfigError(

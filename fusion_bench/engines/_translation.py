@@ -11,6 +11,7 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import UNSURE
 from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
+from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion
 from fusion_bench.fuse.comb_sum import CombSum
@@ -65,17 +66,22 @@ class Draft:
         self.fidelity: Fidelity = "exact"
         self.reasons: list[str] = []
         self.system = system = self._choose_query_type(system)
-        names = [roles[name] for name in system.runs]
-        all_weights = dict(
-            zip(system.runs, system.fusion.source_weights(system.runs, names).tolist(), strict=True)
-        )
+        all_roles = source_roles(system, roles)
+        weights = system.fusion.source_weights(system.runs, [*all_roles.values()]).tolist()
+        all_weights = dict(zip(system.runs, weights, strict=True))
         self.weights = {name: weight for name, weight in all_weights.items() if weight > 0}
         self.sources = tuple(self.weights)
-        self.roles = {name: roles[name] for name in self.sources}
+        self.roles = {name: all_roles[name] for name in self.sources}
         self.fusion = self._find_equivalent(system.fusion)
         self.is_of_dialect = system.dialect == dialect.name
         self.blend = self._choose_blend(system.blend)
         self._drop_threshold()
+        if system.stages:
+            listed = ", ".join(map(repr, system.stages))
+            self.lose(
+                f"stages: {listed}: a request fuses the lists of searches, not of other fusions",
+                "unsupported",
+            )
 
     def lose(self, reason: str, fidelity: Fidelity = "approximate") -> None:
         """Lower the fidelity, and say why."""
@@ -208,7 +214,8 @@ class Draft:
             cuts = dict.fromkeys(cuts, max(cuts.values()))
         longest = max(cuts.values()) if cut_to_window else sum(cuts.values())
         top_k = self.system.top_k
-        if cut_to_window and (top_k or longest + (depth is not None)) > longest:
+        is_longer = depth is not None if top_k is None else top_k > longest
+        if cut_to_window and is_longer:
             self.lose(f"top_k: {self.dialect.title} returns at most its window, {longest}")
         same = len(set(cuts.values())) == 1
         return {
@@ -217,7 +224,9 @@ class Draft:
         }
 
     def finish(self, fusion: Mapping[str, Any], **settings: Any) -> Translation:  # noqa: ANN401 - of any system
-        """The translation to this fusion of the dialect."""
+        """The translation to this fusion of the dialect; none where something is unsupported."""
+        if self.fidelity == "unsupported":
+            return Translation(self.fidelity, tuple(self.reasons))
         system = System(
             self.system.name,
             self.sources,

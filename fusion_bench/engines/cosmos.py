@@ -122,14 +122,12 @@ class CosmosDB(Dialect):
             )
             if set(ranks.k.values()) != {CONSTANT}:
                 draft.lose(f"k: the constant is fixed, {CONSTANT}")
-            if draft.system.depth is not None:
-                draft.lose("depth: it is not part of a query")
             fusion = {"weights": name_weights(ranks.weights)}
         else:
             return draft.refuse_fusion()
-        return draft.finish(
-            fusion, depth=draft.system.depth if draft.is_of_dialect else None, top_k=system.top_k
-        )
+        if draft.system.depth is not None:
+            draft.lose("depth: it is not part of a query")
+        return draft.finish(fusion, top_k=system.top_k)
 
     @classmethod
     def write(cls, system: System) -> Configuration:

@@ -53,5 +53,10 @@ def test_a_query_is_read_back_with_its_signs() -> None:
 def test_it_is_never_exact() -> None:
     translation = CosmosDB.translate(System("s", ["bm25", "dense"]), ROLES)
     assert translation.fidelity == "approximate"
+    deep = System("s", ["bm25", "dense"], dialect="cosmos", depth=5)
+    again = CosmosDB.translate(deep, ROLES)
+    assert again.fidelity == "approximate"
+    assert again.system is not None
+    assert again.system.depth is None
     with pytest.raises(ConfigError, match="depth"):
-        CosmosDB.write(System("s", ["bm25", "dense"], dialect="cosmos", depth=5))
+        CosmosDB.write(deep)

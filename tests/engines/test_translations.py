@@ -103,6 +103,15 @@ def test_an_equal_order_is_claimed_of_some_system(dialect: type[Dialect]) -> Non
 
 
 @EVERY
+def test_a_fusion_in_stages_is_unsupported(dialect: type[Dialect]) -> None:
+    stage = {"name": "both", "runs": ["dense", "hyde"]}
+    for fusion in ("rrf", "convex"):
+        staged = System("s", ["bm25", "both"], fusion, stages={"both": stage})
+        translation = dialect.translate(staged, ROLES)
+        assert (translation.fidelity, translation.system) == ("unsupported", None)
+
+
+@EVERY
 def test_names_are_escaped(dialect: type[Dialect]) -> None:
     roles = {AWKWARD: frozenset({"keyword"}), "b'\"": frozenset({"semantic", "question"})}
     for fusion in ("rrf", "convex"):
