@@ -21,6 +21,8 @@ from fusion_bench.measures.ir_measures_backend import ExternalMeasure
 
 #: Weights that are tried for a feature, in tenths.
 GRID: Final = (0, 1, 2, 3, 5, 7, 10, 15, 20)
+#: Relevant documents a query, on average, up to which counting is faster than sorting.
+MOST_COUNTED: Final = 16
 #: A smaller gain of the mean is rounding.
 LEAST_GAIN: Final = 1e-12
 
@@ -99,14 +101,22 @@ class _Ascent:
         sizes = np.diff(runs.offsets)
         #: Shape (Q, C): where a row of the table below has a candidate.
         self.is_candidate: BoolArray = np.arange(max(sizes.max(initial=0), 1)) < sizes[:, None]
+        #: Candidates whose ranks are counted; None = all are sorted.
+        self.counted: IntArray | None = np.flatnonzero(runs.grades > 0)
+        few = len(self.counted) <= MOST_COUNTED * len(sizes)
+        if measure.required_ranks != "relevant" or measure.judged_only or not few:
+            self.counted = None
 
     def climb(self, tenths: IntArray) -> bool:
         """Set each weight to its best value, in place; whether one changed."""
         best = self.mean(tenths @ self.features)
         is_changed = False
         for f in range(len(tenths)):
-            rest = tenths @ self.features - tenths[f] * self.features[f]
+            current = int(tenths[f])
+            rest = tenths @ self.features - current * self.features[f]
             for value in GRID:
+                if value == current:
+                    continue
                 mean = self.mean(rest + value * self.features[f])
                 if mean > best + LEAST_GAIN:
                     tenths[f], best, is_changed = value, mean, True
@@ -116,7 +126,23 @@ class _Ascent:
         """The mean of the measure by these scores, (N,); equal ones stand as the tie rule says."""
         table: FloatArray = np.full(self.is_candidate.shape, np.inf)
         table[self.is_candidate] = -scores
+        ranks = self._sort(table) if self.counted is None else self._count(table, self.counted)
+        return float(compute_measures([self.measure], self.runs, ranks).mean())
+
+    def _sort(self, table: FloatArray) -> IntArray:
+        """(N,): the ranks of all candidates."""
         order = np.argsort(table, axis=1, kind="stable")
         ranks = np.empty_like(order)
         np.put_along_axis(ranks, order, np.arange(1, len(order.T) + 1)[None], axis=1)
-        return float(compute_measures([self.measure], self.runs, ranks[self.is_candidate]).mean())
+        return np.asarray(ranks[self.is_candidate])
+
+    def _count(self, table: FloatArray, counted: IntArray) -> IntArray:
+        """(N,): the ranks of these candidates; 0 for the others."""
+        query = self.runs.query_index[counted]
+        column = counted - self.runs.offsets[query]
+        rows, scores = table[query], table[query, column][:, None]
+        is_above = rows < scores
+        is_above |= (rows == scores) & (np.arange(len(table.T)) < column[:, None])
+        ranks: IntArray = np.zeros(len(self.runs.documents), dtype=np.int64)
+        ranks[counted] = is_above.sum(axis=1) + 1
+        return ranks

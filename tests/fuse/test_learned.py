@@ -14,7 +14,7 @@ from fusion_bench.data.ordering import positions
 from fusion_bench.errors import ConfigError, MissingExtraError
 from fusion_bench.fuse import Trainable, fusions
 from fusion_bench.fuse._features import FittedLinearFusion, candidate_features
-from fusion_bench.fuse.coordinate_ascent import GRID
+from fusion_bench.fuse.coordinate_ascent import GRID, _Ascent
 from fusion_bench.fuse.logistic_regression import fit_logistic
 from fusion_bench.measures import compute_measures, parse_measure
 from tests.fuse.trained_cases import make_judgments, make_lists, make_runs
@@ -115,6 +115,21 @@ def test_coordinate_ascent_ends_where_no_single_weight_can_be_better() -> None:
         other = weights.copy()
         other[f] = value / 10
         assert mean_ndcg(other) <= best + 1e-9
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR@3", "P@2", "R@5"])
+def test_counting_and_sorting_give_the_same_mean(measure: str) -> None:
+    features = np.round(candidate_features(RUNS, RUNS.sources).values, 1)  # many ties
+    ascent = _Ascent(RUNS, features, parse_measure(measure))
+    assert ascent.counted is not None
+    for f in range(len(features)):
+        counted = ascent.mean(features[f])
+        ranks = positions(features[f], RUNS.offsets)
+        expected = compute_measures([parse_measure(measure)], RUNS, ranks).mean()
+        assert counted == expected
+        ascent.counted = None
+        assert ascent.mean(features[f]) == expected
+        ascent = _Ascent(RUNS, features, parse_measure(measure))
 
 
 def test_coordinate_ascent_stays_reciprocal_rank_fusion_where_nothing_is_better() -> None:
