@@ -65,6 +65,17 @@ def _literal(value: ast.expr) -> Any:  # noqa: ANN401 - any literal
         return None
 
 
+def find_constants(tree: ast.Module) -> dict[str, Any]:
+    """Name → literal of each assignment at the level of the module."""
+    return {
+        target.id: _literal(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
 def write_windows(system: System) -> str:
     """The windows of the lists, in the order of their weights, and of the result."""
     return f"""\
@@ -81,13 +92,7 @@ def read_windows(tree: ast.Module) -> dict[str, Any]:
         KeyError: They are not all there.
         ValueError: They are no such constants.
     """
-    constants = {
-        target.id: _literal(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    constants = find_constants(tree)
     windows = constants["WINDOWS"]
     if not (isinstance(windows, dict) and windows):
         raise ValueError("WINDOWS is no mapping of lists to numbers")
