@@ -14,7 +14,7 @@ from fusion_bench.config.models import Weight, WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._blends import fit_blend
+from fusion_bench.engines._blends import check_blend, fit_blend
 from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.engines._configuration import (
     check_writable,
@@ -38,6 +38,8 @@ from fusion_bench.fuse.weighted_score import WeightedScore
 FILE = "search.json"
 #: The searches by what finds the documents, and their weights in CONV-03-05.
 STRATEGIES: Mapping[str, float] = {"keyword": 0.35, "semantic": 0.35, "graph": 0.30}
+#: What is written of the blend, beside its reranker.
+WRITABLE = frozenset({"depth", "always_rerank", "skip_limit"})
 Strategy = Literal["keyword", "semantic", "graph"]
 #: How far a sum may be from 1 by rounding.
 ROUNDING = 1e-12
@@ -217,7 +219,7 @@ class Conv0705(Dialect):
             return draft.refuse_fusion()
         fusion["strategies"] = assign_strategies(draft.sources, draft.roles)
         windows = draft.choose_windows(by_source=True)
-        fit_blend(draft, {"depth", "always_rerank", "skip_limit"})
+        fit_blend(draft, WRITABLE)
         cls._fit_skip_limit(draft, windows["top_k"])
         return draft.finish(fusion, **windows)
 
@@ -234,6 +236,7 @@ class Conv0705(Dialect):
     def write(cls, system: System) -> Configuration:
         """The settings as JSON."""
         check_writable(cls, system)
+        check_blend(cls, system, WRITABLE)
         weights, windows = weights_by_source(system), windows_by_source(system)
         given = system.fusion.model_dump().get("strategies") or {}
         known = {name: frozenset({strategy}) for name, strategy in given.items()}

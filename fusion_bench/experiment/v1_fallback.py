@@ -39,8 +39,11 @@ def replace_v2(config: Config) -> Config:
     """A configuration with ``rrf`` for ``rrf_v2`` and ``replace`` for ``position_aware``.
 
     The fusion keeps k and its normalization, and loses its weights and its bonus. The blend keeps
-    what every blend with a reranker has.
+    what every blend with a reranker has. A system of the dialect ``qmd``, which has no such
+    switch, stays as it is.
     """
+    if isinstance(config, System) and config.dialect == "qmd":
+        return config
     changed: dict[str, Any] = {}
     if isinstance(config.fusion, RRFv2):
         changed["fusion"] = RRF(k=config.fusion.k, normalize=config.fusion.normalize)
