@@ -27,6 +27,7 @@ def check_writable(dialect: type[Dialect], system: System) -> None:
     extras = {
         "blend": not isinstance(system.blend, (NoBlend, *dialect.blends)),
         "by_query_type": system.by_query_type is not None,
+        "policy": system.policy is not None,
         "weights_by_type": system.weights_by_type is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
         "stages": bool(system.stages),

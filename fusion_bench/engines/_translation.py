@@ -76,6 +76,11 @@ class Draft:
         self.is_of_dialect = system.dialect == dialect.name
         self.blend = self._choose_blend(system.blend)
         self._drop_threshold()
+        if system.policy is not None:
+            self.lose(
+                f"policy: {system.policy.method!r} is not written: every query has the same "
+                "numbers; let the application choose them"
+            )
         if system.stages:
             listed = ", ".join(map(repr, system.stages))
             self.lose(

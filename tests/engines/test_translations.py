@@ -157,3 +157,10 @@ def test_terms_add_up_and_the_batch_engine_agrees(dialect: type[Dialect], seed: 
         form = system.fusion.engine_form(runs)
         assert form is not None
         assert form.scores(runs, everything).tolist() == fused.tolist()
+
+
+@EVERY
+def test_a_policy_is_lost(dialect: type[Dialect]) -> None:
+    for fusion in ("rrf", "rrf_v2", "convex"):
+        adaptive = System("s", ["bm25", "dense"], fusion, policy="entropy_alpha")
+        assert dialect.translate(adaptive, ROLES).fidelity in {"approximate", "unsupported"}
