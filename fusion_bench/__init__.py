@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.evaluate import evaluate_systems as evaluate_systems
     from fusion_bench.api.evaluate import parse_measure as parse_measure
     from fusion_bench.api.evaluate import run_experiment as run_experiment
+    from fusion_bench.api.export import export as export
     from fusion_bench.api.fuse import fuse as fuse
     from fusion_bench.api.gate import gate as gate
     from fusion_bench.api.plot import plot as plot
@@ -88,6 +89,7 @@ _HOME = {
     "compare": "api.compare",
     "compare_systems": "stats.comparison:compare_with_baseline",
     "evaluate_systems": "api.evaluate",
+    "export": "api.export",
     "fuse": "api.fuse",
     "gate": "api.gate",
     "load_dataset": "api.datasets",

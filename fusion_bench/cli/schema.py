@@ -21,6 +21,7 @@ RECORDS: Final = {
     "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
     "lint": "fusion_bench.lint:LintReport",
+    "export": "fusion_bench.export.records:ExportReport",
 }
 
 command = base.command_app()
@@ -42,7 +43,7 @@ def schema_command(
     ] = None,
     json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
 ) -> None:
-    """Print the JSON Schema of a stored record: report, tuning, gate, baseline, diagnosis or lint.
+    """Print the JSON Schema of a record: report, tuning, gate, baseline, diagnosis, lint, export.
 
     The installed package has the same files in fusion_bench/schemas.
     """

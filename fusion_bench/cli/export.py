@@ -1,0 +1,155 @@
+"""Write a system as the configuration of a search engine or library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fusion_bench.cli._base as base
+from fusion_bench.cli._console import echo, echo_error, print_json, print_result
+from fusion_bench.cli._exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from fusion_bench.export.records import ExportReport
+
+command = base.command_app()
+
+
+@command.command(
+    "export",
+    epilog=base.format_examples(
+        "fusion-bench export reports/mine/tuning/tuned.yaml --to elasticsearch",
+        "fusion-bench export experiments/mine.yaml --to opensearch --system rrf > pipeline.json",
+        "fusion-bench export experiments/mine.yaml --to langchain --system rrf --out search",
+        "fusion-bench export experiments/mine.yaml --to qdrant --system rrf --replay --json",
+    ),
+)
+def export_command(
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="Engine or library, such as elasticsearch or langchain; docs/engines.md lists "
+            "them.",
+            metavar="ENGINE",
+        ),
+    ],
+    experiment: base.ExperimentFile = base.DEFAULT,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            help="System of the experiment. Default: the only one, or the tuned one.",
+            metavar="NAME",
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Take roles from this dataset, and replay on it. Default: the experiment's.",
+            metavar="NAME",
+        ),
+    ] = None,
+    query_type: Annotated[
+        str | None,
+        typer.Option(help="Write the numbers of this query type.", metavar="TYPE"),
+    ] = None,
+    replay: Annotated[
+        bool | None,
+        typer.Option(
+            "--replay/--no-replay",
+            help="Replay what is written on the dataset. Default: where it is approximate.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write the files into this folder.", metavar="DIR"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Let --out replace files that differ.")
+    ] = False,
+    datasets: base.DatasetFolders = None,
+    overrides: base.SetOption = None,
+    json: base.JsonFlag = False,
+) -> None:
+    """Write a system as the configuration of a search engine or library.
+
+    Says how well the engine can do what the system does: exact, rank-equivalent, approximate or
+    unsupported, and why. Where it is approximate, what is written is replayed on the dataset, and
+    the page says what that costs in the primary measure.
+
+    Without --out the configuration goes to standard output, and through a pipe nothing else does.
+    Unsupported ends with exit code 2.
+    """
+    from fusion_bench.export.export_experiment import export_experiment
+    from fusion_bench.export.export_system import ExportOptions
+    from fusion_bench.report.export_page import build_export_page
+
+    if force and out is None:
+        raise typer.BadParameter("needs --out", param_hint="--force")
+    options = ExportOptions(to, query_type, replay)
+    context = base.experiment_context(experiment, datasets, overrides)
+    with context as (parsed, source, folders, progress):
+        report = export_experiment(
+            parsed,
+            source,
+            options,
+            folders=folders,
+            system=system,
+            dataset=dataset,
+            progress=progress,
+        )
+    if report.fidelity == "unsupported":
+        _refuse(report, as_json=json)
+    written = [] if out is None else report.write(out, force=force)
+    if json or out is not None:
+        print_result(report, build_export_page(report), as_json=json, written=written)
+        return
+    _print_raw(report)
+
+
+def _refuse(report: ExportReport, *, as_json: bool) -> None:
+    """Say why nothing can be written, and end."""
+    if as_json:
+        print_json(report)
+    else:
+        reasons = "; ".join(report.reasons)
+        echo_error(f"system {report.system!r} cannot be written for {report.title}: {reasons}")
+    raise typer.Exit(ExitCode.FAILED)
+
+
+def _print_raw(report: ExportReport) -> None:
+    """The files on standard output; the page above them, or on standard error beside a pipe."""
+    from rich.console import Console
+
+    from fusion_bench.report.export_page import build_export_page
+    from fusion_bench.report.terminal import print_page
+
+    is_terminal = sys.stdout.isatty()
+    console = base.make_console() if is_terminal else Console(stderr=True, highlight=False)
+    print_page(build_export_page(report), console)
+    if is_terminal:
+        typer.echo()
+    print_files(report.files, as_they_are=not is_terminal)
+
+
+def print_files(files: Mapping[str, str], *, as_they_are: bool) -> None:
+    """Print files; where there are several, each below its name.
+
+    Args:
+        files: Name → text.
+        as_they_are: Otherwise without characters that control a terminal.
+    """
+    for n, (name, text) in enumerate(files.items()):
+        if n:
+            typer.echo()
+        if len(files) > 1:
+            echo(f"==> {name} <==")
+        if as_they_are:
+            typer.echo(text, nl=False)
+            continue
+        for line in text.splitlines():
+            echo(line)

@@ -1,0 +1,118 @@
+"""A system as an engine's configuration, with what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from fusion_bench.config.models import Source
+from fusion_bench.experiment.dialect import Configuration, Translation, dialects
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.export.records import ExportReport, ReplayRecord
+from fusion_bench.export.replay import replay_system
+from fusion_bench.export.translate import choose_query_type, read_back, translate_system
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.util.output_folder import name_experiment
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What to write.
+
+    Attributes:
+        engine: Name of the dialect.
+        query_type: Write the numbers of this query type.
+        replay: Whether to replay it; None = where it is approximate.
+    """
+
+    engine: str
+    query_type: str | None = None
+    replay: bool | None = None
+
+
+@dataclass(frozen=True)
+class ExportData:
+    """The datasets that a system is replayed on.
+
+    Attributes:
+        roles: Of the sources, by name.
+        load: Loads each dataset with the lists that the systems use; None = there is none.
+    """
+
+    roles: Mapping[str, frozenset[str]]
+    load: Callable[[Collection[System]], Iterable[Dataset]] | None = None
+
+
+def export_system(
+    experiment: Experiment, source: Source, system: System, data: ExportData, options: ExportOptions
+) -> ExportReport:
+    """Write a system for an engine; replay it where the order may change.
+
+    Args:
+        experiment: Gives name, measures, split, level and seed.
+        source: Where it was read from.
+        system: The system.
+        data: What it is replayed on.
+        options: What to write.
+
+    Raises:
+        UnknownNameError: No such engine or query type.
+        FusionBenchError: The system does not fit the data.
+    """
+    dialect = dialects.find_plugin(options.engine)
+    system = choose_query_type(system, options.query_type)
+    translation = translate_system(dialect, system, data.roles)
+    nearest = translation.system
+    configuration = Configuration({}) if nearest is None else dialect.write(nearest)
+    not_replayed = _why_not(translation, data, options)
+    replays: tuple[ReplayRecord, ...] = ()
+    if not_replayed is None and data.load is not None:
+        exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
+        replays = tuple(
+            replay_system(
+                _select_type(experiment, dataset, options.query_type),
+                source,
+                dataset,
+                system,
+                exported,
+                dialect,
+            )
+            for dataset in data.load((system, exported))
+        )
+    return ExportReport(
+        name=name_experiment(source.path),
+        system=system.name,
+        query_type=options.query_type,
+        engine=dialect.name,
+        title=dialect.title,
+        version=dialect.version,
+        source=dialect.source,
+        precision=dialect.precision,
+        fidelity=translation.fidelity,
+        reasons=translation.reasons,
+        notes=configuration.notes,
+        config=None if nearest is None else nearest.resolved_config,
+        files=dict(configuration.files),
+        replays=replays,
+        not_replayed=not_replayed,
+    )
+
+
+def _why_not(translation: Translation, data: ExportData, options: ExportOptions) -> str | None:
+    """Why nothing is replayed; None = it is."""
+    if translation.system is None:
+        return "nothing was written"
+    if options.replay is False:
+        return "not asked for"
+    if options.replay is None and translation.fidelity != "approximate":
+        return "not needed: the order is equal on any lists"
+    return None if data.load is not None else "no dataset is known"
+
+
+def _select_type(experiment: Experiment, dataset: Dataset, query_type: str | None) -> Experiment:
+    """The experiment on queries of a type, where the dataset has such."""
+    types = {query.type for query in dataset.queries.values()}
+    if query_type not in types or query_type is None:
+        return experiment
+    return experiment.model_copy(update={"query_type": query_type})

@@ -1,0 +1,76 @@
+"""What a configuration costs: it is read back, and replayed against the system itself."""
+
+from __future__ import annotations
+
+from fusion_bench.config.models import Source
+from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.prepared_dataset import prepare_dataset
+from fusion_bench.evaluation.results import compare_assessments
+from fusion_bench.experiment.dialect import Dialect
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.export.list_changes import compare_lists
+from fusion_bench.export.records import ReplayRecord
+from fusion_bench.io.dataset import Dataset
+
+#: So many documents at the top of each list are compared.
+TOP = 10
+
+
+def replay_system(
+    experiment: Experiment,
+    source: Source,
+    dataset: Dataset,
+    system: System,
+    exported: System,
+    dialect: type[Dialect],
+) -> ReplayRecord:
+    """Evaluate the system and what was written of it on the same queries.
+
+    Args:
+        experiment: Gives measures, split, level and seed.
+        source: Where it was read from.
+        dataset: With every list that the two systems use.
+        system: The system.
+        exported: What its configuration does; under another name.
+        dialect: Of that configuration.
+
+    Raises:
+        FusionBenchError: The dataset does not fit them.
+    """
+    task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
+    spaces, qrels = dataset.spaces, dataset.qrels
+    assessments = {
+        item.name: assess_system(item, task.runs, task.measures, spaces=spaces, qrels=qrels)
+        for item in (system, exported)
+    }
+    (comparison,) = compare_assessments(task, assessments)
+    changes = compare_lists(
+        system, exported, task.runs, spaces, precision=dialect.precision, top=TOP
+    )
+    return ReplayRecord(
+        dataset=dataset.name,
+        fingerprint=dataset.fingerprint,
+        split=task.split,
+        query_type=task.experiment.query_type,
+        queries=len(task.runs.queries),
+        groups=len(set(task.runs.groups)),
+        alpha=experiment.alpha,
+        system_mean=float(assessments[system.name].values[0].mean()),
+        export_mean=float(assessments[exported.name].values[0].mean()),
+        comparison=comparison,
+        top=TOP,
+        changed_queries=int(changes.is_changed.sum()),
+        changed_sets=int(changes.is_other_set.sum()),
+        tied_queries=int(changes.is_tied.sum()),
+    )
+
+
+def _select_pair(experiment: Experiment, system: System, exported: System) -> Experiment:
+    """The experiment with these two systems and its primary measure only."""
+    changed = {
+        "systems": {system.name: system, exported.name: exported},
+        "baseline": system.name,
+        "measures": experiment.measures[:1],
+    }
+    return experiment.model_copy(update=changed)

@@ -1,0 +1,96 @@
+"""The page of ``fusion-bench export``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusion_bench.experiment.dialect import Fidelity
+from fusion_bench.export.records import ExportReport, ReplayRecord
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.util.formatting import format_coverage, format_interval, format_number, pluralize
+
+TONES: dict[Fidelity, Tone] = {
+    "exact": "passed",
+    "rank-equivalent": "passed",
+    "approximate": "warning",
+    "unsupported": "failed",
+}
+MEANINGS: dict[Fidelity, str] = {
+    "exact": "equal scores, up to a common factor and the engine's precision",
+    "rank-equivalent": "other scores, the same order on any lists",
+    "approximate": "another order on some lists",
+    "unsupported": "the engine has nothing like it",
+}
+
+
+def build_export_page(report: ExportReport) -> Page:
+    """What is lost and why, what else to do, and what it costs."""
+    sections = [Section(findings=tuple(_list_findings(report)))]
+    if report.replays:
+        sections.append(Section(parts=(_build_table(report.replays),)))
+        sections.append(Section(findings=tuple(map(_describe_changes, report.replays))))
+    title = f"Export: {report.system} to {report.title} {report.version}"
+    headline = Finding(
+        f"{report.fidelity}: {MEANINGS[report.fidelity]}.", TONES[report.fidelity], "fidelity"
+    )
+    return Page(title, tuple(sections), headline)
+
+
+def _list_findings(report: ExportReport) -> Iterator[Finding]:
+    """Reasons, then notes."""
+    is_lossy = report.fidelity not in {"exact", "rank-equivalent"}
+    for reason in report.reasons:
+        yield Finding(reason, "warning" if is_lossy else "plain", "reason")
+    for note in report.notes:
+        yield Finding(note, key="note")
+    if report.not_replayed is not None and report.fidelity == "approximate":
+        text = f"Not replayed on data: {report.not_replayed}."
+        yield Finding(text, "warning", "not replayed")
+
+
+def _build_table(replays: tuple[ReplayRecord, ...]) -> Table:
+    columns = (
+        Column("dataset", is_text=True),
+        Column("queries"),
+        *map(Column, ("system", "exported", "difference")),
+        Column(f"{format_coverage(replays[0].alpha)} interval"),
+        Column("w/t/l", is_optional=True),
+        Column("answer", is_text=True),
+    )
+    measure = display_measure(replays[0].comparison.measure)
+    note = (
+        f"{measure} of the system, and of what was written, read back and replayed. Difference = "
+        "exported - system, paired by query. w/t/l = queries won, tied and lost."
+    )
+    return Table(f"Cost in {measure}", columns, tuple(map(_build_row, replays)), (note,))
+
+
+def _build_row(replay: ReplayRecord) -> Row:
+    comparison = replay.comparison
+    return Row(
+        (
+            replay.dataset,
+            f"{replay.queries:,}",
+            format_number(replay.system_mean),
+            format_number(replay.export_mean),
+            format_number(comparison.difference, signed=True),
+            format_interval(comparison.low, comparison.high, signed=True),
+            f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}",
+            comparison.answer or "",
+        )
+    )
+
+
+def _describe_changes(replay: ReplayRecord) -> Finding:
+    """How many queries change their top."""
+    total, top = pluralize(replay.queries, "query"), replay.top
+    if not (replay.changed_queries or replay.tied_queries):
+        return Finding(f"{replay.dataset}: all {total} keep their top {top}.", key="changes")
+    text = (
+        f"{replay.dataset}: {replay.changed_queries:,} of {total} change their top {top}, "
+        f"{replay.changed_sets:,} of them have other documents there"
+    )
+    if replay.tied_queries:
+        text += f"; {replay.tied_queries:,} more differ only among documents of equal scores"
+    return Finding(f"{text}.", "warning" if replay.changed_queries else "plain", "changes")

@@ -1,0 +1,184 @@
+"""``fusion-bench export``: its files, its page, its JSON and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.cli import main
+from tests import tiny
+from tests.shipped_schemas import check_record
+from tests.tiny import EXPERIMENT
+
+Capture = pytest.CaptureFixture[str]
+TO = ("export", EXPERIMENT, "--to", "elasticsearch")
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    return tmp_path
+
+
+def run_json(capsys: Capture, *words: str, code: int = 0) -> dict[str, Any]:
+    assert main([*words, "--json"]) == code
+    text = capsys.readouterr().out
+    if code == 0:
+        check_record("export", text)
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def test_through_a_pipe_standard_output_is_the_configuration(capsys: Capture) -> None:
+    assert main([*TO, "--system", "one"]) == 0
+    out, err = capsys.readouterr()
+    request = json.loads(out)
+    assert request["retriever"]["rrf"]["rank_constant"] == 60
+    assert "exact" in err
+
+
+def test_several_files_have_their_names_above_them(capsys: Capture) -> None:
+    assert main(["export", EXPERIMENT, "--to", "vespa", "--system", "one"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("==> ")]) == 2
+
+
+def test_an_approximate_export_is_replayed(capsys: Capture) -> None:
+    record = run_json(capsys, *TO, "--system", "two")
+    assert record["fidelity"] == "approximate"
+    assert any(reason.startswith("bonus: ") for reason in record["reasons"])
+    [replay] = record["replays"]
+    assert (replay["dataset"], replay["queries"], replay["split"]) == ("tiny", 3, "test")
+    comparison = replay["comparison"]
+    assert comparison["measure"] == "RR@10"
+    assert comparison["candidate"] == "two in Elasticsearch"
+    difference = replay["export_mean"] - replay["system_mean"]
+    assert comparison["difference"] == pytest.approx(difference)
+    assert comparison["low"] <= comparison["difference"] <= comparison["high"]
+    assert replay["changed_sets"] <= replay["changed_queries"] <= replay["queries"]
+
+
+def test_the_replay_is_what_eval_says_of_the_translated_system(capsys: Capture) -> None:
+    record = run_json(capsys, *TO, "--system", "two")
+    config = json.dumps(record["config"])
+    assert main(["eval", EXPERIMENT, "--no-plots", "--set", f"systems.one={config}", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    [row] = [row for row in report["collections"][0]["systems"] if row["name"] == "one"]
+    assert record["replays"][0]["export_mean"] == row["measures"]["RR@10"]["mean"]
+
+
+def test_what_is_exact_is_replayed_when_asked(capsys: Capture) -> None:
+    plain = run_json(capsys, *TO, "--system", "one")
+    assert plain["fidelity"] == "exact"
+    assert plain["replays"] == []
+    assert plain["not_replayed"]
+    [replay] = run_json(capsys, *TO, "--system", "one", "--replay")["replays"]
+    assert replay["changed_queries"] == replay["comparison"]["difference"] == 0
+    two = run_json(capsys, *TO, "--system", "two", "--no-replay")
+    assert two["replays"] == []
+
+
+def test_the_page_says_fidelity_reasons_and_cost(root: Path, capsys: Capture) -> None:
+    assert main([*TO, "--system", "two", "--out", "out"]) == 0
+    page = capsys.readouterr().out
+    for part in ("approximate", "! bonus: ", "Cost in ", "all 3 queries keep", "Written: out"):
+        assert part in page
+    assert json.loads((root / "out/search.json").read_text())
+
+
+def test_files_that_differ_are_kept_without_force(root: Path, capsys: Capture) -> None:
+    words = [*TO, "--system", "one", "--out", "out"]
+    assert main(words) == 0
+    assert main(words) == 0  # the same text
+    (root / "out/search.json").write_text("mine")
+    assert main(words) == 2
+    assert "--force" in capsys.readouterr().err
+    assert (root / "out/search.json").read_text() == "mine"
+    assert main([*words, "--force"]) == 0
+    assert json.loads((root / "out/search.json").read_text())
+    assert sorted(path.name for path in (root / "out").iterdir()) == ["search.json"]
+
+
+def test_unsupported_ends_with_2_and_the_reason(root: Path, capsys: Capture) -> None:
+    words = [*TO, "--system", "one", "--set", "systems.one.fusion=comb_mnz"]
+    assert main([*words, "--out", "out"]) == 2
+    assert "nothing like 'comb_mnz'" in capsys.readouterr().err
+    assert not (root / "out").exists()
+    record = run_json(capsys, *words, code=2)
+    assert (record["fidelity"], record["files"], record["config"]) == ("unsupported", {}, None)
+    assert record["reasons"]
+
+
+TYPES = "{by_query_type: {local: 10, hybrid: 60}}"
+
+
+@pytest.mark.parametrize(
+    ("system", "reason"),
+    [
+        ("{runs: [a, s], stages: {s: {runs: [a, b]}}}", "stages: "),
+        ("{runs: [a, b], fusion: pos_fuse}", "'pos_fuse' is trained"),
+        (
+            "{runs: [a, b], by_query_type: {hybrid: {fusion: {method: pos_fuse}}}}",
+            "'pos_fuse' is trained",
+        ),
+    ],
+)
+def test_what_no_engine_has_is_unsupported(system: str, reason: str, capsys: Capture) -> None:
+    record = run_json(capsys, *TO, "--system", "two", "--set", f"systems.two={system}", code=2)
+    assert reason in record["reasons"][0]
+
+
+def test_the_numbers_of_one_query_type(capsys: Capture) -> None:
+    words = [*TO, "--system", "one", "--set", f"systems.one.fusion.k={TYPES}"]
+    whole = run_json(capsys, *words)
+    assert whole["fidelity"] == "approximate"
+    assert whole["config"]["fusion"]["rank_constant"] == 60
+    local = run_json(capsys, *words, "--query-type", "local", "--replay")
+    assert (local["fidelity"], local["query_type"]) == ("exact", "local")
+    assert local["config"]["fusion"]["rank_constant"] == 10
+    assert local["replays"][0]["query_type"] == "local"
+    assert main([*words, "--query-type", "global"]) == 2
+    assert "unknown query type 'global'" in capsys.readouterr().err
+
+
+def test_without_the_dataset_nothing_is_replayed(capsys: Capture) -> None:
+    words = [*TO, "--system", "two", "--set", "dataset=elsewhere"]
+    assert main(words) == 2  # weights by role
+    assert "question" in capsys.readouterr().err
+    record = run_json(capsys, *words, "--set", "systems.two.fusion=rrf")
+    assert record["replays"] == []
+    assert record["not_replayed"] == "no dataset is known"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--to", "elastisearch", "--system", "one"], "did you mean 'elasticsearch'?"),
+        (["--to", "elasticsearch", "--system", "three"], "unknown system 'three'"),
+        (["--to", "elasticsearch"], "--system: name one of the systems: one, two"),
+        (["--to", "elasticsearch", "--system", "one", "--dataset", "no"], "unknown dataset 'no'"),
+        (["--to", "elasticsearch", "--system", "one", "--force"], "needs --out"),
+        (["--to", "elasticsearch", "--system", "one", "--query-type", "x"], "unknown query type"),
+        (["--to", "elasticsearch", "--system", "one", "--out", EXPERIMENT], "name a folder"),
+        (["--system", "one"], "--to"),
+    ],
+)
+def test_what_is_refused(words: list[str], says: str, capsys: Capture) -> None:
+    assert main(["export", EXPERIMENT, *words]) == 2
+    out, err = capsys.readouterr()
+    assert says in err
+    assert out == ""
+
+
+def test_names_cannot_break_out(root: Path, capsys: Capture) -> None:
+    name = "a\"\\n}'; DROP TABLE x; -- \\u202e"
+    folder = root / "datasets/tiny/dataset.yaml"
+    folder.write_text(folder.read_text().replace("  a: {", f"  {json.dumps(name)}: {{"))
+    runs = json.dumps([name, "b"])
+    for engine in ("elasticsearch", "langchain", "cosmos"):
+        words = ["export", EXPERIMENT, "--to", engine, "--system", "one", "--set"]
+        assert main([*words, f"systems.one.runs={runs}", "--replay"]) == 0
+        assert "exact" in capsys.readouterr().err or engine == "cosmos"
