@@ -22,7 +22,7 @@ class Features(NamedTuple):
     """The features of N candidates.
 
     Attributes:
-        labels: (F,): what each is.
+        labels: (F,): what each is; three of one name for each source.
         sources: (F,): the row of the source that it is about; None = of no single source.
         values: (F, N): in [0, 1]; 0 where the source did not return the document.
     """
@@ -49,7 +49,7 @@ def candidate_features(runs: AlignedRuns, names: Sequence[str]) -> Features:
     sources: list[int | None] = []
     values: list[FloatArray] = []
     for name in sorted(names):
-        labels += (f"1/rank {name}", f"rrf {name}", f"score {name}")
+        labels += ("1/rank", "rrf", "score")
         if name not in runs.sources:
             sources += (None, None, None)
             values += (nothing, nothing, nothing)

@@ -70,7 +70,7 @@ class CoordinateAscent(Trainable):
     def fit(self, runs: AlignedRuns) -> FittedLinearFusion:
         """Climb from reciprocal rank fusion."""
         features = candidate_features(runs, runs.sources)
-        tenths = np.array([10 * label.startswith("rrf ") for label in features.labels])
+        tenths = np.array([10 * (label == "rrf") for label in features.labels])
         ascent = _Ascent(runs, features.values, self._parse_measure(runs))
         for _ in range(self.rounds):
             if not ascent.climb(tenths):
