@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench scaling leaderboard methods pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,6 +37,12 @@ bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 
 scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a quarter of an hour)
 	$(BIN)/python -m benchmarks.scaling
+
+leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour; resumes)
+	$(BIN)/python -m benchmarks.leaderboard
+
+methods: $(VENV)/.dev ## Renew experiments/methods.yaml from the registries
+	$(BIN)/python -m benchmarks.leaderboard.methods
 
 pictures: eval ## Renew the README's picture from the default experiment
 	mkdir -p reports/pictures

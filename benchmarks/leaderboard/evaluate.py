@@ -1,0 +1,206 @@
+"""A row of a collection: evaluated, tuned out of fold, or the floor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from benchmarks.leaderboard.cells import (
+    Budget,
+    Cell,
+    CollectionHead,
+    Row,
+    cell_path,
+    make_fingerprint,
+    read_cell,
+    write_record,
+)
+from benchmarks.leaderboard.methods import MEASURE, Lists
+from benchmarks.leaderboard.rows import CONVEX, tuned_name
+from fusion_bench.config.models import Source
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.experiment.tune_settings import ParameterRange, TuneSettings
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.measures import Measure, compute_measures, parse_measure
+from fusion_bench.tune.search.search import run_search
+from fusion_bench.tune.space.objective import TuningObjective, source_roles
+from fusion_bench.tune.space.search_space import build_search_space, declared_parameters
+from fusion_bench.tune.validation.cross_validation import assign_folds
+from fusion_bench.tune.validation.trial_selection import choose_trial
+
+#: Cormack's measure, for the curve over k.
+AVERAGE_PRECISION: Final = "AP@100"
+#: Each list is cut at this rank: some methods look at all pairs of candidates.
+LIST_DEPTH: Final = 100
+JUDGED: Final = MEASURE.with_judged_only().name
+#: Random orders that the floor is the mean of.
+ORDERS: Final = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """A collection, loaded: what its rows are evaluated on.
+
+    Attributes:
+        task: The dataset, cut to the evaluated queries.
+        lists: What the dataset has.
+        fingerprint: Of its data.
+    """
+
+    task: EvaluationSet
+    lists: Lists
+    fingerprint: str
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The primary measure, the same over judged documents only, and Cormack's."""
+        relevance = self.task.dataset.spec.binary_relevance
+        precision = parse_measure(AVERAGE_PRECISION, binary_relevance=relevance)
+        return (MEASURE, MEASURE.with_judged_only(), precision)
+
+    def head(self, rows: Sequence[Row], budget: Budget) -> CollectionHead:
+        """What the rows have in common."""
+        return CollectionHead(
+            name=self.task.dataset.name,
+            fingerprint=self.fingerprint,
+            queries=self.task.runs.queries,
+            groups=self.task.runs.groups,
+            sources=tuple(self.lists.roles),
+            reranker=next(iter(self.lists.spaces), ""),
+            has_irrelevant_judgments=self.task.has_irrelevant_judgments,
+            rows=tuple(rows),
+            budget=budget,
+        )
+
+
+def load_material(path: Path) -> Material:
+    """Load a collection with all its lists, cut; of the ``test`` split if it has one."""
+    lists = Lists.of_spec(read_spec(path)[0])
+    dataset = load_dataset(path)
+    systems = {"rrf": {"runs": list(lists.roles)}}
+    data = {"dataset": dataset.name, "baseline": "rrf", "systems": systems}
+    task = prepare_dataset(Experiment.model_validate(data), Source(path, data), dataset)
+    runs = task.runs.restrict(list(lists.roles), dict.fromkeys(lists.roles, LIST_DEPTH))
+    return Material(replace(task, runs=runs), lists, f"{dataset.fingerprint} to rank {LIST_DEPTH}")
+
+
+def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
+    """The cell of a row; ``skipped`` says why it has no values."""
+    started = time.perf_counter()
+    values: FloatArray = np.zeros((0, 0))
+    chosen: tuple[dict[str, Any], ...] = ()
+    skipped = ""
+    try:
+        if row.kind == "floor":
+            values = _random_order_values(material, budget.seed)
+        elif row.kind == "tuned":
+            values, chosen = _tuned_values(material, row, budget)
+        else:
+            values = _evaluate(material, [_build_system(row)])[0]
+    except FusionBenchError as error:
+        skipped = str(error)
+    names = (MEASURE.name, JUDGED, AVERAGE_PRECISION)
+    return Cell(
+        fingerprint=fingerprint_row(material, row, budget),
+        row=row,
+        values=dict(zip(names, (tuple(each) for each in values.tolist()), strict=False)),
+        chosen=chosen,
+        skipped=skipped,
+        seconds=round(time.perf_counter() - started, 3),
+    )
+
+
+def fingerprint_row(material: Material, row: Row, budget: Budget) -> str:
+    """Of all that decides a row's values."""
+    try:
+        resolved = _build_system(row).resolved_config if row.config else {}
+    except FusionBenchError:
+        resolved = {}
+    return make_fingerprint(material.fingerprint, row, resolved, budget)
+
+
+def finish_row(material: Material, row: Row, budget: Budget, folder: Path) -> tuple[Cell, bool]:
+    """The stored cell if it still holds, else a new one, which is stored; whether it is new."""
+    path = cell_path(folder, row.name)
+    stored = read_cell(path)
+    wanted = fingerprint_row(material, row, budget)
+    if stored is not None and not stored.skipped and stored.fingerprint == wanted:
+        return stored, False
+    cell = evaluate_row(material, row, budget)
+    write_record(path, cell)
+    return cell, True
+
+
+def _build_system(row: Row) -> System:
+    return System(name=row.name, **row.config)
+
+
+def _evaluate(material: Material, systems: Sequence[System]) -> FloatArray:
+    """(T, M, Q) values."""
+    dataset = material.task.dataset
+    scores = evaluate_systems(
+        systems, material.task.runs, material.measures, spaces=dataset.spaces, qrels=dataset.qrels
+    )
+    return np.array([each.values for each in scores])
+
+
+def _tuned_values(
+    material: Material, row: Row, budget: Budget
+) -> tuple[FloatArray, tuple[dict[str, Any], ...]]:
+    """(M, Q) values, each query's with the parameters that the other folds chose; these."""
+    objective = _make_objective(material, row)
+    if not objective.parameters:
+        return _evaluate(material, [objective.system])[0], ()
+    fold = _deal_folds(material, budget)
+    tuning = TuneSettings(system=row.name, trials=budget.trials, seed=budget.seed)
+    chosen = []
+    for k in range(int(fold.max()) + 1):
+        keep: BoolArray = fold != k
+        search = run_search(objective, keep, tuning.search_settings())
+        chosen.append(choose_trial(objective, search, keep, tuning.choose).params)
+    by_fold = _evaluate(material, [objective.build_system(params) for params in chosen])
+    values: FloatArray = np.take_along_axis(by_fold, fold[None, None, :], axis=0)[0]
+    return values, tuple(dict(params) for params in chosen)
+
+
+def _make_objective(material: Material, row: Row) -> TuningObjective:
+    """All that the method declares is tuned; of convex fusion the weights alone."""
+    system, runs = _build_system(row), material.task.runs
+    narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
+    ranges = narrowed if row.name == tuned_name(CONVEX) else None
+    has_space = bool(declared_parameters(system))
+    roles = source_roles(system, runs)
+    parameters = build_search_space(system, ranges, roles) if has_space else ()
+    dataset = material.task.dataset
+    return TuningObjective(system, runs, MEASURE, parameters, dataset.spaces, dataset.qrels)
+
+
+def _deal_folds(material: Material, budget: Budget) -> IntArray:
+    runs = material.task.runs
+    folds = min(budget.folds, len(set(runs.groups)))
+    return assign_folds(runs.groups, runs.types, folds=folds, split_seed=str(budget.seed))
+
+
+def _random_order_values(material: Material, seed: int) -> FloatArray:
+    """(M, Q): the mean over random orders of all candidates."""
+    runs, generator = material.task.runs, np.random.default_rng(seed)
+    total = np.zeros((len(material.measures), len(runs.queries)))
+    for _ in range(ORDERS):
+        positions = np.zeros(len(runs.documents), dtype=np.int64)
+        for start, end in zip(runs.offsets[:-1], runs.offsets[1:], strict=True):
+            positions[start:end] = generator.permutation(int(end - start)) + 1
+        total += compute_measures(
+            material.measures, runs, positions, qrels=material.task.dataset.qrels
+        )
+    return np.asarray(total / ORDERS)

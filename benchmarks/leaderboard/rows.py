@@ -1,0 +1,62 @@
+"""The rows of a collection: every system of the leaderboard, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from benchmarks.leaderboard.cells import Row
+from benchmarks.leaderboard.methods import (
+    BASELINE,
+    Keys,
+    Lists,
+    fusion_systems,
+    iterate_kinds,
+    policy_systems,
+    source_systems,
+    with_reranker,
+)
+
+#: The k of Cormack, Clarke and Büttcher's Table 1.
+CONSTANTS: Final = (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 500)
+DEFAULT_CONSTANT: Final = 60
+FLOOR: Final = "random order"
+CONVEX: Final = "convex"
+
+
+def list_rows(lists: Lists) -> tuple[Row, ...]:
+    """All rows of a collection; the baseline is among them."""
+    rows = [
+        Row(name=name, kind=kind, config=dict(keys))
+        for kind, systems in (*iterate_kinds(lists), *_derived_kinds(lists))
+        for name, keys in systems.items()
+    ]
+    return (*rows, Row(name=FLOOR, kind="floor"))
+
+
+def _derived_kinds(lists: Lists) -> Iterator[tuple[str, Mapping[str, Keys]]]:
+    methods = fusion_systems(lists, trained=False)
+    yield "tuned", {tuned_name(name): keys for name, keys in methods.items()}
+    yield "policy", policy_systems(lists)
+    constants = {k: {"method": "rrf", "k": k} for k in CONSTANTS if k != DEFAULT_CONSTANT}
+    runs = methods[BASELINE]["runs"]
+    yield "k", {k_name(k): {"runs": runs, "fusion": keys} for k, keys in constants.items()}
+    if lists.rerankers:
+        plain = {**source_systems(lists), **methods}
+        reranked = {reranked_name(name): with_reranker(lists, keys) for name, keys in plain.items()}
+        yield "reranked", {name: keys for name, keys in reranked.items() if lists.fits(keys)}
+
+
+def tuned_name(method: str) -> str:
+    """Name of the tuned row of a method."""
+    return f"{method}, tuned"
+
+
+def reranked_name(name: str) -> str:
+    """Name of a row below the reranker."""
+    return f"{name}, reranked"
+
+
+def k_name(k: int) -> str:
+    """Name of the row of a constant."""
+    return BASELINE if k == DEFAULT_CONSTANT else f"rrf k={k}"
