@@ -96,7 +96,11 @@ def fuse_command(
         folders = base.folders_for(datasets, path)
         with base.open_experiment(path, change) as (experiment, source):
             lists = fuse_experiment(
-                experiment, source, system, folders=folders, dataset=dataset, split=split
+                *(experiment, source, system),
+                folders=folders,
+                dataset=dataset,
+                split=split,
+                out=out,
             )
     else:
         given = {"--system": system, "--dataset": dataset, "--split": split, "--datasets": datasets}

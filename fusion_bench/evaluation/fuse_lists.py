@@ -17,7 +17,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_run
@@ -32,6 +32,7 @@ def fuse_experiment(
     folders: Collection[Path],
     dataset: str | None = None,
     split: str | None = None,
+    out: Path | None = None,
 ) -> FinalLists:
     """The final lists of one system of an experiment.
 
@@ -42,6 +43,7 @@ def fuse_experiment(
         folders: Where named datasets live.
         dataset: As the experiment names it; needed if it names several.
         split: Only queries of this split; None = every query that a run answers, judged or not.
+        out: The file that the lists go to; it may not be one of the dataset's files.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
@@ -52,6 +54,8 @@ def fuse_experiment(
     name = _dataset_name(dataset, experiment.dataset_names)
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
+    if out is not None:
+        _refuse_own_file(out, file.parent, spec)
     roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(roles, spec.rerank, source)
@@ -66,6 +70,17 @@ def fuse_experiment(
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
     return make_final_lists(chosen, kept, loaded.spaces)
+
+
+def _refuse_own_file(out: Path, folder: Path, spec: DatasetSpec) -> None:
+    """Raise where writing would replace a file of the dataset."""
+    for name in spec.files:
+        path = (folder / name).resolve()
+        if out.resolve() == path or out.resolve().is_relative_to(path):
+            raise ConfigError(
+                f"--out: {out} is a file of dataset {spec.name!r}, which it would replace: name "
+                "another"
+            )
 
 
 def _dataset_name(given: str | None, names: tuple[str, ...]) -> str:

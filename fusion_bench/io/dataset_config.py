@@ -129,6 +129,13 @@ class DatasetSpec(StrictModel):
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[WholeNumber, Field(ge=1)] = 1
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of its files and folders, as it names them."""
+        lists = (*self.runs.values(), *self.rerank.values())
+        paths = (self.qrels.path, self.queries, self.documents, *(each.path for each in lists))
+        return tuple(path for path in paths if path is not None)
+
     @field_validator("qrels", mode="before")
     @classmethod
     def _expand_path(cls, value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
