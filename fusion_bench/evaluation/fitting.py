@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.plain_systems import add_stages, runs_of_type
 from fusion_bench.evaluation.policy_fitting import fit_policy
 from fusion_bench.evaluation.ranking import name_system_in_errors
@@ -19,14 +20,34 @@ FITTED_KEPT = 64
 
 
 def needs_fitting(system: System) -> bool:
-    """Whether the system has a policy, or it or a query type a fusion, that is not fitted."""
-    if isinstance(system.policy, TrainablePolicy):
-        return True
+    """Whether a policy, or a fusion of the system, of a query type or of a stage, is not fitted."""
+    stages = (system.stages or {}).values()
+    return bool(_trained_parts(system)) or any(needs_fitting(stage) for stage in stages)
+
+
+def _trained_parts(system: System) -> list[str]:
+    """The parts of the system itself that learn, and are not fitted."""
     by_type = (system.by_query_type or {}).values()
     fusions = [part.fusion for part in by_type] or [system.fusion]
-    stages = (system.stages or {}).values()
     is_trained = any(isinstance(fusion, Trainable) for fusion in fusions)
-    return is_trained or any(needs_fitting(stage) for stage in stages)
+    has_policy = isinstance(system.policy, TrainablePolicy)
+    return [*(["the fusion"] if is_trained else []), *(["the policy"] if has_policy else [])]
+
+
+def _refuse_training_on_trained(system: System) -> None:
+    """Raise where one part would learn from what another part learned.
+
+    The inner models score the queries that the outer one learns from, and they have learned from
+    the query that is scored: it would not be out of fold.
+    """
+    parts = _trained_parts(system)
+    stages = (system.stages or {}).items()
+    parts += [f"stage {name!r}" for name, stage in stages if needs_fitting(stage)] if parts else []
+    if len(parts) > 1:
+        raise ConfigError(
+            f"system {system.name!r}: {' and '.join(parts)} are trained, and one would learn from "
+            "the other: train one of them"
+        )
 
 
 def fit_system(
@@ -45,10 +66,12 @@ def fit_system(
 
     Raises:
         AlignmentError: Too few queries, or none with a relevant document.
-        ConfigError: The system does not fit the sources.
+        ConfigError: The system does not fit the sources, or two parts would be trained one on
+            the other.
     """
     if not needs_fitting(system):
         return system
+    _refuse_training_on_trained(system)
     if system.stages is not None:
         stages = {name: fit_system(stage, runs, spaces) for name, stage in system.stages.items()}
         runs = add_stages(runs, stages, spaces or {})

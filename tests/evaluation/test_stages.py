@@ -209,10 +209,17 @@ def test_trained_fusions_are_fitted_in_every_stage() -> None:
         "runs": ["bm25", "dense"],
         "fusion": {"method": "pos_fuse", "folds": 2},
     }
-    system = System("s", ["inner", "hyde"], stages={"inner": stage}, fusion="pos_fuse")
+    system = System("s", ["inner", "hyde"], stages={"inner": stage})
     fitted = fit_system(system, runs, SPACES)
     assert not needs_fitting(fitted)
     [(_, _, part)] = plain_systems(fitted, runs, SPACES)
     alone = make_final_lists(System("inner", **stage), runs, SPACES)
     row = part.sources.index("inner")
     assert np.array_equal(np.sort(part.scores[row][part.ranks[row] > 0]), np.sort(alone.scores))
+
+
+def test_nothing_is_trained_on_what_is_trained() -> None:
+    stage = {"runs": ["bm25", "dense"], "fusion": "pos_fuse"}
+    system = System("s", ["inner", "hyde"], stages={"inner": stage}, fusion="pos_fuse")
+    with pytest.raises(ConfigError, match="'s': the fusion and stage 'inner' are trained"):
+        fit_system(system, view(), SPACES)
