@@ -137,7 +137,7 @@ def find_worst_query(collection: Collection) -> tuple[str, str] | None:
 def after_tune(
     report: TuningReport, files: Sequence[Path], datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
-    """Evaluate what was written, where it is not the default alone."""
+    """Evaluate and export what was written, where it is not the default alone."""
     purposes = {"front.yaml": "the efficient systems, quality against effort"}
     if not report.is_default_chosen:
         purposes["tuned.yaml"] = "the tuned system and the default on every measure"
@@ -145,6 +145,9 @@ def after_tune(
         if file.name in purposes:
             command = format_command("eval", file, datasets=datasets)
             yield NextStep(command, purposes[file.name])
+        if file.name == "tuned.yaml" and file.name in purposes:
+            config = report.choice.config
+            yield from _export_system({**config, "name": report.system}, (file,), datasets)
 
 
 def after_compare(
@@ -183,6 +186,29 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
     yield NextStep(format_command("tune", experiment), "search better parameters")
     update = ("--update", "--reason", "first baseline")
     yield NextStep(format_command("gate", experiment, *update), f"guard {system} from now on")
+    config = report.collections[0].system(system).config or {}
+    yield from _export_system({**config, "name": system}, (experiment, "--system", system))
+
+
+def _export_system(
+    config: Mapping[str, object],
+    words: Sequence[object],
+    datasets: Sequence[Path] | None = None,
+) -> Iterator[NextStep]:
+    """Write a system for an engine; nothing where it fuses no lists, or no engine has its fusion.
+
+    Args:
+        config: The system with its name, every default spelled out.
+        words: The experiment and further options.
+        datasets: Folders of named datasets.
+    """
+    from fusion_bench.experiment.system import System
+    from fusion_bench.export.translate import suggest_engine
+
+    engine = suggest_engine(System.model_validate(config))
+    if engine is not None:
+        command = format_command("export", *words, "--to", engine.name, datasets=datasets)
+        yield NextStep(command, f"what to type into {engine.title}, or another engine")
 
 
 def after_gate(

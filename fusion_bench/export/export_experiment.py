@@ -62,7 +62,7 @@ def choose_system(experiment: Experiment, name: str | None) -> System:
     """
     systems = experiment.systems
     if name is None:
-        preferred = [f"{experiment.baseline} tuned"]
+        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
         preferred += [*systems] if len(systems) == 1 else []
         preferred += [] if experiment.tune is None else [experiment.tune.system]
         name = next((known for known in preferred if known in systems), None)

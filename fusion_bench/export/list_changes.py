@@ -37,7 +37,7 @@ class ListChanges:
 
 
 @dataclass(frozen=True, eq=False)
-class _ScoredLists:
+class ScoredLists:
     """The lists of one system.
 
     Attributes:
@@ -45,12 +45,14 @@ class _ScoredLists:
         keys: Shape (N,): query and document of each candidate, rising.
         scores: Shape (N,): the scores that decide the order.
         tiers: Shape (N,): a candidate of a higher tier stands above, whatever its score.
+        width: A key is query · width + document + 1.
     """
 
     top: IntArray
     keys: IntArray
     scores: FloatArray
     tiers: IntArray
+    width: int
 
     def are_equal(self, first: IntArray, second: IntArray, tolerance: float) -> BoolArray:
         """Whether the scores of pairs of candidates are equal; not where one is no candidate."""
@@ -81,24 +83,43 @@ def compare_lists(
         precision: In which scores count as equal, by either system.
         top: So many documents of each list are compared.
     """
-    before, after = (_rank_lists(system, runs, spaces, top) for system in (first, second))
-    width = len(runs.vocabulary) + 1
+    before, after = (rank_lists(system, runs, spaces, top) for system in (first, second))
+    return find_changes(before, after, precision)
+
+
+def find_changes(before: ScoredLists, after: ScoredLists, precision: Precision) -> ListChanges:
+    """The differences of two systems' lists over the same runs, cut at the same rank.
+
+    Args:
+        before: Of the first system.
+        after: Of the second one.
+        precision: In which scores count as equal, by either system.
+    """
     queries, ranks = np.nonzero(before.top != after.top)
-    here, there = (queries * width + lists.top[queries, ranks] + 1 for lists in (before, after))
+    here, there = (
+        queries * before.width + lists.top[queries, ranks] + 1 for lists in (before, after)
+    )
     tolerance = TOLERANCES[precision]
     is_tie = before.are_equal(here, there, tolerance) | after.are_equal(here, there, tolerance)
-    is_different = np.zeros(len(runs.queries), dtype=bool)
+    is_different = np.zeros(len(before.top), dtype=bool)
     is_different[queries] = True
-    is_changed = np.zeros(len(runs.queries), dtype=bool)
+    is_changed = np.zeros(len(before.top), dtype=bool)
     is_changed[queries[~is_tie]] = True
     is_other_set = (np.sort(before.top, axis=1) != np.sort(after.top, axis=1)).any(axis=1)
     return ListChanges(is_changed, is_changed & is_other_set, is_different & ~is_changed)
 
 
-def _rank_lists(
+def rank_lists(
     system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], top: int
-) -> _ScoredLists:
-    """The lists of a system; keys are query · (documents + 1) + document + 1."""
+) -> ScoredLists:
+    """The final lists of a system.
+
+    Args:
+        system: Any system.
+        runs: All sources of the dataset.
+        spaces: Score space of each rerank list.
+        top: So many documents of each list are kept.
+    """
     tops = np.full((len(runs.queries), top), -1, dtype=np.int64)
     parts: list[tuple[IntArray, FloatArray, IntArray]] = []
     width = len(runs.vocabulary) + 1
@@ -111,4 +132,4 @@ def _rank_lists(
         parts.append((queries * width + documents + 1, ranking.sort_scores, tiers))
     keys, scores, tiers = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable")
-    return _ScoredLists(tops, keys[order], scores[order], tiers[order])
+    return ScoredLists(tops, keys[order], scores[order], tiers[order], width)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
-from fusion_bench.errors import UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.ranking import name_system_in_errors
-from fusion_bench.experiment.dialect import Configuration, Dialect, Translation
+from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Trainable
+
+#: Engines that are suggested, the first that fits.
+COMMON = ("elasticsearch", "opensearch", "llamaindex")
 
 
 def choose_query_type(system: System, query_type: str | None) -> System:
@@ -49,6 +53,25 @@ def translate_system(
     known = {name: roles.get(name, frozenset()) for name in system.runs}
     with name_system_in_errors(system):
         return dialect.translate(system, known)
+
+
+def suggest_engine(system: System) -> type[Dialect] | None:
+    """An engine to write a system for: its own, or one of :data:`COMMON` that has its fusion.
+
+    None where it reads one list only, or where none of these can do it.
+    """
+    if len(system.runs) < 2:
+        return None
+    if system.dialect is not None:
+        return dialects.find_plugin(system.dialect)
+    for name in COMMON:
+        dialect = dialects.find_plugin(name)
+        # Weights by role need the dataset: then the command itself finds out.
+        with suppress(ConfigError):
+            if translate_system(dialect, system, {}).system is None:
+                continue
+        return dialect
+    return None
 
 
 def _refuse(reason: str) -> Translation:

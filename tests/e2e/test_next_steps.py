@@ -18,7 +18,9 @@ Capture = pytest.CaptureFixture[str]
 FILES = (Path("out/tuned.yaml"), Path("out/front.yaml"))
 
 
-@pytest.mark.parametrize(("trial", "expected"), [(0, ["front.yaml"]), (7, ["tuned", "front"])])
+@pytest.mark.parametrize(
+    ("trial", "expected"), [(0, ["front.yaml"]), (7, ["tuned", "export", "front"])]
+)
 def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list[str]) -> None:
     report = record(choice=record().choice.model_copy(update={"trial": trial}))
     steps = list(after_tune(report, FILES, None))

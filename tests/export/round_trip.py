@@ -1,0 +1,116 @@
+"""Exported configurations, read back, on every query of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.experiment.dialect import Dialect, Translation
+from fusion_bench.experiment.system import System
+from fusion_bench.export.list_changes import ScoredLists, find_changes, rank_lists
+from fusion_bench.export.translate import read_back, translate_system
+
+#: The claims that a round trip checks.
+EQUAL_ORDER = frozenset({"exact", "rank-equivalent"})
+
+
+class RoundTrip(NamedTuple):
+    """One system in one engine.
+
+    Attributes:
+        engine: Name of the dialect.
+        system: Name of the system.
+        fidelity: As claimed.
+        queries: Number of queries.
+        changed: Those in another order, ties apart.
+        tied: Those in another order among documents of equal scores only.
+    """
+
+    engine: str
+    system: str
+    fidelity: str
+    queries: int
+    changed: int
+    tied: int
+
+
+def list_systems(sources: Sequence[str]) -> list[System]:
+    """Systems of many kinds over the first sources of a dataset."""
+    pair, three = list(sources[:2]), list(sources[:3])
+    weights = dict(zip(pair, (0.3, 0.7), strict=True))
+    cut: dict[str, Any] = {"depth": 50, "top_k": 50}
+    kinds: dict[str, tuple[list[str], Any, Mapping[str, Any]]] = {
+        "rrf": (three, "rrf", {}),
+        "rrf 2": (pair, "rrf", cut),
+        "rrf k=10": (pair, {"method": "rrf", "k": 10}, cut),
+        "rrf k=61": (three, {"method": "rrf", "k": 61}, {"depth": 30}),
+        "rrf weighted": (three, {"method": "rrf", "weights": {three[-1]: 0.5}}, cut),
+        "rrf k by source": (pair, {"method": "rrf", "k": {pair[0]: 10}}, cut),
+        "rrf three_lists": (three, {"method": "rrf", "normalize": "three_lists"}, cut),
+        "rrf_v2": (pair, {"method": "rrf_v2", "weights": weights}, cut),
+        "rrf_v2 no bonus": (pair, {"method": "rrf_v2", "bonus": {}, "weights": weights}, cut),
+        "convex": (pair, {"method": "convex", "weights": weights}, cut),
+        "convex 3": (three, "convex", {}),
+        "dbsf": (pair, "dbsf", cut),
+        "comb_sum": (pair, {"method": "comb_sum", "normalize": "min_max"}, cut),
+        "score skip": (pair, {"method": "weighted_score", "missing": "skip"}, cut),
+        "score none": (pair, {"method": "weighted_score", "normalize": "none"}, cut),
+        "windows": (pair, "rrf", {"depth": {pair[0]: 20, pair[1]: 40}, "top_k": 60}),
+        "by type": (
+            pair,
+            "rrf",
+            {"weights_by_type": {"hybrid": {pair[0]: 0.4, pair[1]: 0.6}}},
+        ),
+    }
+    return [System(name, runs, fusion, **more) for name, (runs, fusion, more) in kinds.items()]
+
+
+class Original:
+    """Systems over the lists of a dataset, each ranked once.
+
+    Attributes:
+        runs: All sources of the dataset.
+        systems: The systems.
+    """
+
+    def __init__(self, runs: AlignedRuns) -> None:
+        self.runs = runs
+        self.systems = list_systems(runs.sources)
+        self._longest = int(np.diff(runs.offsets).max())
+        self._lists: dict[str, ScoredLists] = {}
+
+    def lists(self, system: System) -> ScoredLists:
+        """The lists of one of the systems."""
+        if system.name not in self._lists:
+            self._lists[system.name] = self.rank(system)
+        return self._lists[system.name]
+
+    def rank(self, system: System) -> ScoredLists:
+        """The whole lists of any system."""
+        return rank_lists(system, self.runs, {}, self._longest)
+
+    def claims(self, dialect: type[Dialect]) -> Iterator[tuple[System, Translation]]:
+        """The systems of which an equal order is claimed, each with its translation."""
+        roles = dict(zip(self.runs.sources, self.runs.roles, strict=True))
+        for system in self.systems:
+            translation = translate_system(dialect, system, roles)
+            if translation.fidelity in EQUAL_ORDER:
+                yield system, translation
+
+    def round_trips(self, dialect: type[Dialect]) -> Iterator[RoundTrip]:
+        """Each system of which an equal order is claimed, written, read back and ranked."""
+        for system, translation in self.claims(dialect):
+            assert translation.system is not None
+            again = read_back(dialect, dialect.write(translation.system), "again")
+            changes = find_changes(self.lists(system), self.rank(again), dialect.precision)
+            yield RoundTrip(
+                dialect.name,
+                system.name,
+                translation.fidelity,
+                len(self.runs.queries),
+                int(changes.is_changed.sum()),
+                int(changes.is_tied.sum()),
+            )
