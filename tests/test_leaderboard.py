@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,8 @@ from benchmarks.leaderboard.methods import (
     list_policies,
     write_experiment,
 )
+from benchmarks.leaderboard.page import PICTURE, QUESTIONS, write_page
+from benchmarks.leaderboard.results import COMPARED, read_results
 from benchmarks.leaderboard.rows import FLOOR, list_rows
 from benchmarks.leaderboard.run import run_collections
 from fusion_bench.blend import blends
@@ -147,3 +150,19 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
     assert first != fingerprint_row(material, other, BUDGET)
     (dataset.parent / "qrels.txt").write_text("q1 0 d2 1\nq2 0 d3 2\nq3 0 d1 1\nq4 0 d4 1\n")
     assert fingerprint_row(load_material(dataset), plain, BUDGET) != first
+
+
+def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:
+    run(dataset)
+    [results] = read_results(dataset.parent.parent.parent / "cells")
+    means = {row.name: results.mean(row.name) or 0.0 for row in results.rows_of(*COMPARED)}
+    assert results.ranks[max(means, key=means.__getitem__)] < results.ranks[FLOOR]
+    assert sum(results.ranks.values()) == pytest.approx(len(means) * (len(means) + 1) / 2)
+    difference = results.difference("a", "rrf")
+    assert difference is not None
+    assert difference.mean == pytest.approx(means["a"] - means["rrf"])
+    page = write_page([results], tmp_path / "page").read_text(encoding="utf-8")
+    assert all(f"## {question}" in page for question in QUESTIONS)
+    assert all(f"\n| {name} | " in page for name in means)
+    assert not re.search(r"\bnan\b|None", page)
+    assert (tmp_path / "page" / PICTURE).read_bytes().startswith(b"\x89PNG")

@@ -16,6 +16,8 @@ from pathlib import Path
 from benchmarks.leaderboard.catalog import find_collections
 from benchmarks.leaderboard.cells import Budget, Cell
 from benchmarks.leaderboard.methods import ROOT
+from benchmarks.leaderboard.page import write_page
+from benchmarks.leaderboard.results import read_results
 from benchmarks.leaderboard.run import run_collections
 
 FOLDER = ROOT / "reports" / "leaderboard"
@@ -37,7 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folds", type=int, default=Budget().folds)
     parser.add_argument("--jobs", type=int, default=2, help="processes; 2 by default")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where results are stored")
+    parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--out", type=Path, help="folder of the page; default: the results'")
     options = parser.parse_args(arguments)
+    cells, out = options.folder / "cells", options.out or options.folder
+    if not options.page:
+        finish_rows(options, cells)
+    if results := read_results(cells):
+        print(write_page(results, out))
+
+
+def finish_rows(options: argparse.Namespace, cells: Path) -> None:
+    """Finish the rows that are missing, and print how many there were."""
     budget = Budget(trials=options.trials, folds=options.folds)
     collections = [
         (name, path)
@@ -45,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not options.only or name in options.only
     ]
     started = time.perf_counter()
-    cells = options.folder / "cells"
     counts = run_collections(collections, cells, budget, jobs=options.jobs, report=report_cell)
     listed = ", ".join(f"{count} rows {word}" for word, count in sorted(counts.items()))
     print(f"{len(collections)} collections, {listed}: {time.perf_counter() - started:.0f} s")

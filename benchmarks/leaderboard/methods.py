@@ -41,14 +41,17 @@ MEASURE = parse_measure("nDCG@10")
 #: Candidates that a reranker sees.
 RERANK_DEPTH = 50
 POLICIES = "fusion_bench.policies"
+Keys = Mapping[str, Any]
+#: Options of policies that have none by default.
+POLICY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "overlap_rules": {"threshold": 0.2, "below": {"weights": {"semantic": 3}}}
+}
 HEAD = """\
 # What `fusion-bench eval experiments/methods.yaml` runs: every fusion method, blend, dialect and
 # policy at its defaults. `make methods` writes it from the registries, and
 # `python -m benchmarks.leaderboard.methods --dataset PATH` prints it for another dataset.
 # A system that needs one keyword and one semantic list names these two.
 """
-
-Keys = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +186,7 @@ def policy_systems(lists: Lists) -> dict[str, Keys]:
     """Each policy over convex fusion, else over the baseline, else over the baseline reranked."""
     systems: dict[str, Keys] = {}
     for policy in list_policies():
-        keys: Keys = {"policy": policy}
+        keys: Keys = {"policy": {"method": policy, **POLICY_OPTIONS.get(policy, {})}}
         tries: list[Keys] = [{"fusion": dict(fusions.aliases["convex"]), **keys}, keys]
         tries += [with_reranker(lists, keys)] if lists.rerankers else []
         complete = (lists.fit_runs(each) for each in tries)

@@ -37,13 +37,17 @@ def list_rows(lists: Lists) -> tuple[Row, ...]:
 def _derived_kinds(lists: Lists) -> Iterator[tuple[str, Mapping[str, Keys]]]:
     methods = fusion_systems(lists, trained=False)
     yield "tuned", {tuned_name(name): keys for name, keys in methods.items()}
-    yield "policy", policy_systems(lists)
+    policies = policy_systems(lists)
+    yield "policy", {name: keys for name, keys in policies.items() if "blend" not in keys}
     constants = {k: {"method": "rrf", "k": k} for k in CONSTANTS if k != DEFAULT_CONSTANT}
     runs = methods[BASELINE]["runs"]
     yield "k", {k_name(k): {"runs": runs, "fusion": keys} for k, keys in constants.items()}
     if lists.rerankers:
-        plain = {**source_systems(lists), **methods}
-        reranked = {reranked_name(name): with_reranker(lists, keys) for name, keys in plain.items()}
+        plain: dict[str, Keys] = {**source_systems(lists), **methods}
+        reranked: dict[str, Keys] = {
+            reranked_name(name): with_reranker(lists, keys) for name, keys in plain.items()
+        }
+        reranked |= {name: keys for name, keys in policies.items() if "blend" in keys}
         yield "reranked", {name: keys for name, keys in reranked.items() if lists.fits(keys)}
 
 

@@ -1,0 +1,179 @@
+"""What the stored results say to four questions, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from benchmarks.leaderboard.evaluate import AVERAGE_PRECISION
+from benchmarks.leaderboard.methods import BASELINE
+from benchmarks.leaderboard.results import CollectionResults
+from benchmarks.leaderboard.rows import CONSTANTS, CONVEX, k_name, reranked_name, tuned_name
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.intervals import MeanEstimate
+from fusion_bench.stats.randomization_tests import adjust_holm
+
+ALPHA: Final = 0.05
+#: MAP by k: Cormack, Clarke and Büttcher, SIGIR 2009, Table 1 (30 lists, TREC topics 351–400).
+CORMACK: Final[Mapping[int, float]] = {
+    0: 0.2072,
+    10: 0.2123,
+    20: 0.2134,
+    30: 0.2139,
+    40: 0.2138,
+    50: 0.2144,
+    60: 0.2145,
+    70: 0.2146,
+    80: 0.2147,
+    90: 0.2145,
+    100: 0.2142,
+    500: 0.2098,
+}
+#: Where the published curve is flat.
+FLAT: Final = tuple(k for k in CONSTANTS if 20 <= k <= 100)
+
+Results = Sequence[CollectionResults]
+
+
+def answer_convex(results: Results) -> Iterator[str]:
+    """Does convex fusion beat RRF once both are tuned?"""
+    convex, rrf = tuned_name(CONVEX), tuned_name(BASELINE)
+    pairs = {each.head.name: each.compare([convex], rrf) for each in results}
+    compared = {name: pair[convex] for name, pair in pairs.items() if convex in pair}
+    if not compared:
+        yield "No collection has both rows yet."
+        return
+    p_values = adjust_holm(np.array([each.p for each in compared.values()]))
+    shown = {
+        name: each.difference
+        for (name, each), p in zip(compared.items(), p_values.tolist(), strict=True)
+        if p < ALPHA
+    }
+    better = [name for name, difference in shown.items() if difference > 0]
+    worse = [name for name, difference in shown.items() if difference < 0]
+    mean = float(np.mean([each.difference for each in compared.values()]))
+    yield (
+        f"Tuned convex fusion is better than tuned RRF on {_listed(better)} and worse on "
+        f"{_listed(worse)}, of {len(compared)} collections (Holm's correction over them). The mean "
+        f"difference over collections is {mean:+.4f}."
+    )
+    yield from _table(
+        ("collection", "convex, tuned − rrf, tuned"),
+        ((name, _cell(each)) for name, each in compared.items()),
+    )
+
+
+def answer_k(results: Results) -> Iterator[str]:
+    """How much does k matter?"""
+    curves = {each.head.name: _curve(each) for each in results}
+    complete = {name: curve for name, curve in curves.items() if len(curve) == len(CONSTANTS)}
+    curves = {"Cormack et al. (MAP)": dict(CORMACK), **complete}
+    spans = {name: _span(curve) for name, curve in complete.items()}
+    if spans:
+        yield (
+            f"Over k = {FLAT[0]} … {FLAT[-1]}, {AVERAGE_PRECISION} varies by "
+            f"{min(spans.values()):.4f} to {max(spans.values()):.4f} on the collections here, and "
+            f"by {_span(CORMACK):.4f} in the published curve."
+        )
+    best = {name: max(curve, key=curve.__getitem__) for name, curve in curves.items()}
+    header = ("k", *curves)
+    rows = ((str(k), *(f"{curve[k]:.4f}" for curve in curves.values())) for k in CONSTANTS)
+    yield from _table(header, [*rows, ("best k", *(str(best[name]) for name in curves))])
+
+
+def answer_reranker(results: Results) -> Iterator[str]:
+    """Does fusion still matter below a strong reranker?"""
+    rows, below = [], reranked_name(BASELINE)
+    for each in results:
+        sources = [reranked_name(name) for name in each.head.sources]
+        known = [name for name in sources if name in each.cells]
+        if not known or below not in each.cells:
+            continue
+        best = max(known, key=lambda name: each.mean(name) or 0.0)
+        spreads = [_spread(each, kind) for kind in ("method", "reranked")]
+        gains = (each.difference(below, best), each.difference(reranked_name(CONVEX), below))
+        name = f"{each.head.name} ({each.head.reranker})"
+        rows.append((name, best.partition(",")[0], *map(_cell, gains), *spreads))
+    if not rows:
+        yield "No collection with a reranker is finished yet."
+        return
+    yield (
+        "The reranker orders the first 50 documents of each list. Columns: the best single source "
+        "below it; RRF below it against that source; convex against RRF, both below it; and the "
+        "standard deviation of the means of all fusion methods, without and with it."
+    )
+    header = ("collection", "best source", "rrf − source", "convex − rrf", "sd without", "sd with")
+    yield from _table(header, rows)
+
+
+def answer_losses(results: Results) -> Iterator[str]:
+    """Where does fusion lose?"""
+    rows = []
+    for each in results:
+        methods = [row.name for row in each.rows_of("method")]
+        sources = [row.name for row in each.rows_of("source")]
+        best = max(sources, key=lambda name: each.mean(name) or 0.0)
+        verdict = _pays_or_loses(each, sources, methods)
+        ahead = sum((each.mean(name) or 0.0) > (each.mean(best) or 0.0) for name in methods)
+        gap = _cell(each.difference(BASELINE, best))
+        rows.append((each.head.name, best, gap, f"{ahead} of {len(methods)}", verdict))
+    losing = [row[0] for row in rows if row[-1] == "loses"]
+    paying = [row[0] for row in rows if row[-1] == "pays"]
+    yield (
+        f"Fusion loses on {_listed(losing)}: some source is better than every untuned method. It "
+        f"pays on {_listed(paying)}: some untuned method is better than every source (Holm's "
+        "correction over methods × sources of the collection)."
+    )
+    header = ("collection", "best source", "rrf − source", "methods above it", "fusion")
+    yield from _table(header, rows)
+
+
+def _pays_or_loses(each: CollectionResults, sources: list[str], methods: list[str]) -> str:
+    pairs = [(s, m, c) for s in sources for m, c in each.compare(methods, s).items() if m != s]
+    adjusted = adjust_holm(np.array([c.p for _, _, c in pairs])).tolist()
+    signs = {
+        (s, m): float(np.sign(c.difference)) if p < ALPHA else 0.0
+        for (s, m, c), p in zip(pairs, adjusted, strict=True)
+    }
+    if any(all(signs[s, m] > 0 for s in sources) for m in methods):
+        return "pays"
+    if any(all(signs[s, m] < 0 for m in methods) for s in sources):
+        return "loses"
+    return "not shown"
+
+
+def _curve(each: CollectionResults) -> dict[int, float]:
+    means = {k: each.mean(k_name(k), AVERAGE_PRECISION) for k in CONSTANTS}
+    return {k: mean for k, mean in means.items() if mean is not None}
+
+
+def _span(curve: Mapping[int, float]) -> float:
+    values = [curve[k] for k in FLAT]
+    return max(values) - min(values)
+
+
+def _spread(each: CollectionResults, kind: str) -> str:
+    """Standard deviation of the means of all fusion methods."""
+    methods = [row.name for row in each.rows_of("method")]
+    names = methods if kind == "method" else [reranked_name(name) for name in methods]
+    means = [mean for name in names if (mean := each.mean(name)) is not None]
+    return f"{np.std(means):.4f}"
+
+
+def _cell(value: Comparison | MeanEstimate | None) -> str:
+    if value is None:
+        return "–"
+    mean = value.difference if isinstance(value, Comparison) else value.mean
+    return f"{mean:+.4f} [{value.low:+.4f}, {value.high:+.4f}]"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names)} ({', '.join(names)})" if names else "none"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A Markdown table, its first column text."""
+    lines = [f"| {' | '.join(header)} |", f"|:--|{'--:|' * (len(header) - 1)}"]
+    yield "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

@@ -1,0 +1,126 @@
+"""The page of the leaderboard, and its picture, from the stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks.leaderboard.answers import (
+    answer_convex,
+    answer_k,
+    answer_losses,
+    answer_reranker,
+)
+from benchmarks.leaderboard.methods import BASELINE, MEASURE
+from benchmarks.leaderboard.picture import draw_heat_map
+from benchmarks.leaderboard.results import (
+    COMPARED,
+    ORACLES,
+    CollectionResults,
+    count_answers,
+    mean_rank,
+)
+from fusion_bench.report.plots import render_png
+from fusion_bench.util.atomic_files import write_atomic
+
+PICTURE: Final = "leaderboard.png"
+TITLES: Final = {
+    "source": "Sources alone",
+    "method": "Fusion methods at their defaults",
+    "tuned": "Fusion methods, tuned out of fold",
+    "learned": "Trained and learned fusion, fitted out of fold",
+    "policy": "Policies by query",
+    "engine": "Engines at their defaults",
+    "engine, whole lists": "Engines without their default windows",
+    "floor": "Floor",
+}
+MARKS: Final = {"better": "▲", "worse": "▼"}
+QUESTIONS: Final = {
+    "Does convex fusion beat RRF once both are tuned?": answer_convex,
+    "How much does k matter?": answer_k,
+    "Does fusion still matter below a strong reranker?": answer_reranker,
+    "Where does fusion lose?": answer_losses,
+}
+
+
+def write_page(results: Sequence[CollectionResults], folder: Path) -> Path:
+    """Write ``leaderboard.md`` and its picture.
+
+    Args:
+        results: At least one collection.
+        folder: Where both go.
+    """
+    write_atomic(folder / PICTURE, render_png(draw_heat_map(results)))
+    text = "\n\n".join(_blocks(results)) + "\n"
+    return write_atomic(folder / "leaderboard.md", text.encode())
+
+
+def _blocks(results: Sequence[CollectionResults]) -> Iterator[str]:
+    budget = results[0].head.budget
+    yield "# Leaderboard"
+    yield (
+        f"Every fusion method on {len(results)} collections, in {MEASURE.name}. `make leaderboard` "
+        "renews this page from its stored results. Every list is cut at rank 100."
+    )
+    yield (
+        f"A cell is the mean difference from `{BASELINE}` (k = 60) with its 95 % interval, paired "
+        "by query and by group where the collection has groups. ▲ and ▼: better and worse, by the "
+        "randomization test with Holm's correction over all rows of the collection; no mark: no "
+        f"difference shown. Tuned rows had {budget.trials} trials a fold, {budget.folds} folds: "
+        "each query counts with parameters that the other folds chose. Wins and losses count ▲ and "
+        "▼; the mean rank is over the collections that have the row."
+    )
+    yield f"![Differences from {BASELINE}, a row a system, a column a collection]({PICTURE})"
+    for question, answer in QUESTIONS.items():
+        yield f"## {question}"
+        yield from answer(results)
+    for kind in COMPARED:
+        names = list(dict.fromkeys(row.name for each in results for row in each.rows_of(kind)))
+        if names:
+            yield f"## {TITLES[kind]}"
+            yield "\n".join(_table(results, _sort_by_rank(results, names)))
+    yield "## Ceilings"
+    yield "The best source and the best untuned method, chosen for each query by its judgments."
+    yield "\n".join(_table(results, list(ORACLES)))
+    yield "## Collections"
+    yield "\n".join(_collection_lines(results))
+
+
+def _sort_by_rank(results: Sequence[CollectionResults], names: list[str]) -> list[str]:
+    return sorted(names, key=lambda name: (mean_rank(results, name) or 0.0, name))
+
+
+def _table(results: Sequence[CollectionResults], names: Sequence[str]) -> Iterator[str]:
+    header = ("system", *(each.head.name for each in results), "wins", "losses", "mean rank")
+    yield f"| {' | '.join(header)} |"
+    yield f"|:--|{'--:|' * (len(header) - 1)}"
+    for name in names:
+        cells = [_format_cell(each, name) for each in results]
+        counts = [str(count_answers(results, name, "better"))]
+        counts.append(str(count_answers(results, name, "worse")))
+        rank = mean_rank(results, name)
+        last = [*counts, f"{rank:.1f}"] if rank is not None and name != BASELINE else ["", "", ""]
+        yield f"| {' | '.join([name, *cells, *last])} |"
+
+
+def _format_cell(each: CollectionResults, name: str) -> str:
+    if name == BASELINE:
+        return f"{each.mean(BASELINE):.4f}"
+    difference = each.difference(name, BASELINE)
+    if difference is None:
+        return "–"
+    mark = MARKS.get(each.answer(name) or "", "")
+    text = f"{difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]"
+    return f"{text} {mark}".strip()
+
+
+def _collection_lines(results: Sequence[CollectionResults]) -> Iterator[str]:
+    yield "| collection | queries | fused lists | reranker | finished rows |"
+    yield "|:--|--:|:--|:--|--:|"
+    for each in results:
+        head = each.head
+        yield (
+            f"| {head.name} | {len(head.queries)} | {', '.join(head.sources)} | "
+            f"{head.reranker or '–'} | {len(each.cells)} of {len(head.rows)} |"
+        )

@@ -1,0 +1,144 @@
+"""The stored cells of a collection, compared with the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, read_cell, read_head
+from benchmarks.leaderboard.evaluate import JUDGED
+from benchmarks.leaderboard.methods import BASELINE, MEASURE
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.comparison import (
+    Answer,
+    Comparison,
+    compare_with_baseline,
+    decide_answer,
+    paired_difference,
+)
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+
+#: Kinds of rows that are compared with the baseline and ranked against each other.
+COMPARED: Final = (
+    "source",
+    "method",
+    "tuned",
+    "learned",
+    "policy",
+    "engine",
+    "engine, whole lists",
+    "floor",
+)
+ORACLES: Final = {"best source per query": "source", "best method per query": "method"}
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionResults:
+    """The finished rows of a collection.
+
+    Attributes:
+        head: What the rows have in common.
+        cells: Finished rows by name, with their values.
+    """
+
+    head: CollectionHead
+    cells: dict[str, Cell]
+
+    def values(self, name: str, measure: str = MEASURE.name) -> FloatArray | None:
+        """(Q,): the values of a row or of an oracle; None = there are none."""
+        if name in ORACLES:
+            rows = [self.values(row.name, measure) for row in self.rows_of(ORACLES[name])]
+            return np.max([row for row in rows if row is not None], axis=0) if rows else None
+        cell = self.cells.get(name)
+        return None if cell is None else np.array(cell.values[measure])
+
+    def mean(self, name: str, measure: str = MEASURE.name) -> float | None:
+        """The mean of a row; None = it has no values."""
+        values = self.values(name, measure)
+        return None if values is None else float(values.mean())
+
+    def rows_of(self, *kinds: str) -> list[Row]:
+        """The finished rows of these kinds."""
+        return [row for row in self.head.rows if row.kind in kinds and row.name in self.cells]
+
+    def difference(self, first: str, second: str) -> MeanEstimate | None:
+        """Mean of first − second with its interval; None where one has no values."""
+        a, b = self.values(first), self.values(second)
+        if a is None or b is None:
+            return None
+        return estimate_mean(paired_difference(a, b), self._groups)
+
+    def compare(self, names: Iterable[str], baseline: str) -> dict[str, Comparison]:
+        """Comparisons of rows with a baseline, one family."""
+        values = {name: self.values(name) for name in dict.fromkeys([baseline, *names])}
+        known = {name: row for name, row in values.items() if row is not None}
+        if baseline not in known or len(known) < 2:
+            return {}
+        results = compare_with_baseline(
+            MEASURE.name, known, baseline, groups=self._groups, primary=True
+        )
+        return {each.candidate: each for each in results}
+
+    @cached_property
+    def comparisons(self) -> dict[str, Comparison]:
+        """Every compared row against the baseline."""
+        return self.compare([row.name for row in self.rows_of(*COMPARED)], BASELINE)
+
+    def answer(self, name: str) -> Answer | None:
+        """What the comparison of a row with the baseline shows; None = there is none."""
+        comparison = self.comparisons.get(name)
+        if comparison is None:
+            return None
+        first, second = self.mean(name, JUDGED), self.mean(BASELINE, JUDGED)
+        if first is None or second is None or not self.head.has_irrelevant_judgments:
+            return decide_answer(comparison, None)
+        return decide_answer(comparison, first - second)
+
+    @cached_property
+    def ranks(self) -> dict[str, float]:
+        """Rank of each compared row by its mean; equal rows share the mean of their ranks."""
+        names = [row.name for row in self.rows_of(*COMPARED)]
+        means = np.array([round(float(self.mean(name) or 0.0), 12) for name in names])
+        above = (means[None, :] > means[:, None]).sum(axis=1)
+        equal = (means[None, :] == means[:, None]).sum(axis=1)
+        return dict(zip(names, (above + (equal + 1) / 2).tolist(), strict=True))
+
+    @cached_property
+    def _groups(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return number_by_appearance(self.head.groups)[0]
+
+
+def read_results(folder: Path) -> list[CollectionResults]:
+    """Every collection with a finished baseline, in order of name."""
+    results = []
+    for path in sorted(path for path in folder.glob("*") if path.is_dir()):
+        head = read_head(path)
+        if head is None:
+            continue
+        cells = {row.name: read_cell(cell_path(path, row.name)) for row in head.rows}
+        size = len(head.queries)
+        finished = {
+            name: cell
+            for name, cell in cells.items()
+            if cell is not None and len(cell.values.get(MEASURE.name, ())) == size
+        }
+        if BASELINE in finished:
+            results.append(CollectionResults(head, finished))
+    return results
+
+
+def count_answers(results: Sequence[CollectionResults], name: str, answer: Answer) -> int:
+    """On how many collections a row has this answer."""
+    return sum(each.answer(name) == answer for each in results)
+
+
+def mean_rank(results: Sequence[CollectionResults], name: str) -> float | None:
+    """Mean over the collections that have the row; None = none has."""
+    ranks = [each.ranks[name] for each in results if name in each.ranks]
+    return float(np.mean(ranks)) if ranks else None
