@@ -63,20 +63,22 @@ class LogOdds(WeightedScoreFusion):
         )
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """One half, and the evidence of each source.
+        """One half, the evidence of each source, and what rounding them leaves.
 
         All evidence has one factor, (σ(L) − ½) / L for the pooled log-odds L, which makes the sum
-        σ(L).
+        σ(L). Far below 0 the sum cancels out; the last term restores the digits that it loses.
         """
         evidence = self._pooled(runs, np.where(returned_by(runs), self._evidence(runs), 0.0))
         log_odds = sum_terms(evidence)
         slope: FloatArray = np.full(len(log_odds), 0.25)  # of σ at 0
-        np.divide(sigmoid(log_odds) - 0.5, log_odds, out=slope, where=log_odds != 0)
+        scores = sigmoid(log_odds)
+        np.divide(scores - 0.5, log_odds, out=slope, where=log_odds != 0)
         terms = np.concatenate([np.full((1, len(slope)), 0.5), evidence * slope])
+        rounding = scores - sum_terms(terms)
         return ScoreTerms(
-            ("no evidence", *runs.sources),
-            (None, *range(len(runs.sources))),
-            terms,
+            ("no evidence", *runs.sources, "rounding"),
+            (None, *range(len(runs.sources)), None),
+            np.concatenate([terms, rounding[None]]),
             np.ones(len(slope)),
         )
 

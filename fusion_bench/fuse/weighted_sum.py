@@ -52,8 +52,11 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
         return self.source_terms(runs, self.weight_column(runs) * scores)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): the sum of the weighted greatest scores."""
-        return np.asarray(sum_terms(self.weight_column(runs) * self.greatest_parts(runs)))
+        """(Q,): the sum of the weighted greatest scores, or of 0 where being absent gives more."""
+        parts = self.greatest_parts(runs)
+        if self.missing == "min":  # being absent gives no more than the least score
+            parts = np.nan_to_num(self.greatest_scores(runs))
+        return np.asarray(sum_terms(self.weight_column(runs) * parts))
 
 
 @fusions.register

@@ -213,9 +213,25 @@ def test_the_evidence_of_each_source_adds_up_to_the_probability() -> None:
     runs = aligned({"a": {"x": 0.8}, "b": {"x": 0.3}, "c": {"x": 0.6}})
     fusion = fusions.build({"method": "log_odds", "normalize": "none"})
     parts = fusion.score_terms(runs)
-    assert parts.labels == ("no evidence", "a", "b", "c")
-    assert [np.sign(row[0]) for row in parts.terms] == [1, 1, -1, 1]
+    assert parts.labels == ("no evidence", "a", "b", "c", "rounding")
+    assert [np.sign(row[0]) for row in parts.terms[:-1]] == [1, 1, -1, 1]
+    assert abs(parts.terms[-1, 0]) < 1e-16
     assert parts.scores.tolist() == fusion.fuse(runs).tolist()
+
+
+def test_strong_evidence_against_documents_keeps_its_digits() -> None:
+    lists = {name: {"x": 2e-6, "y": 1e-6} for name in "abcd"}
+    config = {"method": "log_odds", "normalize": "none", "exponent": 1.0}
+    for document, p in {"x": 2e-6, "y": 1e-6}.items():
+        odds = (p / (1 - p)) ** 4  # about 1e-23, far below the last digit of one half
+        assert scores(config, lists)[document] == pytest.approx(odds / (1 + odds), rel=1e-12)
+
+
+def test_no_document_reaches_more_than_greatest_scores_below_0_allow() -> None:
+    runs = aligned({"a": {"x": -1.0, "y": -2.0}, "b": {"x": 5.0}})
+    config = {"method": "weighted_sum", "normalize": "none"}
+    assert fusions.build(config | {"missing": "min"}).max_possible(runs).tolist() == [4.0]
+    assert fusions.build(config | {"missing": "zero"}).max_possible(runs).tolist() == [5.0]
 
 
 # Errors and tuning -------------------------------------------------------------------------------

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.oracle.ranking import FUSE, Config, List, Source, k_of, number_of, weight_of
+from tests.oracle.ranking import FUSE, Config, List, Source, k_of, number_of, weights_of
 
 Scored = tuple[dict[str, float], float]
-
-
-def weights_of(sources: Sequence[Source], config: Config) -> list[float]:
-    return [weight_of(source, config.get("weights", {})) for source in sources]
 
 
 def rbc(

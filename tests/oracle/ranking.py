@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, NamedTuple, TypeAlias
 
 Config: TypeAlias = Mapping[str, Any]
@@ -87,6 +88,8 @@ def normalized(ranked: List, config: Config, source: Source, union: int) -> dict
     if not ranked:
         return {}
     method = config["method"]
+    if method == "by_source":
+        return normalized(ranked, scale_of(source, config), source, union)
     if method == "rank":
         return {d: 1 - (e.rank - 1) / len(ranked) for d, e in ranked.items()}
     if method == "borda":
@@ -96,9 +99,10 @@ def normalized(ranked: List, config: Config, source: Source, union: int) -> dict
     if method == "theoretical_min_max":
         scaled = _from_low(scores, declared_low(scores, config, source))
     else:
-        scaled = SCALES[method](scores)
+        scaled = SCALES[method](scores, config)
     if scaled is None:
-        return dict.fromkeys(ranked, float(config.get("constant", 1)))
+        usual = 0.5 if method == "logistic" else 1
+        return dict.fromkeys(ranked, float(config.get("constant", usual)))
     return dict(zip(ranked, scaled, strict=True))
 
 
@@ -111,6 +115,16 @@ def _from_low(scores: list[float], low: float) -> Scaled:
     return None if high == low else [(x - low) / (high - low) for x in scores]
 
 
+def scale_of(source: Source, config: Config) -> Config:
+    """The normalizer that ``by_source`` has for a source."""
+    scales = config["sources"].items()
+    fitting = [scale for key, scale in scales if key == source.name or key in source.roles]
+    if len(fitting) > 1:
+        raise RefusedError("two normalizers fit one source")
+    other: Config = config.get("default", {"method": "none"})
+    return fitting[0] if fitting else other
+
+
 def declared_low(scores: list[float], config: Config, source: Source) -> float:
     fitting = [v for k, v in config["lo"].items() if k == source.name or k in source.roles]
     if len(fitting) != 1 or min(scores) < fitting[0]:
@@ -118,33 +132,33 @@ def declared_low(scores: list[float], config: Config, source: Source) -> float:
     return float(fitting[0])
 
 
-def _none(scores: list[float]) -> Scaled:
+def _none(scores: list[float], _: Config) -> Scaled:
     return scores
 
 
-def _min_max(scores: list[float]) -> Scaled:
+def _min_max(scores: list[float], _: Config) -> Scaled:
     return _from_low(scores, min(scores))
 
 
-def _min_max_inverted(scores: list[float]) -> Scaled:
+def _min_max_inverted(scores: list[float], _: Config) -> Scaled:
     low, high = min(scores), max(scores)
     return None if high == low else [(high - x) / (high - low) for x in scores]
 
 
-def _max(scores: list[float]) -> Scaled:
+def _max(scores: list[float], _: Config) -> Scaled:
     high = max(scores)
     if high <= 0:
         raise RefusedError("max needs a positive greatest score")
     return [x / high for x in scores]
 
 
-def _sum(scores: list[float]) -> Scaled:
+def _sum(scores: list[float], _: Config) -> Scaled:
     low = min(scores)
     total = math.fsum(x - low for x in scores)
     return None if total == 0 else [(x - low) / total for x in scores]
 
 
-def _z_score(scores: list[float]) -> Scaled:
+def _z_score(scores: list[float], _: Config) -> Scaled:
     if max(scores) == min(scores):
         return None
     mean = math.fsum(scores) / len(scores)
@@ -152,12 +166,12 @@ def _z_score(scores: list[float]) -> Scaled:
     return [(x - mean) / sd for x in scores]
 
 
-def _l2(scores: list[float]) -> Scaled:
+def _l2(scores: list[float], _: Config) -> Scaled:
     norm = math.sqrt(math.fsum(x * x for x in scores))
     return None if norm == 0 else [x / norm for x in scores]
 
 
-def _sigmoid(scores: list[float]) -> Scaled:
+def _sigmoid(scores: list[float], _: Config) -> Scaled:
     return [sigmoid(x) for x in scores]
 
 
@@ -165,21 +179,35 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
 
 
-def _arctan(scores: list[float]) -> Scaled:
+def _arctan(scores: list[float], _: Config) -> Scaled:
     return [2 / math.pi * math.atan(x) for x in scores]
 
 
-def _dbsf(scores: list[float]) -> Scaled:
+def _dbsf(scores: list[float], config: Config) -> Scaled:
     if max(scores) == min(scores):
         return None
     mean = math.fsum(scores) / len(scores)
     squares = math.fsum((x - mean) * (x - mean) for x in scores)
     sd = math.sqrt(squares / (len(scores) - 1))
     low, high = mean - 3 * sd, mean + 3 * sd
-    return [min(1.0, max(0.0, (x - low) / (high - low))) for x in scores]
+    scaled = [(x - low) / (high - low) for x in scores]
+    return [min(1.0, max(0.0, x)) for x in scaled] if config.get("clip", True) else scaled
 
 
-SCALES: dict[str, Callable[[list[float]], Scaled]] = {
+def _logistic(scores: list[float], config: Config) -> Scaled:
+    beta = config["beta"] if config.get("beta") is not None else median(scores)
+    base_rate = config.get("base_rate", 0.5)
+    prior = math.log(base_rate / (1 - base_rate))
+    if config.get("alpha") is not None:
+        return [sigmoid(config["alpha"] * (x - beta) + prior) for x in scores]
+    if max(scores) == min(scores):
+        return None
+    mean = math.fsum(scores) / len(scores)
+    sd = math.sqrt(math.fsum((x - mean) * (x - mean) for x in scores) / len(scores))
+    return [sigmoid((x - beta) / sd + prior) for x in scores]
+
+
+SCALES: dict[str, Callable[[list[float], Config], Scaled]] = {
     "none": _none,
     "min_max": _min_max,
     "min_max_inverted": _min_max_inverted,
@@ -190,6 +218,7 @@ SCALES: dict[str, Callable[[list[float]], Scaled]] = {
     "sigmoid": _sigmoid,
     "arctan": _arctan,
     "dbsf": _dbsf,
+    "logistic": _logistic,
 }
 
 
@@ -205,6 +234,25 @@ def number_of(source: Source, numbers: Mapping[str, float], default: float) -> f
     if len(fitting) > 1:
         raise RefusedError("two numbers fit one source")
     return fitting[0] if fitting else default
+
+
+def weights_of(sources: Sequence[Source], config: Config) -> list[float]:
+    if (alpha := config.get("alpha")) is not None:
+        return [alpha if "semantic" in source.roles else 1 - alpha for source in sources]
+    default = {"question": 2} if config["method"] == "rrf_v2" else {}
+    return [weight_of(source, config.get("weights", default)) for source in sources]
+
+
+def check_sources(sources: Sequence[Source], config: Config) -> None:
+    """Refuse what no query is needed for."""
+    if config.get("alpha") is not None:
+        is_pair = len(sources) == 2 and sum("semantic" in s.roles for s in sources) == 1
+        if not is_pair and weights_of(sources, config) != [1]:  # the other one would weigh 0
+            raise RefusedError("alpha needs a pair")
+    scale = config.get("normalize")
+    if isinstance(scale, Mapping) and scale["method"] == "by_source":
+        for source in sources:
+            scale_of(source, scale)
 
 
 def k_of(source: Source, config: Config) -> float:
@@ -296,7 +344,7 @@ def weighted_score(
 ) -> tuple[dict[str, float], float]:
     scales = config.get("normalize", {"method": "none"})
     missing = config.get("missing", "skip")
-    weights = [weight_of(source, config.get("weights", {})) for source in sources]
+    weights = weights_of(sources, config)
     scaled = [
         normalized(ranked, scales, source, len(documents))
         for source, ranked in zip(sources, lists, strict=True)
@@ -416,8 +464,8 @@ def rank(
         ties: The tie rule.
     """
     fusion = system.get("fusion", {"method": "rrf"})
-    default = {"question": 2} if fusion["method"] == "rrf_v2" else {}
-    active = [s for s in sources if weight_of(s, fusion.get("weights", default)) > 0]
+    check_sources(sources, fusion)
+    active = [s for s, w in zip(sources, weights_of(sources, fusion), strict=True) if w > 0]
     if not active:
         raise RefusedError("every source weighs 0")
     if fusion["method"] == "rrf_v2" and not any("question" in s.roles for s in active):

@@ -1,7 +1,8 @@
 """The fast path gives the slow obvious loop's order, and its scores.
 
 Scores are bit-identical, but where a transcendental function takes part (``sigmoid``, ``arctan``,
-``logit``, ``log_prob``): numpy's and the C library's differ in the last place, so 1e-12 relative.
+``logistic``, ``log_odds``, ``logit``, ``log_prob``): numpy's and the C library's differ in the last
+place, so 1e-12 relative.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from fusion_bench.evaluation.ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Trainable, fusions
 from fusion_bench.normalize import normalizers
-from tests.oracle import rank_methods
+from tests.oracle import rank_methods, score_methods, trained_methods
 from tests.oracle import ranking as oracle
 
 EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,7 +38,8 @@ QUERIES = ("q1", "q2", "q3")
 DOCUMENTS = ("d1", "d10", "d9", "D1", "é", "z", "日本", "a b", "𝒳")
 NAMES = ("bm25", "dense", "hyde", "graph")
 ROLES = ("question", "hyde", "keyword", "semantic", "graph-role")
-CURVES = {"sigmoid", "arctan"}
+CURVES = {"sigmoid", "arctan", "logistic"}
+CURVED_FUSIONS = {"softmax_rrf", "log_odds"}
 
 FEW = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 WIDE = st.one_of(
@@ -45,7 +48,10 @@ WIDE = st.one_of(
     st.integers(-5, 5).map(float),
     st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-9),
 )
+#: Scores of both signs and of several sizes, whose sums under a curve do not cancel out.
+MIXED = FEW | st.sampled_from([-1.0, 0.1, 140_000.0])
 WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.35, 0.5, 1.0, 2.0, 3.0, 7.0])
+ALPHAS = st.sampled_from([0.0, 0.3, 0.5, 1.0])
 SMALL = st.sampled_from([0.0, 0.005, 0.01, 0.02, 0.05, 1.0])
 
 
@@ -84,20 +90,44 @@ def bonuses() -> SearchStrategy[dict[int, float]]:
     return st.dictionaries(st.integers(1, 6), SMALL, max_size=3)
 
 
+CONSTANTS = {"constant": st.sampled_from([0, 0.5, 1])}
+#: Normalizer → its options beside ``constant``; one that has none need not be named.
+SCALE_OPTIONS: dict[str, dict[str, SearchStrategy[Any]]] = {
+    "dbsf": {"clip": st.booleans()},
+    "logistic": {
+        "alpha": st.sampled_from([0.5, 2.0]),
+        "beta": st.sampled_from([0.0, 1.5]),
+        "base_rate": st.sampled_from([0.1, 0.5]),
+    },
+}
+NAMED_SCALES = {
+    name: st.fixed_dictionaries(
+        {"method": st.just(name)}, optional=CONSTANTS | SCALE_OPTIONS.get(name, {})
+    )
+    for name in sorted({*normalizers.load_all()} - {"theoretical_min_max", "by_source"})
+}
+LOWS = st.sampled_from([dict.fromkeys(NAMES, -1e6), dict.fromkeys(NAMES, 0.0)])
+NAMED_SCALES["theoretical_min_max"] = st.fixed_dictionaries(
+    {"method": st.just("theoretical_min_max"), "lo": LOWS}
+)
 SCALES = st.one_of(
-    *[
-        st.fixed_dictionaries(
-            {"method": st.just(name)}, optional={"constant": st.sampled_from([0, 0.5, 1])}
-        )
-        for name in sorted(normalizers.load_all())
-        if name != "theoretical_min_max"
-    ],
+    *NAMED_SCALES.values(),
     st.fixed_dictionaries(
         {
-            "method": st.just("theoretical_min_max"),
-            "lo": st.sampled_from([dict.fromkeys(NAMES, -1e6), dict.fromkeys(NAMES, 0.0)]),
-        }
+            "method": st.just("by_source"),
+            "sources": st.dictionaries(
+                st.sampled_from([*NAMES[:2], *ROLES[:2]]),
+                st.one_of(*NAMED_SCALES.values()),
+                min_size=1,
+                max_size=3,
+            ),
+        },
+        optional={"default": st.one_of(*NAMED_SCALES.values())},
     ),
+)
+#: Scales of log-odds pooling: probabilities, and now and then one that is refused.
+PROBABILITIES = st.one_of(
+    *(NAMED_SCALES[name] for name in ("logistic", "min_max", "dbsf", "rank", "none"))
 )
 K = st.sampled_from([1, 2, 10, 60, 60.5, 1000])
 RRF = {
@@ -118,8 +148,35 @@ FUSIONS: dict[str, SearchStrategy[dict[str, Any]]] = {
     "weighted_score": partial(
         {
             "weights": weights(),
+            "alpha": ALPHAS,
             "normalize": SCALES,
             "missing": st.sampled_from(["skip", "zero", "min"]),
+        }
+    ),
+    **dict.fromkeys(
+        ["comb_sum", "comb_max", "comb_min", "comb_med", "comb_anz", "comb_mnz"],
+        partial({"normalize": SCALES}),
+    ),
+    "comb_gmnz": partial({"normalize": SCALES, "gamma": st.sampled_from([0.0, 0.5, 2.0, 3.0])}),
+    **dict.fromkeys(
+        ["mixed", "wmnz", "max_score"], partial({"weights": weights(), "normalize": SCALES})
+    ),
+    "weighted_sum": partial(
+        {
+            "weights": weights(),
+            "alpha": ALPHAS,
+            "normalize": SCALES,
+            "missing": st.sampled_from(["zero", "min"]),
+        }
+    ),
+    "dbsf": partial({"weights": weights(), "clip": st.booleans()}),
+    "tm2c2": partial({"weights": weights(), "alpha": ALPHAS, "lo": LOWS}),
+    "log_odds": partial(
+        {
+            "weights": weights(),
+            "normalize": PROBABILITIES,
+            "exponent": st.sampled_from([0.0, 0.5, 1.0]),
+            "gating": st.sampled_from(["none", "softplus"]),
         }
     ),
     "rbc": partial({"phi": st.sampled_from([0.1, 0.5, 0.9]), "weights": weights()}),
@@ -179,14 +236,20 @@ def cases(
     draw: DrawFn, *, fusion: str, blend: str = "none", scores: SearchStrategy[float] = WIDE
 ) -> Case:
     """A dataset of one to four sources and a system on it."""
-    names = NAMES[: draw(st.integers(1, 4))]
+    fused = {"method": fusion} | draw(FUSIONS[fusion])
+    is_pair = draw(st.booleans()) and ("alpha" in fused or fusion == "tm2c2")
+    names = NAMES[: 2 if is_pair else draw(st.integers(1, 4))]
     roles = st.lists(st.sampled_from(ROLES), max_size=2).map(frozenset)
     held = {name: draw(roles) for name in names}
     if fusion == "rrf_v2":
         held[names[0]] |= {"question"}
+    if is_pair:  # what alpha and the default lo of tm2c2 need
+        held |= dict(zip(names, (frozenset({"semantic"}), frozenset({"keyword"})), strict=True))
+    if "alpha" in fused:
+        fused.pop("weights", None)
     space = draw(st.sampled_from(sorted(SPACES)))
     system: dict[str, Any] = {
-        "fusion": {"method": fusion} | draw(FUSIONS[fusion]),
+        "fusion": fused,
         **draw(
             partial(
                 {
@@ -203,9 +266,14 @@ def cases(
     if blend != "none":
         system["blend"] = {"method": blend, "reranker": "r"} | draw(BLENDS[blend])
     known = {*names, *(role for name in names for role in held[name])}
-    for where in (system["fusion"].get("weights"), system["fusion"].get("k")):
+    scale = fused.get("normalize")
+    by_source = scale.get("sources") if isinstance(scale, dict) else None
+    by_key: list[Any] = [fused.get("weights"), fused.get("k"), by_source]
+    for where in by_key:
         for stranger in set(where) - known if isinstance(where, dict) else ():
             del where[stranger]
+    if by_source == {}:
+        by_source[names[0]] = {"method": "min_max"}
     return Case(
         {name: draw(rows(scores)) for name in names},
         held,
@@ -275,10 +343,18 @@ def as_run(
 
 
 def exact(case: Case) -> bool:
-    scale = case.system["fusion"].get("normalize", "none")
-    curved = isinstance(scale, dict) and scale["method"] in CURVES
-    curved |= case.system["fusion"]["method"] == "softmax_rrf"
-    return not curved and ("blend" not in case.system or case.space not in {"logit", "log_prob"})
+    fusion = case.system["fusion"]
+    if fusion["method"] in CURVED_FUSIONS or uses_curve(fusion.get("normalize")):
+        return False
+    return "blend" not in case.system or case.space not in {"logit", "log_prob"}
+
+
+def uses_curve(scale: object) -> bool:
+    """Whether a normalizer, or one that it holds for a source, is a curve."""
+    if not isinstance(scale, dict):
+        return False
+    parts = [*scale.get("sources", {}).values(), scale.get("default")]
+    return scale["method"] in CURVES or any(map(uses_curve, parts))
 
 
 def assert_same(case: Case) -> None:
@@ -299,11 +375,18 @@ def assert_same(case: Case) -> None:
 
 
 def test_the_strategies_know_every_method() -> None:
-    # What is trained has oracles of its own: tests/fuse/test_trained.py.
-    untrained = {name for name, m in fusions.load_all().items() if not issubclass(m, Trainable)}
-    assert set(FUSIONS) == set(oracle.FUSE) == untrained
+    methods = fusions.load_all()
+    trained = {name for name, method in methods.items() if issubclass(method, Trainable)}
+    assert set(FUSIONS) == set(oracle.FUSE) == set(methods) - trained
+    assert {*trained_methods.TRAINED, *trained_methods.TESTED_IN} == trained
     assert set(BLENDS) == set(blends.load_all())
-    assert {*oracle.SCALES, "rank", "borda", "theoretical_min_max"} == set(normalizers.load_all())
+    others = {"rank", "borda", "theoretical_min_max", "by_source"}
+    assert {*oracle.SCALES, *others} == {*NAMED_SCALES, "by_source"} == set(normalizers.load_all())
+
+
+@pytest.mark.parametrize(("method", "file"), trained_methods.TESTED_IN.items())
+def test_a_trained_method_without_an_oracle_has_a_test_of_its_own(method: str, file: str) -> None:
+    assert f'"{method}"' in Path(file).read_text("utf-8")
 
 
 @EXAMPLES
@@ -335,6 +418,17 @@ def test_weighted_score_with_many_ties(case: Case) -> None:
 def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
     @settings(EXAMPLES, max_examples=20 if blend == "none" else 10)
     @given(cases(fusion=fusion, blend=blend, scores=FEW))
+    def same(case: Case) -> None:
+        assert_same(case)
+
+    same()
+
+
+@pytest.mark.parametrize("blend", ["none", "linear"])
+@pytest.mark.parametrize("fusion", [*score_methods.METHODS])
+def test_methods_of_scores(fusion: str, blend: str) -> None:
+    @settings(EXAMPLES, max_examples=30 if blend == "none" else 15)
+    @given(cases(fusion=fusion, blend=blend, scores=MIXED))
     def same(case: Case) -> None:
         assert_same(case)
 

@@ -123,3 +123,11 @@ TRAINED = {
     "map_fuse": map_fuse,
     "bayes_fuse": bayes_fuse,
 }
+
+#: Trained methods that no function above fits from beginning to end → what tests their formula.
+TESTED_IN = {
+    "seg_fuse": "tests/fuse/test_counted_probabilities.py",
+    "logistic_regression": "tests/fuse/test_learned.py",
+    "coordinate_ascent": "tests/fuse/test_learned.py",
+    "lambdamart": "tests/fuse/test_learned.py",
+}
