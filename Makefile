@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling leaderboard methods pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench scaling leaderboard policies methods pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -34,6 +34,9 @@ dataset: $(VENV)/.collections ## Rebuild datasets/attack from its source texts
 
 bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 	$(BIN)/python -m benchmarks
+
+policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/policies.md
+	$(BIN)/python -m benchmarks.policies
 
 scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a quarter of an hour)
 	$(BIN)/python -m benchmarks.scaling

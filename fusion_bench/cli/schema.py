@@ -20,6 +20,7 @@ RECORDS: Final = {
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
+    "policies": "fusion_bench.report.policies.policy_records:PolicyStudy",
     "lint": "fusion_bench.lint:LintReport",
     "export": "fusion_bench.export.records:ExportReport",
 }

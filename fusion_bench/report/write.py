@@ -17,6 +17,8 @@ from fusion_bench.report.diagnosis.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation import evaluation_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Page
+from fusion_bench.report.policies.policy_page import build_policy_page
+from fusion_bench.report.policies.policy_records import PolicyStudy
 from fusion_bench.report.tuning import tuning_page
 from fusion_bench.report.tuning_records.pareto_front import ParetoFront
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -112,6 +114,21 @@ def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     record = f"{diagnosis.model_dump_json()}\n"
     texts = {"diagnosis.json": record, "diagnosis.md": render_page(page)}
     return write_files(folder, texts, page)
+
+
+def write_policies(study: PolicyStudy, folder: Path) -> list[Path]:
+    """Write ``policies.json`` and ``policies.md``.
+
+    Args:
+        study: What to write.
+        folder: Where to; created if missing.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    page = build_policy_page(study)
+    record = f"{study.model_dump_json()}\n"
+    return write_files(folder, {"policies.json": record, "policies.md": render_page(page)}, page)
 
 
 def write_files(folder: Path, texts: Mapping[str, str], page: Page) -> list[Path]:

@@ -57,5 +57,5 @@ def test_the_gate_uses_each_code_for_its_meaning(
 def test_bad_input_fails_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tiny.make(tmp_path))
     commands = ["eval", "tune", "gate", "dataset show", "compare", "fuse", "explain", "rerank"]
-    commands.append("diagnose")
+    commands += ["diagnose", "policies"]
     assert {main([*command.split(), "absent.yaml"]) for command in commands} == {ExitCode.FAILED}

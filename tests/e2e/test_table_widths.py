@@ -18,6 +18,7 @@ from fusion_bench.cli.methods import build_method_table
 from fusion_bench.evaluation.compare_files import compare_files
 from fusion_bench.evaluation.compare_systems import compare_reports
 from fusion_bench.evaluation.dataset_summary import describe_dataset
+from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_experiment
 from fusion_bench.evaluation.starter.comparison import (
     RerankFile,
@@ -44,6 +45,8 @@ from fusion_bench.report.evaluation.evaluation_page import build_page
 from fusion_bench.report.evaluation.starter_page import build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page
 from fusion_bench.report.page import Page, Row, Table
+from fusion_bench.report.policies.policy_page import build_policy_page
+from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
 from fusion_bench.report.record_table import make_record_table
 from fusion_bench.report.table_layout import MAX_NAME, name_columns
 from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
@@ -80,6 +83,38 @@ gate:
   system: live
   slices: [local]
 """
+
+
+def make_policy_study(provenance: Provenance) -> PolicyStudy:
+    """Long names, and numbers of every sign."""
+    result = PolicyResult(
+        collection="mine",
+        system=LONGER,
+        policy="overlap_rules",
+        measure="nDCG@10",
+        queries=1_234,
+        trials=50,
+        fixed_trials=50,
+        folds=5,
+        default=0.5,
+        configured=0.51,
+        fixed=0.52,
+        tuned=0.53,
+        oracle=0.61,
+        difference=0.01,
+        low=-0.0012,
+        high=0.0212,
+        null_mean=-0.001,
+        null_high=0.002,
+        null_p=0.005,
+        shufflings=200,
+        shuffled_above=3,
+        shuffled_pays=2,
+        reranked=0.37,
+        verdict="no gain shown",
+    )
+    other = result.model_copy(update={"system": THIRTY, "configured": None, "verdict": "pays"})
+    return PolicyStudy(name="mine", settings={}, results=(result, other), provenance=provenance)
 
 
 def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
@@ -121,6 +156,8 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     yield "diagnose", build_diagnosis_page(diagnosis)
     for kind in KINDS:
         yield f"diagnose --list {kind}", build_diagnosis_page(diagnosis, kind)
+
+    yield "policies", build_policy_page(make_policy_study(report.provenance))
 
     def no_progress() -> nullcontext[Progress]:
         return nullcontext(ignore_progress)
@@ -202,7 +239,7 @@ def test_every_name_and_every_value_is_there(tables: list[tuple[str, Table]], wi
 def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Table]]) -> None:
     commands = {name.split()[0] for name, _ in tables}
     assert commands == {
-        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose"),
+        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose", "policies"),
         *("dataset", "methods", "rerank"),
     }
 

@@ -1,0 +1,1 @@
+"""The record and the page of a policy study."""

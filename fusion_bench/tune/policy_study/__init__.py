@@ -1,0 +1,1 @@
+"""What a per-query policy is worth: against fixed numbers, an oracle, and shuffled features."""

@@ -1,0 +1,175 @@
+"""The study finds a policy that pays, and none in noise; its rule is a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fusion_bench.cli import main
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
+from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.scores import evaluate_systems
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import parse_measure
+from fusion_bench.report.policies.policy_page import build_policy_page
+from fusion_bench.report.policies.policy_records import PolicyResult, PolicyStudy
+from fusion_bench.tune.policy_study.candidates import list_policies, pick_fixed
+from fusion_bench.tune.policy_study.study import StudyBudget, decide_policy, study_policy
+from tests import diagnose_cases as cases
+from tests.shipped_schemas import check_record
+from tests.tiny import edit
+
+RR = parse_measure("RR@10")
+BUDGET = StudyBudget(trials=12, folds=3, shufflings=39)
+
+
+def make_collection(*, is_told: bool, queries: int = 60) -> tuple[AlignedRuns, Qrels]:
+    """Where ``is_told``, the keyword list is right exactly where its first score stands out."""
+    random = Random(4)
+    keyword, semantic, judged = {}, {}, {}
+    for q in range(queries):
+        name, is_keyword = f"q{q:02}", random.random() < 0.5
+        is_sharp = is_keyword if is_told else random.random() < 0.5
+        flat = {f"k{i}": 5.0 + 0.01 * (5 - i) for i in range(6)}
+        keyword[name] = {**flat, "k0": 60.0} if is_sharp else flat
+        semantic[name] = {f"s{i}": 0.9 - 0.01 * i for i in range(6)}
+        judged[name] = {"k0" if is_keyword else "s0": 1}
+    qrels = Qrels.from_dict(judged)
+    runs = [
+        Run.from_dict("bm25", keyword, roles=frozenset({"keyword"})),
+        Run.from_dict("dense", semantic, roles=frozenset({"semantic"})),
+    ]
+    return align(qrels, runs), qrels
+
+
+def study(runs: AlignedRuns, qrels: Qrels, **policy: Any) -> PolicyResult:  # noqa: ANN401 - as YAML
+    system = System("s", ["bm25", "dense"], policy=policy)
+    return study_policy(system, runs, RR, spaces={}, qrels=qrels, collection="c", budget=BUDGET)
+
+
+@pytest.mark.parametrize("policy", ["entropy_alpha", "regression"])
+def test_what_the_scores_tell_pays_and_noise_does_not(policy: str) -> None:
+    told = study(*make_collection(is_told=True), method=policy, **options(policy))
+    assert told.verdict == "pays"
+    assert told.low > 0
+    assert told.null_p == 1 / 40
+    assert told.tuned <= told.oracle == 1.0
+    noise = study(*make_collection(is_told=False), method=policy, **options(policy))
+    assert noise.verdict == "no gain shown"
+    assert noise.shuffled_pays <= 3
+
+
+def options(policy: str) -> dict[str, Any]:
+    return {"measure": "RR@10"} if policy == "regression" else {}
+
+
+def test_means_are_those_of_the_systems() -> None:
+    runs, qrels = make_collection(is_told=True)
+    result = study(runs, qrels, method="entropy_alpha")
+    systems = [System("s", ["bm25", "dense"], policy=policy) for policy in (None, "entropy_alpha")]
+    default, configured = evaluate_systems(systems, runs, [RR])
+    assert result.default == pytest.approx(default.values.mean())
+    assert result.configured == pytest.approx(configured.values.mean())
+    assert result.difference == pytest.approx(result.tuned - result.fixed)
+    assert (result.trials, result.queries, result.folds) == (12, 60, 3)
+    assert result.fixed_trials <= 12
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "verdict"),
+    [
+        (0.001, 0.005, "pays"),
+        (0.001, 0.025, "pays"),
+        (0.001, 0.026, "no gain shown"),
+        (0.0, 0.005, "no gain shown"),
+        (-0.001, 0.005, "no gain shown"),
+        (float("nan"), 0.005, "no gain shown"),
+        (0.001, float("nan"), "no gain shown"),
+    ],
+)
+def test_the_rule(low: float, p: float, verdict: str) -> None:
+    assert decide_policy(low, p) == verdict
+
+
+def test_the_first_trial_is_the_configured_policy_and_the_budget_holds() -> None:
+    system = System("s", ["bm25", "dense"], policy={"method": "margin_silencing", "floor": 0.3})
+    assert system.policy is not None
+    tried = list_policies(system.policy, system.runs, 10, seed=1)
+    assert len(tried) == 10
+    assert tried[0] == system.policy
+    assert tried == list_policies(system.policy, system.runs, 10, seed=1)
+    assert tried != list_policies(system.policy, system.runs, 10, seed=2)
+
+
+@pytest.mark.parametrize(("variants", "trials"), [(3, 50), (101, 50), (2, 2)])
+def test_fixed_variants_are_spread_and_hold_the_default(variants: int, trials: int) -> None:
+    index = pick_fixed(variants, trials)
+    assert len(index) == min(variants, trials)
+    assert {0, variants - 1} <= {*index.tolist()}
+
+
+def test_a_system_without_a_policy_is_refused() -> None:
+    runs, qrels = make_collection(is_told=True, queries=6)
+    with pytest.raises(ConfigError, match="system 's' has no policy: add policy"):
+        study_policy(System("s", ["bm25"]), runs, RR, spaces={}, qrels=qrels)
+
+
+def test_a_variant_without_a_reranker_counts_as_not_reranked() -> None:
+    runs, qrels = make_collection(is_told=True)
+    policy = {"method": "overlap_rules", "below": {"rerank": False}, "above": {}}
+    result = study(runs, qrels, **policy)
+    assert result.reranked == 0.0  # the lists share nothing
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(cases.make_project(tmp_path))
+    edit(
+        tmp_path,
+        cases.EXPERIMENT,
+        "  keyword: {runs: [bm25]}\n",
+        "  keyword: {runs: [bm25]}\n  rules: {runs: [dense, bm25], policy: {method: overlap_rules, "
+        "threshold: 0.9, below: {weights: {question: 3}}}}\n",
+    )
+    return tmp_path
+
+
+def test_the_command_writes_what_it_prints(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["policies", cases.EXPERIMENT, "--folds", "2", "--shufflings", "39", "--trials", "5"]
+    assert main([*given, "--json"]) == 0
+    text = capsys.readouterr().out
+    check_record("policies", text)
+    folder = project / "reports/mine"
+    assert json.loads((folder / "policies.json").read_text(encoding="utf-8")) == json.loads(text)
+    record = PolicyStudy.model_validate_json(text)
+    [result] = record.results
+    assert (result.system, result.collection, result.shufflings) == ("rules", "mine", 39)
+    assert len(build_policy_page(record).sections) == 1
+    assert main(given) == 0
+    assert "rules" in capsys.readouterr().out
+    assert (folder / "policies.md").read_text(encoding="utf-8").startswith("# Policies: mine")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--system", "plain"], "unknown system with a policy 'plain' (known: rules)"),
+        (["--folds", "9"], "at most the number of groups"),
+        (["--set", "systems.rules.policy=overlap_rulez"], "overlap_rulez"),
+    ],
+)
+def test_the_command_refuses(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert (project / cases.EXPERIMENT).exists()
+    assert main(["policies", cases.EXPERIMENT, *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
