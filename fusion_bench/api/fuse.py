@@ -11,8 +11,8 @@ from fusion_bench.api.systems import MethodChoice, SystemLike, build_system, def
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.ranking.final_lists import align_all_queries, make_final_lists
+from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 
 
 def fuse(

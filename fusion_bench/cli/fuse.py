@@ -13,7 +13,7 @@ from fusion_bench.cli._console import echo, print_json
 from fusion_bench.cli._named_files import parse_named_files
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.final_lists import FinalLists
+    from fusion_bench.evaluation.ranking.final_lists import FinalLists
 
 #: Suffixes of an experiment's file.
 YAML = {".yaml", ".yml"}

@@ -12,9 +12,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking import ranked_lists
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import ranked_lists
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 

@@ -11,8 +11,12 @@ import numpy as np
 from fusion_bench.config.models import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
-from fusion_bench.evaluation.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.ranking.final_lists import (
+    FinalLists,
+    align_all_queries,
+    make_final_lists,
+)
+from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions

@@ -16,9 +16,13 @@ from fusion_bench.data.ordering import FloatArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking import name_system_in_errors, rank_candidates, system_spec
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import (
+    name_system_in_errors,
+    rank_candidates,
+    system_spec,
+)
 from fusion_bench.evaluation.shards import DEFAULT_LIMITS, ShardLimits, over_shards
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure

@@ -14,9 +14,13 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import plain_system_of
-from fusion_bench.evaluation.ranking import SystemRanking, fused_list, rank_candidates
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.system_ranking import (
+    SystemRanking,
+    fused_list,
+    rank_candidates,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.score_trace import BlendTrace, Explanation, ScoreTerm, ScoreTrace
 from fusion_bench.fuse import ScoreTerms

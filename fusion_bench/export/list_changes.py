@@ -11,7 +11,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.experiment.system import System
 
 Precision = Literal["float32", "float64"]

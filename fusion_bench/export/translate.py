@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.ranking import name_system_in_errors
+from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Trainable

@@ -15,7 +15,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.lint._subject import DatasetFacts, Subject
 

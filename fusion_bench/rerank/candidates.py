@@ -12,8 +12,8 @@ from fusion_bench.blend.none import NoBlend
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.evaluation.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking import SystemRanking
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import fusions

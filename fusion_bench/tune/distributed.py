@@ -26,7 +26,7 @@ from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.evaluation.fitting import needs_fitting
+from fusion_bench.evaluation.ranking.fitting import needs_fitting
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths

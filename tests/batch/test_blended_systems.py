@@ -25,8 +25,8 @@ from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.evaluation.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset

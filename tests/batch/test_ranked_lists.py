@@ -17,7 +17,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.evaluation.ranking import rank_candidates, system_spec
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates, system_spec
 from fusion_bench.experiment.system import System
 from tests.batch.test_blended_systems import reranked, systems
 

@@ -17,7 +17,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Fusion, Trainable, fusions
 from fusion_bench.normalize import normalizers

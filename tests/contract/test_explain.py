@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import explain_order, explain_ranking
 from fusion_bench.explain.score_trace import ScoreTrace

@@ -11,7 +11,7 @@ import pytest
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CandidateScores, Fusion, fusions

@@ -13,7 +13,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2

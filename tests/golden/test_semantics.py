@@ -16,8 +16,8 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.v1_fallback import replace_v2
 

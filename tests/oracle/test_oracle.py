@@ -24,7 +24,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import Trainable, fusions
 from fusion_bench.normalize import normalizers

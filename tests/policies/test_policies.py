@@ -12,9 +12,9 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.plain_systems import plain_system_of, plain_systems
-from fusion_bench.evaluation.policy_choice import choose_variants
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of, plain_systems
+from fusion_bench.evaluation.ranking.policy_choice import choose_variants
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure

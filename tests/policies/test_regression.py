@@ -9,9 +9,9 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.policy_choice import choose_variants, query_features
-from fusion_bench.evaluation.policy_fitting import variant_values
+from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.ranking.policy_choice import choose_variants, query_features
+from fusion_bench.evaluation.ranking.policy_fitting import variant_values
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure

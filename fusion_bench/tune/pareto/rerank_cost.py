@@ -16,8 +16,8 @@ from fusion_bench.blend import RerankBlend
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import EffortSettings
 from fusion_bench.io.provenance import ListMeta

@@ -15,7 +15,7 @@ import numpy as np
 from fusion_bench.blend._score_spaces import on_unit_scale
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.report.tuning_records import thresholds as model

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import SearchSettings
 from fusion_bench.tune.search.search import run_search

@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking import rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.tune_settings import CragSettings
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.crag import (

@@ -76,7 +76,7 @@ def rank_candidates(
     """Order the candidates of every query as a plain system does.
 
     Args:
-        system: With one fusion and one blend; :mod:`~fusion_bench.evaluation.plain_systems`
+        system: With one fusion and one blend; :mod:`~fusion_bench.evaluation.ranking.plain_systems`
             resolves others.
         runs: All sources of the dataset.
         spaces: Score space of each rerank list.

@@ -12,8 +12,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.policy_choice import query_features
-from fusion_bench.evaluation.ranking import fused_list, name_system_in_errors
+from fusion_bench.evaluation.ranking.policy_choice import query_features
+from fusion_bench.evaluation.ranking.system_ranking import fused_list, name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, compute_measures, parse_measure
 from fusion_bench.policies import CrossFittedPolicy, TrainablePolicy, Variant

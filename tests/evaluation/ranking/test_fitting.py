@@ -11,9 +11,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.final_lists import align_all_queries, make_final_lists
-from fusion_bench.evaluation.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.final_lists import align_all_queries, make_final_lists
+from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.evaluation.shards import ShardLimits
 from fusion_bench.experiment.system import System

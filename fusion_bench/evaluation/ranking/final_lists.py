@@ -19,9 +19,9 @@ from fusion_bench.data.ordering import (
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.list_scores import list_scores
-from fusion_bench.evaluation.query_rankings import rank_queries
-from fusion_bench.evaluation.ranking import SystemRanking
+from fusion_bench.evaluation.ranking.list_scores import list_scores
+from fusion_bench.evaluation.ranking.query_rankings import rank_queries
+from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 from fusion_bench.experiment.system import System
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
-from fusion_bench.evaluation.ranking import SystemRanking
+from fusion_bench.evaluation.ranking.system_ranking import SystemRanking
 
 
 def list_scores(ranking: SystemRanking, rows: IntArray) -> FloatArray:

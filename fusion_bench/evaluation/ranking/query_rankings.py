@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking import SystemRanking, rank_candidates
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import SystemRanking, rank_candidates
 from fusion_bench.experiment.system import System
 
 

@@ -8,9 +8,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.plain_systems import add_stages, runs_of_type
-from fusion_bench.evaluation.policy_fitting import fit_policy
-from fusion_bench.evaluation.ranking import name_system_in_errors
+from fusion_bench.evaluation.ranking.plain_systems import add_stages, runs_of_type
+from fusion_bench.evaluation.ranking.policy_fitting import fit_policy
+from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CrossFitted, Trainable
 from fusion_bench.policies import TrainablePolicy

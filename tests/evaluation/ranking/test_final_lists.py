@@ -12,7 +12,11 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
-from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
+from fusion_bench.evaluation.ranking.final_lists import (
+    FinalLists,
+    align_all_queries,
+    make_final_lists,
+)
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure

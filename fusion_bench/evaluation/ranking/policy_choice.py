@@ -6,7 +6,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking import fused_list
+from fusion_bench.evaluation.ranking.system_ranking import fused_list
 from fusion_bench.experiment.system import System
 from fusion_bench.policies import Choice, QueryFeatures
 

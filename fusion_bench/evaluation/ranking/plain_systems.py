@@ -12,9 +12,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
-from fusion_bench.evaluation.list_scores import list_scores
-from fusion_bench.evaluation.policy_choice import choose_variants, runs_of_choice
-from fusion_bench.evaluation.ranking import name_system_in_errors, rank_candidates
+from fusion_bench.evaluation.ranking.list_scores import list_scores
+from fusion_bench.evaluation.ranking.policy_choice import choose_variants, runs_of_choice
+from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors, rank_candidates
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 

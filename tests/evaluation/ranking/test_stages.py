@@ -16,10 +16,14 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.final_lists import FinalLists, align_all_queries, make_final_lists
-from fusion_bench.evaluation.fitting import fit_system, needs_fitting
-from fusion_bench.evaluation.plain_systems import plain_systems
-from fusion_bench.evaluation.ranking import system_spec
+from fusion_bench.evaluation.ranking.final_lists import (
+    FinalLists,
+    align_all_queries,
+    make_final_lists,
+)
+from fusion_bench.evaluation.ranking.fitting import fit_system, needs_fitting
+from fusion_bench.evaluation.ranking.plain_systems import plain_systems
+from fusion_bench.evaluation.ranking.system_ranking import system_spec
 from fusion_bench.evaluation.scores import evaluate_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System

@@ -1,0 +1,1 @@
+"""Any system ranked: fitted, split into plain systems, and its final lists."""
