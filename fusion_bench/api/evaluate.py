@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fusion_bench.api.datasets import find_folders
 from fusion_bench.api.inputs import list_measures, read_qrels, read_queries, read_runs
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels

@@ -18,7 +18,8 @@ from fusion_bench.cli._log_commands import is_on_github
 from fusion_bench.errors import FusionBenchError
 
 if TYPE_CHECKING:
-    from fusion_bench.config.models import Location, Source
+    from fusion_bench.config.models import Location
+    from fusion_bench.config.yaml_source import Source
     from fusion_bench.experiment.gate_settings import GatePolicy
     from fusion_bench.gate.result import GateVerdict
 

@@ -19,7 +19,7 @@ from fusion_bench.cli._log_commands import LogOutput, is_on_github
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fusion_bench.config.models import Source
+    from fusion_bench.config.yaml_source import Source
     from fusion_bench.evaluation.run_experiment import Progress
     from fusion_bench.experiment.experiment import Experiment
 

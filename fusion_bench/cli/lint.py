@@ -12,7 +12,7 @@ from fusion_bench.cli._console import print_result
 from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
-    from fusion_bench.config.models import Source
+    from fusion_bench.config.yaml_source import Source
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.lint import DatasetFacts
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.models import Source, parse_model
+from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.sweeps import expand_sweeps
+from fusion_bench.experiment.sweeps.expansion import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.file_bytes import strip_suffixes

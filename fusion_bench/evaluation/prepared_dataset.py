@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance, query_slices
 from fusion_bench.data.ordering import IntArray

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import __version__
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.dataset_summary import list_infos

@@ -9,15 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.models import (
-    Number,
-    Source,
-    StrictModel,
-    UniqueNames,
-    WholeNumber,
-    parse_model,
-    read_yaml,
-)
+from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNumber, parse_model
+from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
@@ -25,7 +18,7 @@ from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.lint_settings import LintSettings
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.stages import name_stages, resolve_named_stages
-from fusion_bench.experiment.sweeps import expand_sweeps
+from fusion_bench.experiment.sweeps.expansion import expand_sweeps
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.experiment.v1_fallback import is_v2_enabled, replace_v2

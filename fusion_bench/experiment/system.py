@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializeAsAny,
     SerializerFunctionWrapHandler,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from fusion_bench.blend import Blend, blends
+from fusion_bench.blend import Blend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.models import (
     Location,
@@ -30,45 +28,23 @@ from fusion_bench.config.models import (
 from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
-from fusion_bench.experiment.stages import base_runs, check_stages, name_stages, source_roles
+from fusion_bench.experiment.misfits import find_misfits
+from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
+from fusion_bench.experiment.system_methods import (
+    AnyBlend,
+    AnyFusion,
+    AnyPolicy,
+    Depth,
+    PerTypeConfig,
+)
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
-from fusion_bench.policies import Policy, Variant, policies
+from fusion_bench.policies import Variant
 
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"dialect", "policy", "stages"})
-
-Depth = Annotated[WholeNumber, Field(ge=1)]
-
-
-def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    """The fusion that YAML describes, in the terms of the system's dialect."""
-    name = info.data.get("dialect")
-    return (
-        fusions.validate_field(data)
-        if name is None
-        else dialects.find_plugin(name).build_fusion(data)
-    )
-
-
-AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(_build_fusion)]
-AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
-
-
-def _build_policy(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    return None if data is None else policies.validate_field(data)
-
-
-AnyPolicy = Annotated[SerializeAsAny[Policy], BeforeValidator(_build_policy)]
-
-
-class PerTypeConfig(StrictModel):
-    """Fusion and blend for the queries of one type."""
-
-    fusion: AnyFusion = RRF()
-    blend: AnyBlend = NoBlend()
 
 
 class System(StrictModel):
@@ -235,58 +211,8 @@ class System(StrictModel):
     def find_misfits(
         self, roles: Mapping[str, frozenset[str]], rerankers: Sequence[str]
     ) -> Iterator[tuple[Location, Exception]]:
-        """What does not fit a dataset, each with the path of the offending value.
-
-        Args:
-            roles: Roles by name of every run of the dataset.
-            rerankers: Names of its rerank lists.
-        """
-        stages = self.stages or {}
-        known = {*roles, *stages}
-        unknown = [(i, name) for i, name in enumerate(self.runs) if name not in known]
-        for i, name in unknown:
-            yield ("runs", i), UnknownNameError("run", name, known)
-        for name, stage in stages.items():
-            if name in roles:
-                problem = f"stage {name!r} has the name of a run of the dataset: rename it"
-                yield ("stages", name), ConfigError(problem)
-            for location, error in stage.find_misfits(roles, rerankers):
-                unknown.append((0, name))
-                yield ("stages", name, *location), error
-        if isinstance(self.depth, dict):
-            for name in self.depth:
-                if name not in self.runs:
-                    yield ("depth", name), UnknownNameError("run", name, self.runs)
-        for reranker in sorted(self.reranker_names.difference(rerankers)):
-            yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
-        if not unknown:
-            yield from self._find_source_misfits([*source_roles(self, roles).values()])
-
-    def _find_source_misfits(
-        self, roles: Sequence[frozenset[str]]
-    ) -> Iterator[tuple[Location, Exception]]:
-        """Weights and numbers that fit no source, of the fusion or of each query type."""
-        yield from self._find_policy_misfits(roles)
-        key = "by_query_type" if self.weights_by_type is None else "weights_by_type"
-        for query_type in self.query_types or ("",):
-            location = (key, query_type) if query_type else ("fusion",)
-            try:
-                self.of_type(query_type).fusion.check_sources(self.runs, roles)
-            except ConfigError as error:
-                yield location, error
-
-    def _find_policy_misfits(
-        self, roles: Sequence[frozenset[str]]
-    ) -> Iterator[tuple[Location, Exception]]:
-        """Sources that the policy, or a variant that it names, does not fit."""
-        if self.policy is None:
-            return
-        try:
-            self.policy.check_sources(self.runs, roles)
-            for variant in self.policy.fixed_variants():
-                self.with_variant(variant).fusion.check_sources(self.runs, roles)
-        except ConfigError as error:
-            yield ("policy",), error
+        """What does not fit a dataset; see :mod:`~fusion_bench.experiment.misfits`."""
+        return find_misfits(self, roles, rerankers)
 
     def of_type(self, query_type: str) -> System:
         """The plain system for queries of this type."""

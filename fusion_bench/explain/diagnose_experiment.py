@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.dataset_summary import list_infos
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.experiment.dialect import Configuration, Translation, dialects
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.results import compare_assessments

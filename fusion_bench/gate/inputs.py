@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.evaluation.run_experiment import (

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
-from fusion_bench.config.models import Source, StrictModel, WholeNumber, parse_model, read_yaml
+from fusion_bench.config.models import StrictModel, WholeNumber, parse_model
+from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.config.models import Source
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.dataset_config import FILE
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fusion_bench.config.models import Location, Source
+from fusion_bench.config.models import Location
 from fusion_bench.config.query_types import UNSURE
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding, Severity
 from fusion_bench.evaluation.run_experiment import find_datasets

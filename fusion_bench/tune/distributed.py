@@ -11,25 +11,30 @@ import hashlib
 import logging
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
 from fusion_bench.config.parameters import Params
-from fusion_bench.data.ids import encode_ids
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.ranking.fitting import needs_fitting
+from fusion_bench.tune import worker_calls
 from fusion_bench.tune.dask_executor import DaskExecutor, running_workers
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.space.open_objective import ObjectivePaths
+from fusion_bench.tune.worker_calls import (
+    call_on_part,
+    clear_caches,
+    outline_objective,
+    prepare_process,
+    run_call,
+)
 from fusion_bench.util.optional_imports import import_optional
 
 #: How often a call is sent before its broken process counts as an error.
@@ -84,7 +89,7 @@ class WorkerPool:
         futures, results = {}, {}
         for i, (worker, argument) in calls.items():
             with contextlib.suppress(BrokenExecutor):  # broken since the last batch
-                futures[i] = self._executors[worker].submit(_run_call, function, argument)
+                futures[i] = self._executors[worker].submit(run_call, function, argument)
         for i, future in futures.items():
             with contextlib.suppress(BrokenExecutor):
                 results[i] = future.result()
@@ -152,7 +157,7 @@ class DistributedObjective(TuningObjective):
             for i, (paths, rows) in enumerate(self.parts)
             if len(rows)
         ]
-        return self.pool.run(_call_on_part, calls)
+        return self.pool.run(call_on_part, calls)
 
 
 def distribute_objective(
@@ -178,12 +183,12 @@ def join_folders(
         FusionBenchError: A worker cannot read a folder.
     """
     calls = [(i % len(pool), paths) for i, paths in enumerate(folders)]
-    outlines = pool.run(_outline_objective, calls)
+    outlines = pool.run(outline_objective, calls)
     if len({repr((outline.system, outline.parameters)) for outline, _, _ in outlines}) != 1:
         raise ConfigError("cluster: give at least one folder of queries, and all the same runs")
     joined: Any = {
         name: sum((getattr(outline.runs, name) for outline, _, _ in outlines), ())
-        for name in ("queries", "types", "confidences", "groups")
+        for name in ("queries", "types", "confidences", "groups", "words")
     }
     if len(set(joined["queries"])) < len(joined["queries"]):
         raise ConfigError("cluster: a query is in two folders: put each query into one")
@@ -200,8 +205,8 @@ def start_processes(count: int) -> Iterator[WorkerPool]:
     """Worker processes on this machine."""
     # Forking a process that has threads (a progress bar's) can lock up the child.
     context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
-    context.set_forkserver_preload([__name__])
-    start = partial(ProcessPoolExecutor, 1, mp_context=context, initializer=_prepare_process)
+    context.set_forkserver_preload([worker_calls.__name__])
+    start = partial(ProcessPoolExecutor, 1, mp_context=context, initializer=prepare_process)
     with contextlib.closing(WorkerPool([start] * count)) as pool:
         yield pool
 
@@ -239,66 +244,8 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
                 f"cluster {address}: {reason} (an address reads tcp://host:8786, as 'dask "
                 f"scheduler' prints it; {LOCAL}4 starts four processes here)"
             ) from None
-        client.run(_clear_caches)
-        stack.callback(lambda: client.status == "running" and client.run(_clear_caches))
+        client.run(clear_caches)
+        stack.callback(lambda: client.status == "running" and client.run(clear_caches))
         addresses: list[str | None] = [*running_workers(client)]
         start = partial(DaskExecutor, client, addresses)
         yield WorkerPool([partial(start, number) for number in range(len(addresses))])
-
-
-# What follows runs in the workers.
-_lock = threading.Lock()  # a Dask worker may have several threads
-_open_objective = cache(ObjectivePaths.open)
-
-
-def _prepare_process() -> None:
-    """Leave Ctrl-C to the parent process, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _run_call(function: Callable[..., Any], argument: Any) -> Any:  # noqa: ANN401
-    """A function's result, or its error in a form that every process can read."""
-    try:
-        with _lock:
-            return function(argument)
-    except FusionBenchError as error:
-        raise FusionBenchError(str(error)) from None
-
-
-@lru_cache(maxsize=32)  # the folds of a search and some types, or some folders
-def _select_queries(paths: ObjectivePaths, rows: bytes) -> TuningObjective:
-    objective, _ = _open_objective(paths)
-    keep = np.isin(np.arange(len(objective.runs.queries)), np.frombuffer(rows, dtype=np.int64))
-    return objective.subset_queries(keep)
-
-
-def _clear_caches() -> None:
-    _open_objective.cache_clear()
-    _select_queries.cache_clear()
-
-
-def _call_on_part(call: tuple[Any, ...]) -> object:
-    """What a method returns on some queries of an objective, for a system and its space."""
-    paths, rows, system, parameters, function, argument = call
-    part = _select_queries(paths, rows.tobytes())
-    return function(replace(part, system=system, parameters=parameters), argument)
-
-
-def _outline_objective(
-    paths: ObjectivePaths,
-) -> tuple[TuningObjective, ObjectivePaths, Mapping[str, Query]]:
-    """An objective without candidates, its paths and fingerprint, and what is known of queries."""
-    objective, known = _open_objective(paths)
-    runs = objective.runs
-    values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
-    empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
-    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary)
-    paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, qrels=None), paths, known

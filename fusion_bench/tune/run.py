@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from fusion_bench.config.models import Source, parse_model
+from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding

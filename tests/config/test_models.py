@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from fusion_bench.config.models import Source, StrictModel, parse_model, read_yaml
+from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.errors import ConfigError
 
 

@@ -23,7 +23,7 @@ from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.tune import distributed, options
+from fusion_bench.tune import options, worker_calls
 from fusion_bench.tune.distributed import (
     DistributedObjective,
     WorkerPool,
@@ -345,7 +345,7 @@ def test_without_the_extra_it_is_named(
 def test_worker_processes_leave_ctrl_c_to_the_parent() -> None:
     before = signal.getsignal(signal.SIGINT)
     try:
-        distributed._prepare_process()
+        worker_calls.prepare_process()
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

@@ -14,7 +14,8 @@ import numpy as np
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import UNSURE, type_of
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.experiment.system import PerTypeConfig, System
+from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system_methods import PerTypeConfig
 from fusion_bench.report.tuning_records import tuning_report as model
 from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
-from fusion_bench.config.models import Location, Source
+from fusion_bench.config.models import Location
 from fusion_bench.config.query_types import BY_QUERY_TYPE
+from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.list_places import find_lists
+from fusion_bench.experiment.sweeps.list_places import find_lists
 from fusion_bench.experiment.system import System
 
 #: Most systems of an experiment with sweeps.

@@ -1,0 +1,151 @@
+"""A YAML file as read, with the line of each of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fusion_bench.config.models import Location
+from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.util.formatting import is_encodable, pluralize
+
+#: Limits of a YAML file, far above any that is written by hand.
+MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
+#: How the YAML parser's complaint begins → what to look for.
+PARSER_PROBLEMS: Final = {
+    r"found character '\t'": "a tab stands where a line is indented or a value begins: use spaces",
+    "expected <block end>": "check how this line and those above are indented",
+    "mapping values are not": "check how this line is indented, and quote a text that holds ': '",
+    "could not find expected ':'": "a key without ': ' and a value, here or in the line above",
+    "expected ',' or": "a bracket or brace is open, or a comma is missing, here or in a line above",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Source:
+    """Parsed YAML and where each of its values stands.
+
+    Attributes:
+        path: The file.
+        data: Its content.
+        lines: 1-based line of each key or item, by its path.
+        overrides: Path of a value that replaces the file's → the option that set it, such as
+            ``systems.rrf.fusion.k=20``.
+    """
+
+    path: Path
+    data: Any
+    lines: Mapping[Location, int] = field(default_factory=dict)
+    overrides: Mapping[Location, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The file, and how much stands there."""
+        changed = f", {pluralize(len(self.overrides), 'override')}" if self.overrides else ""
+        return f"Source({str(self.path)!r}, {pluralize(len(self.data), 'entry')}{changed})"
+
+    def where(self, location: Location) -> str:
+        """``file:line: path`` of a value, by the deepest known part of its path.
+
+        A value that an option set has ``--set path``.
+        """
+        if any(self._is_set_by(place, location) for place in self.overrides):
+            return f"--set {'.'.join(str(part) for part in location)}"
+        known = [location[:n] for n in range(len(location), 0, -1) if location[:n] in self.lines]
+        line = f":{self.lines[known[0]]}" if known else ""
+        path = ".".join(str(part) for part in location)
+        return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
+
+    @property
+    def override_texts(self) -> tuple[str, ...]:
+        """The options that replace values, each once."""
+        return tuple(dict.fromkeys(self.overrides.values()))
+
+    def _is_set_by(self, place: Location, location: Location) -> bool:
+        """Whether the option for a place set this value, or made the mapping that it is."""
+        is_inside = location[: len(place)] == place
+        is_above = place[: len(location)] == location and location not in self.lines
+        return is_inside or (is_above and bool(location))
+
+
+def read_yaml(path: Path) -> Source:
+    """Read a YAML file safely.
+
+    Raises:
+        ConfigError: No such file, not YAML, a repeated key, or not a mapping at the top.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
+    except (OSError, ValueError) as error:  # a folder, not UTF-8, or a path with a null byte
+        raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from None
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{path}: longer than {MOST_CHARACTERS:,} characters: is it the right file?"
+        )
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines: dict[Location, int] = {}
+        if node is not None:
+            _collect_lines(node, (), lines, path)
+        data = yaml.safe_load(text)
+    except RecursionError:
+        raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
+        raise ConfigError(f"{path}{_describe_yaml_error(error)}") from None
+    if not isinstance(data, dict):
+        given = "nothing" if data is None else f"a {type(data).__name__}"
+        raise ConfigError(f"{path}: a mapping of keys to values is needed, given {given}")
+    return Source(path, data, lines)
+
+
+def _collect_lines(node: yaml.Node, at: Location, lines: dict[Location, int], path: Path) -> None:
+    if len(lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
+        raise ConfigError(f"{path}: stands for more than {MOST_VALUES:,} values: use fewer aliases")
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConfigError(f"{path}:{line}: a key must be plain text, not a list or mapping")
+            place = (*at, key.value)
+            if place in lines:
+                dotted = ".".join(str(part) for part in place)
+                raise ConfigError(
+                    f"{path}:{line}: {dotted}: the key stands twice "
+                    f"(first on line {lines[place]}): keep one"
+                )
+            lines[place] = line
+            _collect_lines(value, place, lines, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            lines[(*at, index)] = value.start_mark.line + 1
+            _collect_lines(value, (*at, index), lines, path)
+    elif not is_encodable(node.value):
+        line = node.start_mark.line + 1
+        raise ConfigError(f"{path}:{line}: {node.value!r} holds half a character: write it whole")
+
+
+def _describe_yaml_error(error: Exception) -> str:
+    """The line that the parser stopped at, if it says so, and what is wrong there."""
+    problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
+    mark = getattr(error, "problem_mark", None)
+    line = "" if mark is None else f":{mark.line + 1}"
+    known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
+    return f"{line}: not valid YAML: {next(known, problem)}"
+
+
+def _suggest_file(path: Path) -> str:
+    """YAML files with a similar name, in the same folder or among the experiments."""
+    folders = dict.fromkeys([path.parent, Path("experiments")])
+    files = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
+    by_stem = {file.stem: str(file) for file in reversed(files)}
+    name = path.stem if path.suffix in {".yaml", ".yml"} else path.name
+    close = did_you_mean(name, by_stem)
+    for stem, file in by_stem.items():
+        close = close.replace(repr(stem), repr(file))
+    return close or ": check the path"
