@@ -13,11 +13,11 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.fitting import fit_system
-from fusion_bench.evaluation.plain_systems import add_stages
-from fusion_bench.evaluation.policy_choice import query_features
-from fusion_bench.evaluation.policy_fitting import variant_values
-from fusion_bench.evaluation.ranking import name_system_in_errors
+from fusion_bench.evaluation.ranking.fitting import fit_system
+from fusion_bench.evaluation.ranking.plain_systems import add_stages
+from fusion_bench.evaluation.ranking.policy_choice import query_features
+from fusion_bench.evaluation.ranking.policy_fitting import variant_values
+from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.policies import TrainablePolicy, Variant
