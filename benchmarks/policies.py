@@ -66,6 +66,10 @@ COLLECTIONS: Mapping[str, Lists] = {
     ),
     "codec": Lists("bm25", "ance", ("rerank/monot5-on-bm25", "log_prob")),
     "trec-covid-round2": Lists("cord19.vespa.ai-bm25", "covidex.t5"),
+    **{
+        f"weaviate-agents/bright-{topic}": Lists("hybrid-search-1", "effort-high-1")
+        for topic in ("biology", "economics", "robotics")
+    },
     "nfcorpus": Lists("bm25", "minilm", qrels="qrels/test.trec", queries="queries.jsonl"),
 }
 
