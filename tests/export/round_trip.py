@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.experiment.dialect import Dialect, Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.export.list_changes import ScoredLists, find_changes, rank_lists
@@ -15,6 +16,15 @@ from fusion_bench.export.translate import read_back, translate_system
 
 #: The claims that a round trip checks.
 EQUAL_ORDER = frozenset({"exact", "rank-equivalent"})
+
+#: Blends, without reranker and depth.
+BLENDS: Mapping[str, Mapping[str, Any]] = {
+    "replace": {"method": "replace"},
+    "linear": {"method": "linear", "beta": 0.7},
+    "position_aware": {"method": "position_aware"},
+    "by fused rank": {"method": "position_aware", "retrieval": "reciprocal_rank"},
+    "fused": {"method": "position_aware", "retrieval": "fused"},
+}
 
 
 class RoundTrip(NamedTuple):
@@ -37,8 +47,8 @@ class RoundTrip(NamedTuple):
     tied: int
 
 
-def list_systems(sources: Sequence[str]) -> list[System]:
-    """Systems of many kinds over the first sources of a dataset."""
+def list_systems(sources: Sequence[str], rerankers: Sequence[str] = ()) -> list[System]:
+    """Systems of many kinds over the first sources of a dataset, and its rerank lists."""
     pair, three = list(sources[:2]), list(sources[:3])
     weights = dict(zip(pair, (0.3, 0.7), strict=True))
     cut: dict[str, Any] = {"depth": 50, "top_k": 50}
@@ -65,6 +75,11 @@ def list_systems(sources: Sequence[str]) -> list[System]:
             {"weights_by_type": {"hybrid": {pair[0]: 0.4, pair[1]: 0.6}}},
         ),
     }
+    for reranker in rerankers:
+        for name, method in BLENDS.items():
+            blend = {"reranker": reranker, "depth": 20, "tail": "drop", **method}
+            kinds[f"blend {name}"] = (pair, "rrf", {"blend": blend, **cut})
+            kinds[f"v2 blend {name}"] = (pair, "rrf_v2", {"blend": blend, **cut})
     return [System(name, runs, fusion, **more) for name, (runs, fusion, more) in kinds.items()]
 
 
@@ -73,12 +88,14 @@ class Original:
 
     Attributes:
         runs: All sources of the dataset.
+        spaces: Score space of each rerank list.
         systems: The systems.
     """
 
-    def __init__(self, runs: AlignedRuns) -> None:
+    def __init__(self, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None) -> None:
         self.runs = runs
-        self.systems = list_systems(runs.sources)
+        self.spaces = spaces or {}
+        self.systems = list_systems(runs.sources, [*self.spaces])
         self._longest = int(np.diff(runs.offsets).max())
         self._lists: dict[str, ScoredLists] = {}
 
@@ -90,7 +107,7 @@ class Original:
 
     def rank(self, system: System) -> ScoredLists:
         """The whole lists of any system."""
-        return rank_lists(system, self.runs, {}, self._longest)
+        return rank_lists(system, self.runs, self.spaces, self._longest)
 
     def claims(self, dialect: type[Dialect]) -> Iterator[tuple[System, Translation]]:
         """The systems of which an equal order is claimed, each with its translation."""

@@ -16,8 +16,8 @@ ENGINES = dialects.load_built_in().values()
 
 @pytest.fixture(scope="module")
 def attack() -> Original:
-    dataset = load_dataset(ATTACK, rerankers=[], cache=False)
-    return Original(dataset.aligned(list(dataset.runs)))
+    dataset = load_dataset(ATTACK, cache=False)
+    return Original(dataset.aligned(list(dataset.runs)), dataset.spaces)
 
 
 @pytest.mark.parametrize("dialect", ENGINES, ids=lambda dialect: dialect.name)
