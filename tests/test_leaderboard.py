@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.leaderboard.cells import (
+    HEAD,
     Budget,
     Cell,
     Row,
     cell_path,
     read_cell,
     read_head,
+    write_record,
 )
 from benchmarks.leaderboard.evaluate import fingerprint_row, load_material
 from benchmarks.leaderboard.methods import (
@@ -26,7 +28,13 @@ from benchmarks.leaderboard.methods import (
     write_experiment,
 )
 from benchmarks.leaderboard.page import PICTURE, QUESTIONS, write_page
-from benchmarks.leaderboard.results import COMPARED, read_results
+from benchmarks.leaderboard.results import (
+    BEST_SOURCE,
+    COMPARED,
+    ORACLES,
+    WORST_SOURCE,
+    read_results,
+)
 from benchmarks.leaderboard.rows import FLOOR, list_rows
 from benchmarks.leaderboard.run import run_collections
 from fusion_bench.blend import blends
@@ -94,30 +102,34 @@ def run(dataset: Path, stop_after: int | None = None) -> tuple[Counter[str], lis
 
 
 def first_rows(lists: Lists) -> tuple[Row, ...]:
-    """One row of each kind, and what is compared."""
+    """One row of each kind, every source, and what the page compares."""
     seen: Counter[str] = Counter()
     rows = []
     for row in list_rows(lists):
         seen[row.kind] += 1
-        is_wanted = row.name in {"rrf", "rrf, tuned", "convex, tuned"} or seen[row.kind] == 1
+        is_wanted = (
+            row.name in {"rrf", "rrf, tuned", "convex, tuned"}
+            or row.kind == "source"
+            or seen[row.kind] == 1
+        )
         rows += [row] if is_wanted else []
     return tuple(rows)
 
 
 def test_a_stopped_run_continues_and_loses_no_row(dataset: Path) -> None:
     with pytest.raises(StoppedError):
-        run(dataset, stop_after=5)
+        run(dataset, stop_after=6)
     counts, second = run(dataset)
     folder = dataset.parent.parent.parent / "cells" / "tiny"
     head = read_head(folder)
     assert head is not None
-    assert counts["reused"] == 5
+    assert counts["reused"] == 6
     assert counts["reused"] + counts["computed"] + counts["skipped"] == len(head.rows)
     assert {row.kind for row in head.rows} >= {"source", "method", "engine", "tuned", "k", "floor"}
     cells = {row.name: read_cell(cell_path(folder, row.name)) for row in head.rows}
     again, third = run(dataset)
     assert set(third) <= {name for name, cell in cells.items() if cell and cell.skipped}
-    assert again["reused"] == 5 + counts["computed"]
+    assert again["reused"] == 6 + counts["computed"]
     tuned, floor = cells["rrf, tuned"], cells[FLOOR]
     assert tuned is not None
     assert floor is not None
@@ -143,13 +155,13 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
     row = Row(name="rrf, tuned", kind="tuned", config={"runs": ["a", "b"]})
     plain = Row(name="rrf", kind="method", config={"runs": ["a", "b"]})
     other = Row(name="rrf", kind="method", config={"runs": ["a", "b"], "fusion": "isr"})
-    material, more = load_material(dataset), Budget(trials=3, folds=2)
-    assert fingerprint_row(material, row, BUDGET) != fingerprint_row(material, row, more)
-    first = fingerprint_row(material, plain, BUDGET)
-    assert first == fingerprint_row(material, plain, more)
-    assert first != fingerprint_row(material, other, BUDGET)
+    data, more = load_material(dataset).fingerprint, Budget(trials=3, folds=2)
+    assert fingerprint_row(data, row, BUDGET) != fingerprint_row(data, row, more)
+    first = fingerprint_row(data, plain, BUDGET)
+    assert first == fingerprint_row(data, plain, more)
+    assert first != fingerprint_row(data, other, BUDGET)
     (dataset.parent / "qrels.txt").write_text("q1 0 d2 1\nq2 0 d3 2\nq3 0 d1 1\nq4 0 d4 1\n")
-    assert fingerprint_row(load_material(dataset), plain, BUDGET) != first
+    assert fingerprint_row(load_material(dataset).fingerprint, plain, BUDGET) != first
 
 
 def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:
@@ -163,6 +175,11 @@ def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_p
     assert difference.mean == pytest.approx(means["a"] - means["rrf"])
     page = write_page([results], tmp_path / "page").read_text(encoding="utf-8")
     assert all(f"## {question}" in page for question in QUESTIONS)
-    assert all(f"\n| {name} | " in page for name in means)
+    assert all(f"\n| {name} | " in page for name in (*ORACLES, *means) if name not in {"a", "b"})
+    assert {results.resolve(name) for name in (BEST_SOURCE, WORST_SOURCE)} == {"a", "b"}
     assert not re.search(r"\bnan\b|None", page)
+    head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2)})
+    write_record(dataset.parent.parent.parent / "cells" / "tiny" / HEAD, head)
+    [stale] = read_results(dataset.parent.parent.parent / "cells")
+    assert set(results.cells) - set(stale.cells) == {r.name for r in results.rows_of("tuned")}
     assert (tmp_path / "page" / PICTURE).read_bytes().startswith(b"\x89PNG")

@@ -35,7 +35,7 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, compute_measures, parse_measure
 from fusion_bench.tune.search.search import run_search
 from fusion_bench.tune.space.objective import TuningObjective, source_roles
-from fusion_bench.tune.space.search_space import build_search_space, declared_parameters
+from fusion_bench.tune.space.search_space import build_search_space
 from fusion_bench.tune.validation.cross_validation import assign_folds
 from fusion_bench.tune.validation.trial_selection import choose_trial
 
@@ -112,7 +112,7 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
         skipped = str(error)
     names = (MEASURE.name, JUDGED, AVERAGE_PRECISION)
     return Cell(
-        fingerprint=fingerprint_row(material, row, budget),
+        fingerprint=fingerprint_row(material.fingerprint, row, budget),
         row=row,
         values=dict(zip(names, (tuple(each) for each in values.tolist()), strict=False)),
         chosen=chosen,
@@ -121,20 +121,20 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
     )
 
 
-def fingerprint_row(material: Material, row: Row, budget: Budget) -> str:
-    """Of all that decides a row's values."""
+def fingerprint_row(data: str, row: Row, budget: Budget) -> str:
+    """Of all that decides a row's values; ``data`` is the collection's fingerprint."""
     try:
         resolved = _build_system(row).resolved_config if row.config else {}
     except FusionBenchError:
         resolved = {}
-    return make_fingerprint(material.fingerprint, row, resolved, budget)
+    return make_fingerprint(data, row, resolved, budget)
 
 
 def finish_row(material: Material, row: Row, budget: Budget, folder: Path) -> tuple[Cell, bool]:
     """The stored cell if it still holds, else a new one, which is stored; whether it is new."""
     path = cell_path(folder, row.name)
     stored = read_cell(path)
-    wanted = fingerprint_row(material, row, budget)
+    wanted = fingerprint_row(material.fingerprint, row, budget)
     if stored is not None and not stored.skipped and stored.fingerprint == wanted:
         return stored, False
     cell = evaluate_row(material, row, budget)
@@ -160,8 +160,6 @@ def _tuned_values(
 ) -> tuple[FloatArray, tuple[dict[str, Any], ...]]:
     """(M, Q) values, each query's with the parameters that the other folds chose; these."""
     objective = _make_objective(material, row)
-    if not objective.parameters:
-        return _evaluate(material, [objective.system])[0], ()
     fold = _deal_folds(material, budget)
     tuning = TuneSettings(system=row.name, trials=budget.trials, seed=budget.seed)
     chosen = []
@@ -179,9 +177,7 @@ def _make_objective(material: Material, row: Row) -> TuningObjective:
     system, runs = _build_system(row), material.task.runs
     narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
     ranges = narrowed if row.name == tuned_name(CONVEX) else None
-    has_space = bool(declared_parameters(system))
-    roles = source_roles(system, runs)
-    parameters = build_search_space(system, ranges, roles) if has_space else ()
+    parameters = build_search_space(system, ranges, source_roles(system, runs))
     dataset = material.task.dataset
     return TuningObjective(system, runs, MEASURE, parameters, dataset.spaces, dataset.qrels)
 

@@ -20,6 +20,7 @@ from benchmarks.leaderboard.results import (
     CollectionResults,
     count_answers,
     mean_rank,
+    row_names,
 )
 from fusion_bench.report.plots import render_png
 from fusion_bench.util.atomic_files import write_atomic
@@ -76,19 +77,14 @@ def _blocks(results: Sequence[CollectionResults]) -> Iterator[str]:
         yield f"## {question}"
         yield from answer(results)
     for kind in COMPARED:
-        names = list(dict.fromkeys(row.name for each in results for row in each.rows_of(kind)))
-        if names:
+        if names := row_names(results, kind):
             yield f"## {TITLES[kind]}"
-            yield "\n".join(_table(results, _sort_by_rank(results, names)))
+            yield "\n".join(_table(results, names))
     yield "## Ceilings"
     yield "The best source and the best untuned method, chosen for each query by its judgments."
     yield "\n".join(_table(results, list(ORACLES)))
     yield "## Collections"
     yield "\n".join(_collection_lines(results))
-
-
-def _sort_by_rank(results: Sequence[CollectionResults], names: list[str]) -> list[str]:
-    return sorted(names, key=lambda name: (mean_rank(results, name) or 0.0, name))
 
 
 def _table(results: Sequence[CollectionResults], names: Sequence[str]) -> Iterator[str]:
@@ -116,11 +112,12 @@ def _format_cell(each: CollectionResults, name: str) -> str:
 
 
 def _collection_lines(results: Sequence[CollectionResults]) -> Iterator[str]:
-    yield "| collection | queries | fused lists | reranker | finished rows |"
+    yield f"| collection | queries | fused lists, each with its {MEASURE.name} | reranker | rows |"
     yield "|:--|--:|:--|:--|--:|"
     for each in results:
         head = each.head
+        sources = [f"{name} {each.mean(name) or 0.0:.4f}" for name in head.sources]
         yield (
-            f"| {head.name} | {len(head.queries)} | {', '.join(head.sources)} | "
+            f"| {head.name} | {len(head.queries)} | {', '.join(sources)} | "
             f"{head.reranker or '–'} | {len(each.cells)} of {len(head.rows)} |"
         )

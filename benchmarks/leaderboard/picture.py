@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.leaderboard.methods import BASELINE
-from benchmarks.leaderboard.results import COMPARED, CollectionResults, mean_rank
+from benchmarks.leaderboard.results import COMPARED, CollectionResults, row_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,9 +54,9 @@ def _ordered_rows(results: Sequence[CollectionResults]) -> tuple[list[str], list
     names: list[str] = []
     borders = []
     for kind in DRAWN:
-        known = {row.name for each in results for row in each.rows_of(kind)} - {BASELINE}
+        known = [name for name in row_names(results, kind) if name != BASELINE]
         borders += [len(names)] if names and known else []
-        names += sorted(known, key=lambda name: (mean_rank(results, name) or 0.0, name))
+        names += known
     return names, borders
 
 

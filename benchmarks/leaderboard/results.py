@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.leaderboard.cells import Cell, CollectionHead, Row, cell_path, read_cell, read_head
-from benchmarks.leaderboard.evaluate import JUDGED
+from benchmarks.leaderboard.evaluate import JUDGED, fingerprint_row
 from benchmarks.leaderboard.methods import BASELINE, MEASURE
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
@@ -35,6 +35,9 @@ COMPARED: Final = (
     "engine, whole lists",
     "floor",
 )
+#: Names for the best and the worst source of each collection, chosen on the evaluated queries.
+BEST_SOURCE: Final = "best source"
+WORST_SOURCE: Final = "worst source"
 ORACLES: Final = {"best source per query": "source", "best method per query": "method"}
 
 
@@ -55,8 +58,16 @@ class CollectionResults:
         if name in ORACLES:
             rows = [self.values(row.name, measure) for row in self.rows_of(ORACLES[name])]
             return np.max([row for row in rows if row is not None], axis=0) if rows else None
-        cell = self.cells.get(name)
+        cell = self.cells.get(self.resolve(name))
         return None if cell is None else np.array(cell.values[measure])
+
+    def resolve(self, name: str) -> str:
+        """The row that a name for a source stands for here; any other name itself."""
+        if name not in {BEST_SOURCE, WORST_SOURCE}:
+            return name
+        choose = max if name == BEST_SOURCE else min
+        sources = [row.name for row in self.rows_of("source")]
+        return choose(sources, key=lambda source: self.mean(source) or 0.0, default=name)
 
     def mean(self, name: str, measure: str = MEASURE.name) -> float | None:
         """The mean of a row; None = it has no values."""
@@ -92,7 +103,7 @@ class CollectionResults:
 
     def answer(self, name: str) -> Answer | None:
         """What the comparison of a row with the baseline shows; None = there is none."""
-        comparison = self.comparisons.get(name)
+        comparison = self.comparisons.get(self.resolve(name))
         if comparison is None:
             return None
         first, second = self.mean(name, JUDGED), self.mean(BASELINE, JUDGED)
@@ -121,7 +132,7 @@ def read_results(folder: Path) -> list[CollectionResults]:
         head = read_head(path)
         if head is None:
             continue
-        cells = {row.name: read_cell(cell_path(path, row.name)) for row in head.rows}
+        cells = {row.name: _read_current(path, head, row) for row in head.rows}
         size = len(head.queries)
         finished = {
             name: cell
@@ -133,6 +144,21 @@ def read_results(folder: Path) -> list[CollectionResults]:
     return results
 
 
+def _read_current(folder: Path, head: CollectionHead, row: Row) -> Cell | None:
+    """The cell of a row, unless it is of other data, code, configuration or budget."""
+    cell = read_cell(cell_path(folder, row.name))
+    wanted = fingerprint_row(head.fingerprint, row, head.budget)
+    return cell if cell is not None and cell.fingerprint == wanted else None
+
+
+def row_names(results: Sequence[CollectionResults], kind: str) -> list[str]:
+    """Names of the rows of a kind in any collection, best mean rank first; two for all sources."""
+    names = {row.name for each in results for row in each.rows_of(kind)}
+    if kind == "source":
+        names = {BEST_SOURCE, WORST_SOURCE}
+    return sorted(names, key=lambda name: (mean_rank(results, name) or 0.0, name))
+
+
 def count_answers(results: Sequence[CollectionResults], name: str, answer: Answer) -> int:
     """On how many collections a row has this answer."""
     return sum(each.answer(name) == answer for each in results)
@@ -140,5 +166,6 @@ def count_answers(results: Sequence[CollectionResults], name: str, answer: Answe
 
 def mean_rank(results: Sequence[CollectionResults], name: str) -> float | None:
     """Mean over the collections that have the row; None = none has."""
-    ranks = [each.ranks[name] for each in results if name in each.ranks]
+    rows = [(each.ranks, each.resolve(name)) for each in results]
+    ranks = [known[row] for known, row in rows if row in known]
     return float(np.mean(ranks)) if ranks else None

@@ -16,6 +16,8 @@ from benchmarks.leaderboard.methods import (
     source_systems,
     with_reranker,
 )
+from fusion_bench.experiment.system import System
+from fusion_bench.tune.space.search_space import declared_parameters
 
 #: The k of Cormack, Clarke and Büttcher's Table 1.
 CONSTANTS: Final = (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 500)
@@ -36,7 +38,7 @@ def list_rows(lists: Lists) -> tuple[Row, ...]:
 
 def _derived_kinds(lists: Lists) -> Iterator[tuple[str, Mapping[str, Keys]]]:
     methods = fusion_systems(lists, trained=False)
-    yield "tuned", {tuned_name(name): keys for name, keys in methods.items()}
+    yield "tuned", {tuned_name(name): keys for name, keys in methods.items() if _has_space(keys)}
     policies = policy_systems(lists)
     yield "policy", {name: keys for name, keys in policies.items() if "blend" not in keys}
     constants = {k: {"method": "rrf", "k": k} for k in CONSTANTS if k != DEFAULT_CONSTANT}
@@ -49,6 +51,11 @@ def _derived_kinds(lists: Lists) -> Iterator[tuple[str, Mapping[str, Keys]]]:
         }
         reranked |= {name: keys for name, keys in policies.items() if "blend" in keys}
         yield "reranked", {name: keys for name, keys in reranked.items() if lists.fits(keys)}
+
+
+def _has_space(keys: Keys) -> bool:
+    """Whether there is anything to tune."""
+    return bool(declared_parameters(System(name="system", **keys)))
 
 
 def tuned_name(method: str) -> str:
