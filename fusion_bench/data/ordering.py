@@ -55,26 +55,33 @@ def sum_terms(terms: FloatArray) -> FloatArray:
         return total
     if len(terms) == 2:
         return np.asarray(total + terms[1], dtype=np.float64)  # one addition rounds once
-    error = np.zeros_like(total)
+    total, error = _two_sum(total, terms[1])
     lost = np.zeros_like(total)
-    for term in terms[1:]:
+    for term in terms[2:]:
         total, rest = _two_sum(total, term)
         error, gone = _two_sum(error, rest)
         lost += np.abs(gone)
     result, residue = _two_sum(total, error)
-    # `total + error` is the exact sum but for `lost`. Rounding it is right unless the residue
-    # comes so near to half a unit in the last place that `lost` could tip it.
-    half = np.spacing(np.abs(result)) / 2
-    doubt = (lost > 0) & (np.abs(np.abs(residue) - half) <= 4 * lost + half * 1e-9)
-    # At a power of two the unit below is half as large, so a smaller residue can tip it too.
-    doubt |= (lost > 0) & (np.abs(np.abs(residue) - half / 2) <= 4 * lost + half * 1e-9)
-    doubt |= ~np.isfinite(result)
+    doubt = ~np.isfinite(result)
+    if lost.any():
+        doubt |= _may_round_wrongly(result, residue, lost)
     if doubt.any():
         columns = terms.reshape(len(terms), -1)
         exact = [math.fsum(columns[:, n].tolist()) for n in np.flatnonzero(doubt)]
         result = np.asarray(result)  # one column alone came out as a scalar
         result[doubt] = exact
     return result
+
+
+def _may_round_wrongly(result: FloatArray, residue: FloatArray, lost: FloatArray) -> BoolArray:
+    """Where a result may be off by one unit in the last place, for what was lost before it."""
+    # Rounding the exact sum but for `lost` is right unless the residue comes so near to half a
+    # unit in the last place that `lost` could tip it.
+    half = np.spacing(np.abs(result)) / 2
+    near = np.abs(np.abs(residue) - half) <= 4 * lost + half * 1e-9
+    # At a power of two the unit below is half as large, so a smaller residue can tip it too.
+    near |= np.abs(np.abs(residue) - half / 2) <= 4 * lost + half * 1e-9
+    return np.asarray((lost > 0) & near)
 
 
 def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,8 @@ from pydantic import Field
 from fusion_bench.config.models import Number
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, sum_terms
+from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.fuse._base import Homogeneity, WeightedFusion, fusions
 from fusion_bench.fuse._source_sums import SourceSumFusion
 
@@ -33,12 +34,12 @@ class InverseSquareRank(WeightedFusion, SourceSumFusion):
     def source_terms(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the factor times w / rank²; 0 where a source did not return the document."""
         weights = self.source_weights(runs.sources, runs.roles)
-        hits = np.count_nonzero(runs.ranks, axis=0)
-        factors = self.hit_factors(np.arange(len(runs.sources) + 1))[hits]
-        terms: FloatArray = np.zeros(runs.ranks.shape)
-        squares = runs.ranks * runs.ranks
-        np.divide(weights[:, None], squares, out=terms, where=runs.ranks > 0)
-        return np.asarray(terms * factors)
+        factors = self.hit_factors(np.arange(len(runs.sources) + 1))[_count_hits(runs)]
+        terms: FloatArray = np.empty(runs.ranks.shape)
+        for row, weight, ranks in zip(terms, weights, runs.ranks, strict=True):
+            np.take(_terms_by_rank(weight, runs.max_rank), ranks, out=row, mode="clip")
+            row *= factors
+        return terms
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): the score of a document that every source ranks first."""
@@ -50,6 +51,22 @@ class InverseSquareRank(WeightedFusion, SourceSumFusion):
     def weight_homogeneity(self) -> Homogeneity:
         """1: all terms have the weight of a source as a factor."""
         return 1
+
+
+def _terms_by_rank(weight: float, max_rank: int) -> FloatArray:
+    """(max_rank + 1,): w / rank²; 0 at rank 0, of a document that a source did not return."""
+    ranks = np.arange(1, max_rank + 1, dtype=np.int64)
+    return np.concatenate(([0.0], weight / (ranks * ranks)))
+
+
+@cached_by_view()
+def _count_hits(runs: AlignedRuns) -> IntArray:
+    """(N,): how many sources returned each document."""
+    hits: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
+    for ranks in runs.ranks:
+        hits += ranks > 0
+    make_readonly(hits)
+    return hits
 
 
 @fusions.register
