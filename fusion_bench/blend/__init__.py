@@ -9,5 +9,6 @@ from fusion_bench.blend._base import blends as blends
 from fusion_bench.blend._rerank_blend import RerankBlend as RerankBlend
 from fusion_bench.blend._retrieval_blend import RetrievalBlend as RetrievalBlend
 from fusion_bench.blend._score_spaces import fixed_scale as fixed_scale
+from fusion_bench.blend._score_spaces import on_unit_scale as on_unit_scale
 from fusion_bench.blend._score_spaces import rank_positions as rank_positions
 from fusion_bench.blend._score_spaces import to_unit_scale as to_unit_scale

@@ -132,8 +132,8 @@ def _add_lint(done: StarterComparison) -> StarterComparison:
     from fusion_bench.lint import describe_dataset, lint_experiment
 
     experiment = parse_model(Experiment, done.source.data)
-    found = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
-    return done._replace(report=done.report.model_copy(update={"lint": found}))
+    findings = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
+    return done._replace(report=done.report.model_copy(update={"lint": findings}))
 
 
 def _check_folders(save: Path | None, out: Path) -> None:

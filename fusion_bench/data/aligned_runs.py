@@ -195,9 +195,9 @@ class AlignedRuns(TableView):
     def find_rows(self, queries: IntArray, documents: IntArray) -> IntArray:
         """(n,): where candidates stand, by query index and document code; all must be there."""
         codes = len(self.vocabulary) + 1
-        own = self.query_index * codes + self.documents
-        order = np.argsort(own)
-        return np.asarray(order[np.searchsorted(own, queries * codes + documents, sorter=order)])
+        keys = self.query_index * codes + self.documents
+        order = np.argsort(keys)
+        return np.asarray(order[np.searchsorted(keys, queries * codes + documents, sorter=order)])
 
     def add_source(
         self, name: str, roles: frozenset[str], ranks: IntArray, scores: FloatArray

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.fuse import EngineForm, Fusion, ScoreTerms
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import EngineForm, Fusion, Homogeneity, ScoreTerms
 
 
 class EngineFusion(Fusion):

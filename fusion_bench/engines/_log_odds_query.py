@@ -19,8 +19,7 @@ from fusion_bench.engines._configuration import weights_by_source
 from fusion_bench.engines._translation import LONGEST_WINDOW
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Homogeneity, WeightedFusion
 
 #: Probabilities are kept this far from 0 and 1.
 CLAMP = 1e-7

@@ -11,7 +11,7 @@ from fusion_bench.engines._configuration import weights_by_source
 from fusion_bench.engines._translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse._alpha import SEMANTIC
+from fusion_bench.fuse import SEMANTIC
 
 
 def weigh_pair(

@@ -33,7 +33,7 @@ def find_calls(tree: ast.AST, *functions: str) -> list[tuple[str, dict[str, Any]
     """
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     calls.sort(key=lambda node: (node.lineno, node.col_offset))
-    found = []
+    matching = []
     for call in calls:
         function = call.func.attr if isinstance(call.func, ast.Attribute) else None
         if isinstance(call.func, ast.Name):
@@ -41,8 +41,8 @@ def find_calls(tree: ast.AST, *functions: str) -> list[tuple[str, dict[str, Any]
         if function in functions:
             values = {str(i): _literal(value) for i, value in enumerate(call.args)}
             values |= {word.arg: _literal(word.value) for word in call.keywords if word.arg}
-            found.append((function, values))
-    return found
+            matching.append((function, values))
+    return matching
 
 
 def find_call(tree: ast.AST, *functions: str) -> tuple[str, dict[str, Any]]:

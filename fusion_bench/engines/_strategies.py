@@ -14,8 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
-from fusion_bench.fuse import EngineForm, Fusion, RankSum, ScoreTerms, WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import EngineForm, Fusion, Homogeneity, RankSum, ScoreTerms, WeightedFusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.weighted_score import WeightedScore
 

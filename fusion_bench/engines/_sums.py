@@ -9,8 +9,7 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.fuse import RankSum, ScoreTerms
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Homogeneity, RankSum, ScoreTerms
 
 
 class TermSum(EngineFusion):

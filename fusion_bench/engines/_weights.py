@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.fuse import WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Homogeneity, WeightedFusion
 
 #: A sum as near to 1 is taken for 1, so that dividing twice changes nothing.
 TOLERANCE = 1e-12

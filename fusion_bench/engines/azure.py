@@ -121,8 +121,8 @@ class AzureAISearch(Dialect):
         else:
             if set(ranks.k.values()) != {CONSTANT}:
                 draft.lose(f"k: the constant is fixed, our k = {CONSTANT}")
-            one = draft.weights[texts[0] if texts else draft.sources[0]]
-            weights = {name: weight / one for name, weight in draft.weights.items()}
+            unit = draft.weights[texts[0] if texts else draft.sources[0]]
+            weights = {name: weight / unit for name, weight in draft.weights.items()}
             fusion = {"weights": weights if set(weights.values()) != {1.0} else {}}
             fusion["text"] = texts[0] if texts else None
         return draft.finish(fusion, **draft.choose_windows(by_source=True))

@@ -20,7 +20,7 @@ from fusion_bench.engines._translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse._base import GREATEST_WEIGHT
+from fusion_bench.fuse import GREATEST_WEIGHT
 from fusion_bench.fuse.rrf import RRF
 
 FILE = "query.sql"
@@ -113,8 +113,8 @@ class CosmosDB(Dialect):
         if len(draft.sources) < 2:
             return draft.refuse("runs: two or more functions are fused")
         fusion: dict[str, Any]
-        if isinstance(own := system.fusion, CosmosRRF):
-            signs = {n: -1 if own.is_reversed(n, roles[n]) else 1 for n in draft.sources}
+        if isinstance(reversible := system.fusion, CosmosRRF):
+            signs = {n: -1 if reversible.is_reversed(n, roles[n]) else 1 for n in draft.sources}
             fusion = {"weights": {n: signs[n] * weight for n, weight in draft.weights.items()}}
         elif (ranks := draft.find_reciprocal_ranks()) is not None:
             draft.lose(

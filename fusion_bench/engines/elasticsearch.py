@@ -126,7 +126,7 @@ class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
     ) -> Fusion | None:
         """Our weighted mean with 0 for missing scores, where one normalizer serves all lists."""
         names = {self.normalizer_of(name) for name in sources}
-        ours = {theirs: name for name, theirs in NORMALIZERS.items()}
+        ours = {normalizer: name for name, normalizer in NORMALIZERS.items()}
         if names not in ({"none"}, {"minmax"}):
             return None
         normalize = ours[names.pop()]

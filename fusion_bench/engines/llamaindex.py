@@ -19,8 +19,7 @@ from fusion_bench.engines._translation import Draft, name_weights
 from fusion_bench.engines._weights import NormalizedWeights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Fusion, Homogeneity, WeightedFusion
 from fusion_bench.fuse.comb_max import CombMax
 from fusion_bench.normalize import Normalizer, ScoreLists
 

@@ -26,8 +26,7 @@ from fusion_bench.engines._translation import Draft, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, ScoreTerms, WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Fusion, Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.fuse.rrf import RRF
 
 #: How far the sum of the weights may be from 1.

@@ -24,8 +24,7 @@ from fusion_bench.engines._sums import RankTermSum
 from fusion_bench.engines._translation import Draft, ReciprocalRanks, name_weights
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse import Fusion, WeightedFusion
-from fusion_bench.fuse._base import Homogeneity
+from fusion_bench.fuse import Fusion, Homogeneity, WeightedFusion
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.fuse.weighted_sum import DistributionBasedFusion
 from fusion_bench.normalize.spread import DBSF

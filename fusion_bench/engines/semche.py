@@ -19,7 +19,7 @@ from fusion_bench.engines._translation import Draft
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.fuse._alpha import SEMANTIC
+from fusion_bench.fuse import SEMANTIC
 
 FILE = "search.py"
 

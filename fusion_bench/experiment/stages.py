@@ -51,14 +51,14 @@ def source_roles(system: System, roles: Mapping[str, frozenset[str]]) -> dict[st
         roles: Of the dataset's runs, by name.
     """
     stages = system.stages or {}
-    found = {}
+    by_source = {}
     for run in system.runs:
         if run in stages:
             inner = source_roles(stages[run], roles).values()
-            found[run] = reduce(frozenset.intersection, inner)
+            by_source[run] = reduce(frozenset.intersection, inner)
         else:
-            found[run] = roles[run]
-    return found
+            by_source[run] = roles[run]
+    return by_source
 
 
 def resolve_named_stages(systems: Mapping[str, Any]) -> dict[str, Any]:

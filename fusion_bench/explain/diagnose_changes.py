@@ -87,8 +87,8 @@ def _list_worst(
     """The first failures, those of the greatest severity first, then in the order of queries."""
     failures, relevant = system.failures[kind], scope.relevant
     severity = _severity(kind, system, scope)
-    found = np.flatnonzero(failures.is_failed)
-    found = found[np.argsort(-severity[found], kind="stable")][: scope.top]
+    failed = np.flatnonzero(failures.is_failed)
+    worst = failed[np.argsort(-severity[failed], kind="stable")][: scope.top]
     queries = system.comparable_queries(kind) & baseline.comparable_queries(kind)
     return tuple(
         FailureRecord(
@@ -106,7 +106,7 @@ def _list_worst(
             if system.name == baseline.name or not queries[relevant.query[m]]
             else not baseline.failures[kind].is_failed[m],
         )
-        for m in found.tolist()
+        for m in worst.tolist()
     )
 
 

@@ -1,6 +1,9 @@
 """Fusion methods: one file each, found by name."""
 
+from fusion_bench.fuse._alpha import SEMANTIC as SEMANTIC
+from fusion_bench.fuse._base import GREATEST_WEIGHT as GREATEST_WEIGHT
 from fusion_bench.fuse._base import Fusion as Fusion
+from fusion_bench.fuse._base import Homogeneity as Homogeneity
 from fusion_bench.fuse._base import ScoreTerms as ScoreTerms
 from fusion_bench.fuse._base import WeightedFusion as WeightedFusion
 from fusion_bench.fuse._base import fusions as fusions

@@ -113,11 +113,11 @@ def lint_systems(
 
 def _find_in_group(rule: Rule, group: Sequence[Subject]) -> Iterator[tuple[Problem, list[Subject]]]:
     """The problems of one system, each with the query types that have it."""
-    found: dict[str, tuple[Problem, list[Subject]]] = {}
+    by_message: dict[str, tuple[Problem, list[Subject]]] = {}
     for subject in group:
         for problem in rule.find_problems(subject):
-            found.setdefault(problem.message, (problem, []))[1].append(subject)
-    yield from found.values()
+            by_message.setdefault(problem.message, (problem, []))[1].append(subject)
+    yield from by_message.values()
 
 
 def _describe_types(subjects: Sequence[Subject], group: Sequence[Subject]) -> tuple[str, ...]:

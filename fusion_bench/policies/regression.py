@@ -67,8 +67,11 @@ class Regression(TrainablePolicy):
 
     def variants(self, features: QueryFeatures) -> tuple[Variant, ...]:
         """The fusion's weights, and each source's weight times each factor."""
-        sources, own = features.runs.sources, features.weights
-        rows = [own, *(_multiply(own, s, f) for s in range(len(own)) for f in self.factors)]
+        sources, weights = features.runs.sources, features.weights
+        rows = [
+            weights,
+            *(_multiply(weights, s, f) for s in range(len(weights)) for f in self.factors),
+        ]
         return tuple(Variant(weights=dict(zip(sources, row.tolist(), strict=True))) for row in rows)
 
     def feature_matrix(self, features: QueryFeatures) -> FloatArray:

@@ -223,8 +223,8 @@ class TuningRun:
             for name, config in ((report.system, report.default), ("tuned", report.choice.config))
         ]
         facts = [describe_dataset(self.dataset)]
-        found = lint_systems(systems, facts, ignored=self.ignored)
-        return tuple(item.to_finding(None) for item in found)
+        findings = lint_systems(systems, facts, ignored=self.ignored)
+        return tuple(item.to_finding(None) for item in findings)
 
     def _log(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name

@@ -15,7 +15,7 @@ from fusion_bench.io.formats._column_names import (
     match_columns,
 )
 from fusion_bench.io.json_objects import require_text
-from fusion_bench.io.json_shapes._base import is_indexed
+from fusion_bench.io.json_shapes import is_indexed
 from fusion_bench.io.raw_table import Kind
 
 #: Inside a list an ``id`` can only be the document's.

@@ -21,7 +21,7 @@ from fusion_bench.io.formats._json_hits import HitReader
 from fusion_bench.io.formats._uniform_objects import read_uniform_objects
 from fusion_bench.io.json_items import JsonItem, read_items
 from fusion_bench.io.json_objects import require_text
-from fusion_bench.io.json_shapes._base import RankedList, find_lists
+from fusion_bench.io.json_shapes import RankedList, find_lists
 from fusion_bench.io.raw_table import Kind, RawTable
 
 #: The key of an answer that stands inside an object with the id of its query.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.blend._score_spaces import on_unit_scale
+from fusion_bench.blend import on_unit_scale
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries
