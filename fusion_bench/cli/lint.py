@@ -24,6 +24,7 @@ command = base.command_app()
     epilog=base.format_examples(
         "fusion-bench lint experiments/default.yaml",
         "fusion-bench lint experiments/mine.yaml --system rrf-v2 --dataset attack",
+        "fusion-bench lint experiments/mine.yaml --engine opensearch",
         "fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'",
     )
     + "\n\n"
@@ -44,6 +45,13 @@ def lint_command(
         ),
     ] = None,
     datasets: base.DatasetFolders = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Find what this search engine cannot express, such as opensearch.",
+            metavar="NAME",
+        ),
+    ] = None,
     overrides: base.SetOption = None,
     markdown: base.MarkdownFile = None,
     json: base.JsonFlag = False,
@@ -52,14 +60,19 @@ def lint_command(
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
     """
+    from fusion_bench.experiment.dialect import dialects
     from fusion_bench.lint import make_lint_report
     from fusion_bench.report.lint_page import build_lint_page
 
     base.refuse_two_outputs(markdown, as_json=json)
     folders = base.folders_for(datasets, experiment)
     with base.open_experiment(experiment, overrides) as (parsed, source):
+        if engine is not None:
+            dialects.find_plugin(
+                engine
+            )  # an unknown name is an error even if there is nothing to lint
         facts = _read_facts(parsed, source, folders, dataset)
-        report = make_lint_report(parsed, source, facts, systems=system)
+        report = make_lint_report(parsed, source, facts, systems=system, engine=engine)
     print_result(report, build_lint_page(report), as_json=json, markdown=markdown)
     if any(finding.severity == "warning" for finding in report.findings):
         raise typer.Exit(ExitCode.REGRESSION)

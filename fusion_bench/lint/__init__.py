@@ -1,8 +1,6 @@
 """Lint: what a configuration can and cannot do, from its numbers alone.
 
-One file a rule, found by its name; ``docs/lint.md`` has a section for each. A rule that needs to
-know what a search engine cannot express has its place here too: ``engines`` lies below this
-package.
+One file a rule, found by its name; ``docs/lint.md`` has a section for each.
 """
 
 from fusion_bench.lint._base import Problem as Problem

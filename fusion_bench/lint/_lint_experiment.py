@@ -96,10 +96,20 @@ def lint_systems(
     datasets: Sequence[DatasetFacts] = (),
     *,
     ignored: Collection[str] = (),
+    engine: str | None = None,
 ) -> list[MergedProblem]:
-    """The problems of systems, warnings first, then by rule; equal ones are one."""
+    """The problems of systems, warnings first, then by rule; equal ones are one.
+
+    Args:
+        systems: The systems.
+        datasets: What is known of their datasets; empty = nothing.
+        ignored: Ids of rules to leave out.
+        engine: Name of the dialect of the search engine that shall run them.
+    """
     merged: dict[tuple[str, str, tuple[str, ...]], MergedProblem] = {}
-    groups = [group for group in _list_subjects(systems, datasets) if group[0].weights is not None]
+    groups = [
+        group for group in _list_subjects(systems, datasets, engine) if group[0].weights is not None
+    ]
     for rule_id, rule in load_rules().items():
         for group in groups if rule_id not in ignored else ():
             for problem, subjects in _find_in_group(rule, group):
@@ -134,7 +144,7 @@ def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) 
 
 
 def _list_subjects(
-    systems: Iterable[System], datasets: Sequence[DatasetFacts]
+    systems: Iterable[System], datasets: Sequence[DatasetFacts], engine: str | None = None
 ) -> Iterator[list[Subject]]:
     """Each system on each dataset: a plain system for each query type that occurs."""
     for system in systems:
@@ -145,9 +155,9 @@ def _list_subjects(
                 for name in system.query_types or ()
                 if types is None or name in types or name == UNSURE
             ]
-            yield [Subject(system.of_type(name), system, name, dataset) for name in names] or [
-                Subject(system, system, None, dataset)
-            ]
+            yield [
+                Subject(system.of_type(name), system, name, dataset, engine) for name in names
+            ] or [Subject(system, system, None, dataset, engine)]
 
 
 def check_ignored(experiment: Experiment, source: Source | None) -> None:

@@ -46,12 +46,14 @@ class Subject:
         whole: The system as the experiment has it.
         query_type: The type; None where all queries are treated alike.
         dataset: What is known of the data; None = nothing.
+        engine: Name of the dialect of the search engine that shall run it; None = not known.
     """
 
     system: System
     whole: System
     query_type: str | None = None
     dataset: DatasetFacts | None = None
+    engine: str | None = None
 
     @cached_property
     def weights(self) -> Mapping[str, float] | None:

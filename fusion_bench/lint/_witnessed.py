@@ -31,6 +31,7 @@ def make_lint_report(
     datasets: Sequence[DatasetFacts],
     *,
     systems: Collection[str] | None = None,
+    engine: str | None = None,
 ) -> LintReport:
     """Lint an experiment, and run the real systems on the witness of every finding.
 
@@ -39,6 +40,7 @@ def make_lint_report(
         source: Where it was read from.
         datasets: What is known of its datasets; empty = the configuration alone.
         systems: Only these of its systems.
+        engine: Name of the dialect of the search engine that shall run them.
 
     Raises:
         UnknownNameError: There is no such system, or ``lint.ignore`` names no rule.
@@ -51,7 +53,7 @@ def make_lint_report(
     check_ignored(experiment, source)
     ignored = experiment.lint.ignore
     chosen = [experiment.systems[name] for name in names]
-    merged = lint_systems(chosen, datasets, ignored=ignored)
+    merged = lint_systems(chosen, datasets, ignored=ignored, engine=engine)
     rules = load_rules().items()
     return LintReport(
         experiment=name_experiment(source.path),

@@ -37,9 +37,38 @@ class Case(NamedTuple):
     rule: str
     keys: dict[str, Any]
     message: str | None
+    engine: str | None = None
 
 
 CASES = [
+    Case(
+        "engine-cannot-express",
+        {"fusion": {"method": "rrf_v2", "weights": {"question": 1}}},
+        "OpenSearch can do this only approximately: bonus: OpenSearch has none; it is left out",
+        "opensearch",
+    ),
+    Case(
+        "engine-cannot-express",
+        {"fusion": "condorcet"},
+        "OpenSearch can do this not at all",
+        "opensearch",
+    ),
+    Case("engine-cannot-express", {"depth": 10, "top_k": 10}, None, "opensearch"),
+    Case("engine-cannot-express", {"fusion": "condorcet"}, None),
+    Case("engine-cannot-express", {"runs": ["bm25"], "fusion": "rrf"}, None, "opensearch"),
+    Case("engine-cannot-express", {"fusion": "pos_fuse"}, None, "opensearch"),
+    Case(
+        "engine-cannot-express",
+        {"depth": 1, "top_k": 1, "fusion": {"method": "rrf", "k": 10.5}},
+        "OpenSearch can do this only approximately: k: 10 instead of 10.5",
+        "opensearch",
+    ),
+    Case(
+        "engine-cannot-express",
+        {"fusion": {"method": "rrf", "normalize": "three_lists"}},
+        "OpenSearch can do this in the same order, with other scores",
+        "opensearch",
+    ),
     Case(
         "bonus-dominates",
         {"fusion": {"method": "rrf_v2", "weights": {"question": 1}}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -17,7 +18,8 @@ FOUND = [case for case in CASES if case.message is not None]
 
 
 def messages(case: Case, dataset: DatasetFacts | None) -> list[str]:
-    found = lint_systems([make_system(case.keys)], () if dataset is None else (dataset,))
+    datasets = () if dataset is None else (dataset,)
+    found = lint_systems([make_system(case.keys)], datasets, engine=case.engine)
     return [item.problem.message for item in found if item.id == case.rule]
 
 
@@ -38,7 +40,7 @@ def test_every_rule_has_a_case_of_both_kinds() -> None:
 @pytest.mark.parametrize("space", get_args(ScoreSpace))
 @pytest.mark.parametrize("case", FOUND, ids=lambda case: case.rule)
 def test_the_real_system_shows_what_a_finding_claims(case: Case, space: ScoreSpace) -> None:
-    for item in lint_systems([make_system(case.keys)], [facts(space)]):
+    for item in lint_systems([make_system(case.keys)], [facts(space)], engine=case.engine):
         witness = item.problem.build_witness()
         assert witness.above or witness.scores or witness.dropped or witness.same_as is not None
         _, failed = reproduce(witness)
@@ -118,3 +120,23 @@ def test_a_claim_that_does_not_hold_is_reported() -> None:
         same_as=other.model_copy(update={"min_relevance": 1.0}),
     )
     assert len(reproduce(wrong)[1]) == 4
+
+
+def test_an_engine_that_orders_otherwise_is_shown_to() -> None:
+    system = make_system({"fusion": {"method": "rrf_v2", "weights": {"question": 1}}})
+    found = lint_systems([system], [facts()], engine="opensearch")
+    [item] = [item for item in found if item.id == "engine-cannot-express"]
+    witness = item.problem.build_witness()
+    [(first, second)] = witness.above
+    assert f"OpenSearch ranks {second} above {first}" in witness.claim
+    plain = make_system({"dialect": "opensearch", "fusion": "score-ranker-processor"})
+    ranks = reproduce(replace(witness, system=plain, above=(), scores={}))[0].ranks
+    assert ranks[second] < ranks[first]
+
+
+def test_what_an_engine_cannot_do_is_shown_for_every_method() -> None:
+    found = lint_systems(systems_of_all_methods()[::3], [facts()], engine="opensearch")
+    items = [item for item in found if item.id == "engine-cannot-express"]
+    assert len(items) > 5
+    for item in items:
+        assert reproduce(item.problem.build_witness())[1] == (), item.problem.message
