@@ -110,21 +110,20 @@ LOWS = st.sampled_from([dict.fromkeys(NAMES, -1e6), dict.fromkeys(NAMES, 0.0)])
 NAMED_SCALES["theoretical_min_max"] = st.fixed_dictionaries(
     {"method": st.just("theoretical_min_max"), "lo": LOWS}
 )
-SCALES = st.one_of(
-    *NAMED_SCALES.values(),
-    st.fixed_dictionaries(
-        {
-            "method": st.just("by_source"),
-            "sources": st.dictionaries(
-                st.sampled_from([*NAMES[:2], *ROLES[:2]]),
-                st.one_of(*NAMED_SCALES.values()),
-                min_size=1,
-                max_size=3,
-            ),
-        },
-        optional={"default": st.one_of(*NAMED_SCALES.values())},
-    ),
+BY_SOURCE = st.fixed_dictionaries(
+    {
+        "method": st.just("by_source"),
+        "sources": st.dictionaries(
+            st.sampled_from([*NAMES[:2], *ROLES[:2]]),
+            st.one_of(*NAMED_SCALES.values()),
+            min_size=1,
+            max_size=3,
+        ),
+    },
+    optional={"default": st.one_of(*NAMED_SCALES.values())},
 )
+EVERY_SCALE = NAMED_SCALES | {"by_source": BY_SOURCE}
+SCALES = st.one_of(*EVERY_SCALE.values())
 #: Scales of log-odds pooling: probabilities, and now and then one that is refused.
 PROBABILITIES = st.one_of(
     *(NAMED_SCALES[name] for name in ("logistic", "min_max", "dbsf", "rank", "none"))
@@ -233,10 +232,17 @@ SPACES: dict[str, SearchStrategy[float]] = {
 
 @st.composite
 def cases(
-    draw: DrawFn, *, fusion: str, blend: str = "none", scores: SearchStrategy[float] = WIDE
+    draw: DrawFn,
+    *,
+    fusion: str,
+    blend: str = "none",
+    scores: SearchStrategy[float] = WIDE,
+    scale: SearchStrategy[dict[str, Any]] | None = None,
 ) -> Case:
     """A dataset of one to four sources and a system on it."""
     fused = {"method": fusion} | draw(FUSIONS[fusion])
+    if scale is not None:
+        fused["normalize"] = draw(scale)
     is_pair = draw(st.booleans()) and ("alpha" in fused or fusion == "tm2c2")
     names = NAMES[: 2 if is_pair else draw(st.integers(1, 4))]
     roles = st.lists(st.sampled_from(ROLES), max_size=2).map(frozenset)
@@ -266,8 +272,8 @@ def cases(
     if blend != "none":
         system["blend"] = {"method": blend, "reranker": "r"} | draw(BLENDS[blend])
     known = {*names, *(role for name in names for role in held[name])}
-    scale = fused.get("normalize")
-    by_source = scale.get("sources") if isinstance(scale, dict) else None
+    normalize = fused.get("normalize")
+    by_source = normalize.get("sources") if isinstance(normalize, dict) else None
     by_key: list[Any] = [fused.get("weights"), fused.get("k"), by_source]
     for where in by_key:
         for stranger in set(where) - known if isinstance(where, dict) else ():
@@ -381,7 +387,7 @@ def test_the_strategies_know_every_method() -> None:
     assert {*trained_methods.TRAINED, *trained_methods.TESTED_IN} == trained
     assert set(BLENDS) == set(blends.load_all())
     others = {"rank", "borda", "theoretical_min_max", "by_source"}
-    assert {*oracle.SCALES, *others} == {*NAMED_SCALES, "by_source"} == set(normalizers.load_all())
+    assert {*oracle.SCALES, *others} == set(EVERY_SCALE) == set(normalizers.load_all())
 
 
 @pytest.mark.parametrize(("method", "file"), trained_methods.TESTED_IN.items())
@@ -427,12 +433,33 @@ def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
 @pytest.mark.parametrize("blend", ["none", "linear"])
 @pytest.mark.parametrize("fusion", [*score_methods.METHODS])
 def test_methods_of_scores(fusion: str, blend: str) -> None:
-    @settings(EXAMPLES, max_examples=30 if blend == "none" else 15)
+    @settings(EXAMPLES, max_examples=20 if blend == "none" else 8)
     @given(cases(fusion=fusion, blend=blend, scores=MIXED))
     def same(case: Case) -> None:
         assert_same(case)
 
     same()
+
+
+@pytest.mark.parametrize("scale", EVERY_SCALE)
+def test_normalizers(scale: str) -> None:
+    @settings(EXAMPLES, max_examples=25 if scale == "by_source" else 12)
+    @given(cases(fusion="comb_sum", scores=MIXED, scale=EVERY_SCALE[scale]))
+    def same(case: Case) -> None:
+        assert_same(case)
+
+    same()
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_dbsf_of_a_score_more_than_three_standard_deviations_above(*, clip: bool) -> None:
+    rows = [("q1", f"d{n}", 1000.0 if n == 0 else float(n % 3), n) for n in range(20)]
+    system = {"fusion": {"method": "dbsf", "clip": clip}}
+    case = Case(
+        {"bm25": rows}, {"bm25": frozenset()}, [("q1", "d1", 0.0, 0)], "unit", system, "trec"
+    )
+    assert_same(case)
+    assert (slow(case)["q1"][0][1] > 1) is not clip
 
 
 @pytest.mark.parametrize("blend", ["replace", "linear", "position_aware"])
