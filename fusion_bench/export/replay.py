@@ -40,13 +40,14 @@ def replay_system(
     """
     task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
     spaces, qrels = dataset.spaces, dataset.qrels
+    fitted = [task.fit_system(item) for item in (system, exported)]
     assessments = {
         item.name: assess_system(item, task.runs, task.measures, spaces=spaces, qrels=qrels)
-        for item in (system, exported)
+        for item in fitted
     }
     (comparison,) = compare_assessments(task, assessments)
     changes = compare_lists(
-        system, exported, task.runs, spaces, precision=dialect.precision, top=TOP
+        fitted[0], fitted[1], task.runs, spaces, precision=dialect.precision, top=TOP
     )
     return ReplayRecord(
         dataset=dataset.name,
