@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shlex import join
 from typing import TYPE_CHECKING
 
+from fusion_bench.cli._command_words import format_command, format_explain, list_words
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:
@@ -22,52 +22,6 @@ if TYPE_CHECKING:
     from fusion_bench.report.tuning_records.tuning_report import TuningReport
 
 
-def format_command(
-    *words: object, datasets: Sequence[Path] | None = None, overrides: Sequence[str] | None = None
-) -> str:
-    """A ``fusion-bench`` command, quoted for a shell.
-
-    Args:
-        words: The command and its arguments.
-        datasets: Folders of named datasets.
-        overrides: Values of the experiment that ``--set`` replaced.
-    """
-    options = list_words({"--datasets": datasets, "--set": overrides})
-    return join(str(word) for word in ("fusion-bench", *words, *options))
-
-
-def list_words(options: Mapping[str, Sequence[object] | None]) -> list[object]:
-    """The words of options: each value after its option."""
-    return [
-        word for name, values in options.items() for value in values or () for word in (name, value)
-    ]
-
-
-def _format_explain(
-    *ids: str,
-    experiment: Path,
-    datasets: Sequence[Path] | None,
-    overrides: Sequence[str] | None,
-    **names: str | None,
-) -> str:
-    """The command that explains a query, or a document of it.
-
-    Args:
-        ids: Of the query and the document. None that begins with ``-`` is read as an option.
-        experiment: Its file.
-        datasets: As for :func:`format_command`.
-        overrides: Likewise.
-        names: The system and the dataset; None = not named.
-    """
-    named = {f"--{option}": [name] for option, name in names.items() if name is not None}
-    options = list_words(
-        {"--experiment": [experiment], **named, "--datasets": datasets, "--set": overrides}
-    )
-    if any(name.startswith("-") for name in ids):
-        return format_command("explain", *options, "--", *ids)
-    return format_command("explain", *ids, *options)
-
-
 def after_eval(
     report: Report, experiment: Path, parsed: Experiment, datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
@@ -78,7 +32,7 @@ def after_eval(
         loss = find_worst_query(collection)
         if loss is not None:
             query, system = loss
-            command = _format_explain(
+            command = format_explain(
                 query,
                 experiment=experiment,
                 system=system,
@@ -233,7 +187,7 @@ def after_gate(
     if verdict.regressions and verdict.exit_code:
         loss, names = verdict.regressions[0], inputs.experiment.dataset_names
         collections = list(dict.fromkeys(check.collection for check in verdict.checks))
-        command = _format_explain(
+        command = format_explain(
             loss.query,
             experiment=experiment,
             dataset=names[collections.index(loss.collection)] if len(names) > 1 else None,
@@ -262,7 +216,7 @@ def after_explain(
     if not explanation.traces:
         return
     document = explanation.traces[0].document
-    command = _format_explain(
+    command = format_explain(
         explanation.query,
         document,
         experiment=experiment,
@@ -300,12 +254,12 @@ def after_diagnose(
         return
     # No list has a miss, so it has no score to explain.
     document = () if worst.kind == "miss" else (worst.failure.document,)
-    names: tuple[object, ...] = (worst.failure.query, *document)
-    options: list[object] = ["--experiment", experiment, "--system", worst.system]
-    options += ["--dataset", dataset] if dataset is not None else []
-    options += [word for override in overrides or () for word in ("--set", override)]
-    options += [word for folder in datasets or () for word in ("--datasets", folder)]
-    begins_with_dash = any(str(name).startswith("-") for name in names)
-    words = (*options, "--", *names) if begins_with_dash else (*names, *options)
-    purpose = f"the worst {worst.kind} of {worst.system}"
-    yield NextStep(format_command("explain", *words), purpose)
+    command = format_explain(
+        *(worst.failure.query, *document),
+        experiment=experiment,
+        system=worst.system,
+        dataset=dataset,
+        datasets=datasets,
+        overrides=overrides,
+    )
+    yield NextStep(command, f"the worst {worst.kind} of {worst.system}")

@@ -83,7 +83,7 @@ def try_command(
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
     and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
     """
-    from fusion_bench.cli._next_steps import list_words
+    from fusion_bench.cli._command_words import list_words
     from fusion_bench.cli._progress import progress_bar
     from fusion_bench.evaluation.starter.comparison import StarterInput, compare_starter_systems
     from fusion_bench.evaluation.starter.saved_files import save_starter

@@ -121,21 +121,41 @@ def study_policy(
     )
     with name_system_in_errors(system):
         prepared = _prepare(system, runs, measure, spaces, qrels, budget, fold)
+    names = (collection, system.name, system.policy.method, measure.name)
+    return _judge_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
+
+
+def _judge_policy(
+    prepared: PreparedPolicy,
+    fold: IntArray,
+    groups: IntArray,
+    budget: StudyBudget,
+    names: tuple[str, str, str, str],
+) -> PolicyResult:
+    """The policy against tuned fixed numbers and against its shuffled features.
+
+    Args:
+        prepared: The policy.
+        fold: Shape (Q,).
+        groups: Shape (Q,).
+        budget: How much is tried.
+        names: Of the collection, the system, the policy and the measure.
+    """
     fixed_rows = prepared.values[pick_fixed(len(prepared.values), budget.trials)]
     queries = np.arange(len(fold))
     fixed = fixed_rows[best_of_other_folds(fixed_rows, fold), queries]
-    groups = number_by_appearance(runs.groups)[0]
     tuned, codes = prepared.choose(queries)
     estimate = estimate_mean(tuned - fixed, groups, alpha=ALPHA)
     null, others = _shuffle(prepared.choose, fixed, groups, budget)
     differences = np.array([each.mean for each in null])
     p = _null_p(estimate.mean, differences)
     is_reranked = np.array([variant.rerank for variant in prepared.variants])[codes]
+    collection, system, policy, measure = names
     return PolicyResult(
         collection=collection,
-        system=system.name,
-        policy=system.policy.method,
-        measure=measure.name,
+        system=system,
+        policy=policy,
+        measure=measure,
         queries=len(fold),
         trials=prepared.trials,
         fixed_trials=len(fixed_rows),
