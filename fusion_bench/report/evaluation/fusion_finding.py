@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fusion_bench.evaluation.report_records.collection import Collection
@@ -63,7 +63,7 @@ def fusion_finding(report: Report, collection: Collection) -> Finding | None:
 
 
 def _is_fusion(row: SystemResult) -> bool:
-    return row.config is not None and len(row.config.get("runs", ())) > 1
+    return any(len(part.get("runs", ())) > 1 for part in _list_parts(row.config))
 
 
 def _is_reranked(row: SystemResult) -> bool:
@@ -72,16 +72,27 @@ def _is_reranked(row: SystemResult) -> bool:
 
 def _has_reranker(row: SystemResult) -> bool:
     """Whether a reranker is named; the floor row, a source as it is, has none."""
-    return bool(_blend_of(row).get("method", "none") != "none")
+    return bool(_list_rerank_blends(row))
 
 
 def _has_idle_reranker(row: SystemResult) -> bool:
-    """Whether a reranker is named, but its scores weigh 0."""
-    return bool(_blend_of(row).get("beta") == 0)
+    """Whether rerankers are named, but the scores of each weigh 0."""
+    blends = _list_rerank_blends(row)
+    return bool(blends) and all(blend.get("beta") == 0 for blend in blends)
 
 
-def _blend_of(row: SystemResult) -> Mapping[str, Any]:
-    return (row.config or {}).get("blend") or {}
+def _list_rerank_blends(row: SystemResult) -> list[Mapping[str, Any]]:
+    """The blends that name a reranker, those of stages too."""
+    blends = (part.get("blend") or {} for part in _list_parts(row.config))
+    return [blend for blend in blends if blend.get("method", "none") != "none"]
+
+
+def _list_parts(config: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    """A system's configuration and those of its stages, however deep."""
+    if config is not None:
+        yield config
+        for stage in (config.get("stages") or {}).values():
+            yield from _list_parts(stage)
 
 
 def _compare(

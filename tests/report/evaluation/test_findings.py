@@ -198,6 +198,15 @@ def test_where_all_fusions_are_reranked_fusion_alone_is_unknown(
     assert result.text.endswith("No fusion without a reranker was evaluated.")
 
 
+@pytest.mark.parametrize("blend", ["none", "position_aware"])
+def test_a_system_over_a_stage_does_what_the_stage_does(blend: str) -> None:
+    stage = fused("stage", 0.9, 0.9, blend=blend).config
+    row = system("two", 0.9, 0.9)
+    row = row.model_copy(update={"config": {**(row.config or {}), "stages": {"first": stage}}})
+    result = fusion(BASE, row, found=[compared("two", 0.45, "better")])
+    assert result.text.startswith("Fusion is" if blend == "none" else "Fusion with a reranker is")
+
+
 @pytest.mark.parametrize(
     "systems",
     [
