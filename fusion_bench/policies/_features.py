@@ -130,10 +130,10 @@ def mean_of_rows(rows: Sequence[FloatArray] | FloatArray) -> FloatArray:
 
 
 def margin(top: FloatArray) -> FloatArray:
-    """Top score − mean of the others, over the last axis; 0 where there are no others."""
+    """Top score − mean of the others, over the last axis; 0 where there is no top or no others."""
     counts = np.isfinite(top[..., 1:]).sum(axis=-1)
     rest = np.nansum(top[..., 1:], axis=-1) / np.maximum(counts, 1)
-    return np.where(counts > 0, top[..., 0] - rest, 0.0)
+    return np.where((counts > 0) & np.isfinite(top[..., 0]), top[..., 0] - rest, 0.0)
 
 
 def entropy(top: FloatArray) -> FloatArray:

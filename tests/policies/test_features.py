@@ -94,6 +94,7 @@ def slow_entropy(top: list[float]) -> float:
         (entropy, [3.0, 3.0], 1.0),
         (entropy, [2.0, 2.0, 0.0, NAN], math.log(2) / math.log(3)),
         (margin, [NAN, NAN], 0.0),
+        (margin, [NAN, 0.6], 0.0),
         (margin, [0.8, NAN], 0.0),
         (margin, [0.8, 0.6, 0.4, NAN], 0.3),
         (variation, [NAN, NAN], 0.0),
