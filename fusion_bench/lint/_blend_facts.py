@@ -34,6 +34,13 @@ def count_documents(blend: RerankBlend, needed: int) -> int:
     return needed if blend.always_rerank else max(needed, blend.skip_limit + 1)
 
 
+def count_ranks(subject: Subject, blend: RerankBlend) -> int:
+    """Fused ranks that lists which agree can fill; 0 where the blend skips lists so short."""
+    depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
+    limit = min([blend.depth, *depths])
+    return limit if limit >= count_documents(blend, 1) else 0
+
+
 def ladder(
     subject: Subject, blend: RerankBlend, needed: int
 ) -> tuple[dict[str, RankedList], list[str]]:

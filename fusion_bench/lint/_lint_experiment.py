@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fusion_bench.config.models import Location
@@ -13,6 +14,7 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding, Severity
 from fusion_bench.evaluation.run_experiment import find_datasets
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
@@ -50,7 +52,7 @@ class MergedProblem:
     def add_subject(self, subject: Subject) -> None:
         """Add a system that has the same problem, once."""
         dataset = None if subject.dataset is None else subject.dataset.name
-        for known, name in ((self.systems, subject.whole.name), (self.datasets, dataset)):
+        for known, name in ((self.systems, subject.name), (self.datasets, dataset)):
             if name is not None and name not in known:
                 known.append(name)
 
@@ -115,7 +117,8 @@ def lint_systems(
             for problem, subjects in _find_in_group(rule, group):
                 types = () if problem.of_whole else _describe_types(subjects, group)
                 severity = problem.severity or rule.severity
-                location = ("systems", group[0].whole.name, *problem.location)
+                path = group[0].path or (group[0].name,)
+                location = ("systems", *path, *problem.location)
                 new = MergedProblem(rule_id, severity, problem, location, types)
                 merged.setdefault((rule_id, problem.message, types), new).add_subject(subjects[0])
     return sorted(merged.values(), key=lambda item: SEVERITIES.index(item.severity))
@@ -140,15 +143,22 @@ def _describe_types(subjects: Sequence[Subject], group: Sequence[Subject]) -> tu
 def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
     """The systems whose sources do not fit, since their roles are not known."""
     groups = _list_subjects(systems, datasets)
-    return tuple(dict.fromkeys(group[0].whole.name for group in groups if group[0].weights is None))
+    return tuple(dict.fromkeys(group[0].name for group in groups if group[0].weights is None))
 
 
 def _list_subjects(
     systems: Iterable[System], datasets: Sequence[DatasetFacts], engine: str | None = None
 ) -> Iterator[list[Subject]]:
-    """Each system on each dataset: a plain system for each query type that occurs."""
-    for system in systems:
+    """Each system and each of its stages on each dataset: a plain system a query type.
+
+    The list of a stage counts as a list of the dataset: the stage is a subject of its own. What a
+    policy changes is left out.
+    """
+    for path, part in _list_parts(systems, ()):
+        system = part.model_copy(update={"stages": None, "policy": None})
+        target = None if part.stages or len(path) > 1 else engine  # it runs the whole in one step
         for dataset in datasets or (None,):
+            facts = dataset if dataset is None else _add_stage_roles(dataset, part)
             types = None if dataset is None else dataset.types
             names = [
                 name
@@ -156,8 +166,26 @@ def _list_subjects(
                 if types is None or name in types or name == UNSURE
             ]
             yield [
-                Subject(system.of_type(name), system, name, dataset, engine) for name in names
-            ] or [Subject(system, system, None, dataset, engine)]
+                Subject(system.of_type(name), system, name, facts, target, path) for name in names
+            ] or [Subject(system, system, None, facts, target, path)]
+
+
+def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:
+    """The dataset with the lists of the system's stages beside its own."""
+    if not system.stages:
+        return dataset
+    roles = source_roles(system, defaultdict(frozenset, dataset.roles))
+    return replace(dataset, roles={**dataset.roles, **roles})
+
+
+def _list_parts(
+    systems: Iterable[System], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], System]]:
+    """Systems and their stages, however deep, each with its path."""
+    for system in systems:
+        here = (*path, system.name)
+        yield here, system
+        yield from _list_parts((system.stages or {}).values(), (*here, "stages"))
 
 
 def check_ignored(experiment: Experiment, source: Source | None) -> None:

@@ -47,6 +47,8 @@ class Subject:
         query_type: The type; None where all queries are treated alike.
         dataset: What is known of the data; None = nothing.
         engine: Name of the dialect of the search engine that shall run it; None = not known.
+        path: Where it stands: the system of the experiment, and ``stages``, NAME for each stage
+            on the way down; empty = the system itself.
     """
 
     system: System
@@ -54,6 +56,12 @@ class Subject:
     query_type: str | None = None
     dataset: DatasetFacts | None = None
     engine: str | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The system of the experiment that it is, or is a stage of."""
+        return self.path[0] if self.path else self.whole.name
 
     @cached_property
     def weights(self) -> Mapping[str, float] | None:

@@ -28,7 +28,8 @@ class MinMaxOverRRF(Rule):
         if blend is None or blend.retrieval != "fused_min_max" or subject.rank_fusion is None:
             return
         retrieval, _ = list_weights(blend)
-        if not retrieval[0] or blend.depth < 2:
+        depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
+        if not retrieval[0] or min([blend.depth, *depths]) < 2:
             return
         first, second = _two_scores(subject)
         if first <= second:  # a bonus that grows with the rank, or a clamp

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusion_bench.blend import RetrievalBlend
 from fusion_bench.lint._base import Problem, Rule, register_rule
-from fusion_bench.lint._blend_facts import ladder, rerank_by_place, term_bounds
+from fusion_bench.lint._blend_facts import count_ranks, ladder, rerank_by_place, term_bounds
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import Witness, without_cuts
 
@@ -25,7 +25,7 @@ class RankImmovable(Rule):
         blend = subject.retrieval_blend
         if blend is None or blend.retrieval != "reciprocal_rank" or blend.min_score is not None:
             return
-        low, high = term_bounds(blend)
+        low, high = (bound[: count_ranks(subject, blend)] for bound in term_bounds(blend))
         frozen = 0
         while frozen < len(low) - 1 and low[frozen] > high[frozen + 1 :].max():
             frozen += 1

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fusion_bench.blend import RetrievalBlend
 from fusion_bench.lint._base import Problem, Rule, register_rule
-from fusion_bench.lint._blend_facts import list_weights
+from fusion_bench.lint._blend_facts import count_ranks, list_weights
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import Witness, rank_lists, to_raw_score, without_cuts
 
@@ -29,7 +29,7 @@ class RerankSwampsRetrieval(Rule):
         if blend is None or blend.retrieval != "fused" or subject.rank_fusion is None:
             return
         retrieval, rerank = list_weights(blend)
-        if len(retrieval) < 2 or not retrieval[0] or not rerank[1]:
+        if count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[1]:
             return
         top = subject.greatest_score
         lead = retrieval[0] * top / rerank[1]

@@ -10,7 +10,7 @@ from fusion_bench.fuse.comb_sum import CombSum
 from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.fuse.weighted_sum import WeightedSum
 from fusion_bench.lint._base import Fact, Problem, Rule, register_rule
-from fusion_bench.lint._blend_facts import list_weights
+from fusion_bench.lint._blend_facts import count_ranks, list_weights
 from fusion_bench.lint._subject import Subject
 from fusion_bench.lint._witness import RankedList, Witness, to_raw_score, without_cuts
 from fusion_bench.normalize.linear import RawScores
@@ -37,7 +37,7 @@ class RetrievalSwampsRerank(Rule):
         if not isinstance(fusion.normalize, RawScores) or not raw or subject.dataset is None:
             return
         retrieval, rerank = list_weights(blend)
-        if len(retrieval) < 2 or not retrieval[0] or not rerank[0]:
+        if count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[0]:
             return
         lead = rerank[0] / retrieval[0]
         message = (

@@ -14,7 +14,7 @@ from fusion_bench.lint import (
     make_lint_report,
     read_dataset_facts,
 )
-from tests.lint.cases import blend, facts, make_system
+from tests.lint.cases import PAIR, blend, facts, make_system
 from tests.tiny import EXPERIMENT, FILES
 
 KEYS = {"blend": blend("position_aware", retrieval="reciprocal_rank"), "runs": ["bm25", "dense"]}
@@ -106,3 +106,56 @@ def test_a_finding_says_where_its_value_stands(tiny: Path) -> None:
     [bonus] = [finding for finding in found if finding.id == "rerank-swamps-retrieval"]
     assert bonus.where == f"{tiny / EXPERIMENT}:10: systems.two.blend.retrieval"
     assert bonus.docs == "docs/lint.md#rerank-swamps-retrieval"
+
+
+BONUS = {"method": "rrf_v2", "weights": {"question": 2}, "bonus": {1: 0.5}}
+STAGED = {"runs": ["first", "bm25"], "stages": {"first": {"runs": ["dense", "graph"]}}}
+
+
+def test_the_fusion_over_a_stage_is_looked_at_with_the_roles_of_the_stage() -> None:
+    stages = {"first": {"runs": ["dense"]}}
+    keys = {"runs": ["first", "bm25"], "stages": stages, "fusion": BONUS}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "bonus-dominates" in {finding.id for finding in report.findings}
+    assert report.unchecked_systems == ()
+
+
+def test_a_stage_is_looked_at_and_stands_under_the_system_that_has_it() -> None:
+    inner = {"runs": ["bm25", "dense"], "fusion": BONUS}
+    outer = {"runs": ["middle"], "stages": {"middle": {**STAGED, "stages": {"first": inner}}}}
+    experiment, source = make_experiment("mine", {"a": outer}, dataset="made")
+    [finding] = make_lint_report(experiment, source, [facts()]).findings
+    assert (finding.id, finding.systems) == ("bonus-dominates", ("a",))
+    assert "systems.a.stages.middle.stages.first.fusion" in finding.where
+
+
+def test_what_an_engine_cannot_express_is_no_finding_of_a_stage() -> None:
+    system = make_system({**STAGED, "stages": {"first": {"runs": PAIR, "fusion": "condorcet"}}})
+    assert lint_systems([system], [facts()], engine="opensearch") == []
+
+
+@pytest.mark.parametrize("policy", ["margin_silencing", "rerank_when_ambiguous", "regression"])
+def test_a_policy_changes_no_witness(policy: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval="fused"), "policy": policy}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "blend-not-monotone" in {finding.id for finding in report.findings}
+
+
+@pytest.mark.parametrize("retrieval", ["reciprocal_rank", "fused", "fused_min_max"])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 10, 11, 60])
+def test_a_witness_lies_within_the_depth(depth: int, retrieval: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval=retrieval), "depth": depth}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    found = {finding.id for finding in report.findings}
+    assert ("blend-not-monotone" in found) == (depth > (5 if retrieval == "fused_min_max" else 3))
+
+
+@pytest.mark.parametrize("fusion", ["condorcet", "logistic_regression"])
+def test_a_fusion_whose_scores_are_far_apart_keeps_the_order_at_a_step(fusion: str) -> None:
+    keys = {**KEYS, "blend": blend("position_aware", retrieval="fused_min_max"), "fusion": fusion}
+    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
+    report = make_lint_report(experiment, source, [facts()])
+    assert "blend-not-monotone" not in {finding.id for finding in report.findings}
