@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from fusion_bench.blend import Blend
+from fusion_bench.blend import Blend, RerankBlend
 from fusion_bench.blend.none import NoBlend
 from fusion_bench.config.query_types import UNSURE
 from fusion_bench.engines._canonical import EngineFusion
@@ -55,6 +55,7 @@ class Draft:
         weights: Their weights as the fusion of ``system`` weighs them.
         fusion: The fusion in our terms, or an engine's that none of ours equals.
         blend: The blend, if it is part of the dialect.
+        rerank_depth: How many documents the application's reranker reads; 0 = it has none.
         fidelity: The best that is still possible.
         reasons: What is lost so far.
     """
@@ -74,6 +75,7 @@ class Draft:
         self.roles = {name: all_roles[name] for name in self.sources}
         self.fusion = self._find_equivalent(system.fusion)
         self.is_of_dialect = system.dialect == dialect.name
+        self.rerank_depth = 0
         self.blend = self._choose_blend(system.blend)
         self._drop_threshold()
         if system.policy is not None:
@@ -123,6 +125,7 @@ class Draft:
             f"blend: {blend.method!r} is not written: rerank the engine's results in the "
             "application"
         )
+        self.rerank_depth = blend.depth if isinstance(blend, RerankBlend) else 0
         return NoBlend()
 
     def _drop_threshold(self) -> None:
@@ -219,6 +222,12 @@ class Draft:
             cuts = dict.fromkeys(cuts, max(cuts.values()))
         longest = max(cuts.values()) if cut_to_window else sum(cuts.values())
         top_k = self.system.top_k
+        if top_k is not None and top_k < self.rerank_depth:
+            self.note(
+                f"top_k: {self.rerank_depth} documents are fetched for the reranker; cut the "
+                f"reranked list to {top_k} in the application"
+            )
+            top_k = self.rerank_depth
         is_longer = depth is not None if top_k is None else top_k > longest
         if cut_to_window and is_longer:
             self.lose(f"top_k: {self.dialect.title} returns at most its window, {longest}")

@@ -37,7 +37,7 @@ class EngineCannotExpress(Rule):
             return
         reasons = "; ".join(translation.reasons)
         yield Problem(
-            f"{dialect.title} can do this {DEGREES[translation.fidelity]}: {reasons}",
+            f"{dialect.title} {DEGREES[translation.fidelity]}: {reasons}",
             ("fusion",),
             lambda: _build_witness(subject, dialect, translation),
             severity="note" if translation.fidelity == "rank-equivalent" else None,
@@ -52,9 +52,9 @@ def _is_fused_here(subject: Subject) -> bool:
 
 
 DEGREES = {
-    "rank-equivalent": "in the same order, with other scores",
-    "approximate": "only approximately",
-    "unsupported": "not at all",
+    "rank-equivalent": "gives the same order with other scores",
+    "approximate": "does this only approximately",
+    "unsupported": "cannot do this",
 }
 
 

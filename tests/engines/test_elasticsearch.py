@@ -108,3 +108,16 @@ def test_what_is_lost(
     translation = Elasticsearch.translate(System("s", fusion=fusion, **keys), ROLES)
     assert translation.fidelity == fidelity
     assert any(reason in text for text in translation.reasons)
+
+
+def test_the_application_gets_every_document_that_its_reranker_reads() -> None:
+    blend = {"method": "replace", "reranker": "r", "depth": 50, "missing": "below"}
+    system = System("s", ["a", "b"], fusion="rrf", depth=100, top_k=10, blend=blend)
+    translation = Elasticsearch.translate(system, {"a": frozenset(), "b": frozenset()})
+    assert translation.system is not None
+    assert translation.system.top_k == 50
+    assert any(
+        reason.startswith("top_k: 50 documents are fetched") for reason in translation.reasons
+    )
+    request = json.loads(Elasticsearch.write(translation.system).files["search.json"])
+    assert request["size"] == 50

@@ -44,13 +44,13 @@ CASES = [
     Case(
         "engine-cannot-express",
         {"fusion": {"method": "rrf_v2", "weights": {"question": 1}}},
-        "OpenSearch can do this only approximately: bonus: OpenSearch has none; it is left out",
+        "OpenSearch does this only approximately: bonus: OpenSearch has none; it is left out",
         "opensearch",
     ),
     Case(
         "engine-cannot-express",
         {"fusion": "condorcet"},
-        "OpenSearch can do this not at all",
+        "OpenSearch cannot do this",
         "opensearch",
     ),
     Case("engine-cannot-express", {"depth": 10, "top_k": 10}, None, "opensearch"),
@@ -60,13 +60,13 @@ CASES = [
     Case(
         "engine-cannot-express",
         {"depth": 1, "top_k": 1, "fusion": {"method": "rrf", "k": 10.5}},
-        "OpenSearch can do this only approximately: k: 10 instead of 10.5",
+        "OpenSearch does this only approximately: k: 10 instead of 10.5",
         "opensearch",
     ),
     Case(
         "engine-cannot-express",
         {"fusion": {"method": "rrf", "normalize": "three_lists"}},
-        "OpenSearch can do this in the same order, with other scores",
+        "OpenSearch gives the same order with other scores",
         "opensearch",
     ),
     Case(

@@ -27,7 +27,8 @@ def build_policy_page(study: PolicyStudy) -> Page:
         results = [result for result in study.results if result.collection == name]
         sections.append(_build_section(name, results))
     paying = [result for result in study.results if result.verdict == "pays"]
-    text = f"{len(paying)} of {pluralize(len(study.results), 'policy')} pay."
+    verb = "pays" if len(paying) == 1 else "pay"
+    text = f"{len(paying)} of {pluralize(len(study.results), 'policy')} {verb}."
     if not paying:
         text = "No policy is shown to gain over fixed numbers tuned on the same queries."
     settings, provenance = study.settings, study.provenance
