@@ -16,7 +16,7 @@ from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.fuse._aliases import ALIASES
 from fusion_bench.fuse._engine_form import CandidateScores, EngineForm
 from fusion_bench.fuse._source_numbers import match_sources, numbers_by_source, refuse_unmatched
@@ -46,8 +46,17 @@ class ScoreTerms:
 
     @property
     def scores(self) -> FloatArray:
-        """(N,): the sum of the terms over the divisor."""
-        return np.asarray(sum_terms(self.terms) / self.divisor)
+        """(N,): the sum of the terms over the divisor.
+
+        Raises:
+            AlignmentError: A sum is greater than any number.
+        """
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # math.fsum says so below
+                return np.asarray(sum_terms(self.terms) / self.divisor)
+        except OverflowError:
+            problem = "fused scores are greater than any number: lower weights, or rescale scores"
+            raise AlignmentError(problem) from None
 
 
 class Fusion(Method):

@@ -134,6 +134,7 @@ def _softmax(exponents: FloatArray, lists: _ListRows) -> FloatArray:
     if not len(exponents):
         return exponents
     greatest = np.maximum.reduceat(exponents, lists.starts)[lists.owner]
-    powers = np.exp(np.maximum(exponents - greatest, LEAST_EXPONENT))
+    with np.errstate(over="ignore"):  # -inf: far enough below
+        powers = np.exp(np.maximum(exponents - greatest, LEAST_EXPONENT))
     totals = np.bincount(lists.owner, weights=powers)  # adds one after another
     return np.asarray(powers / totals[lists.owner])

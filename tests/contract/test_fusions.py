@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, positions
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
@@ -236,3 +236,17 @@ def test_a_method_needs_fuse_alone() -> None:
         system = System(name="s", runs=runs.sources, fusion=fusion)
         view = rank_candidates(system, runs, SPACES)
         np.testing.assert_array_equal(view.positions, positions(scores, runs.offsets))
+
+
+def test_weights_whose_sum_is_no_number_are_an_error() -> None:
+    weights = dict.fromkeys(SOURCES, 1e308)
+    lists = {name: {q: {"d1": 2.0, "d2": 1.0} for q in QUERIES} for name in SOURCES}
+    with pytest.raises(AlignmentError, match="fused scores are greater than any number"):
+        ranked((lists, {}), {"method": "weighted_sum", "normalize": "min_max", "weights": weights})
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_as_far_apart_as_numbers_can_be_have_a_softmax() -> None:
+    lists = {name: {q: {"d1": 1.7e308, "d2": -1.7e308} for q in QUERIES} for name in SOURCES}
+    found = per_query(ranked((lists, {}), {"method": "softmax_rrf"}))
+    assert [found["q1"][document][0] for document in ("d1", "d2")] == [1, 2]
