@@ -193,6 +193,10 @@ def registered_configs(draw: st.DrawFn, sources: tuple[str, ...]) -> dict[str, A
         config["weights"] = {s: draw(st.sampled_from([0.5, 1.0, 2.5])) for s in sources}
     if "lo" in fields:
         config["lo"] = dict.fromkeys(sources, -6.0)
+    normalize = config.get("normalize")
+    if isinstance(normalize, dict) and normalize["method"] == "by_source":
+        scales = normalize["sources"].values()
+        config["normalize"] = {**normalize, "sources": dict(zip(sources, scales, strict=False))}
     return config
 
 
