@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fusion_bench.blend.none import NoBlend
@@ -105,3 +106,16 @@ def read_json(files: Mapping[str, str], name: str) -> Any:  # noqa: ANN401 - wha
 def unreadable(name: str, title: str, problem: object) -> ConfigError:
     """The error for a file that is no configuration of an engine."""
     return ConfigError(f"{name}: not a configuration of {title} as it is written here: {problem}")
+
+
+@contextmanager
+def refuse_unreadable(name: str, title: str) -> Iterator[None]:
+    """Raise the error of :func:`unreadable` where what is read has another structure.
+
+    Raises:
+        ConfigError: A key, an item or an attribute is missing, or a value is of another kind.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        raise unreadable(name, title, problem) from None

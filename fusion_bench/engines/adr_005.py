@@ -24,7 +24,7 @@ from fusion_bench.engines._canonical import EngineFusion
 from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
-    unreadable,
+    refuse_unreadable,
     windows_by_source,
 )
 from fusion_bench.engines._translation import Draft
@@ -182,7 +182,7 @@ class Adr005(Dialect):
         Raises:
             ConfigError: They are none.
         """
-        try:
+        with refuse_unreadable(FILE, cls.title):
             constants = read_constants(files, FILE)
             switch = dict(line.split("=", 1) for line in files[SWITCH].split())
             windows = constants["WINDOWS"]
@@ -202,5 +202,3 @@ class Adr005(Dialect):
                 "top_k": constants["TOP_K"],
                 **blend,
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

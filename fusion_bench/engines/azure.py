@@ -12,6 +12,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
     read_json,
+    refuse_unreadable,
     unreadable,
     weights_by_source,
     windows_by_source,
@@ -161,7 +162,7 @@ class AzureAISearch(Dialect):
             ConfigError: It is none.
         """
         request = read_json(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             text = request.get("searchFields")
             depth = {entry["fields"]: entry.get("k", 50) for entry in request["vectorQueries"]}
             weights = {e["fields"]: e.get("weight", 1.0) for e in request["vectorQueries"]}
@@ -170,8 +171,6 @@ class AzureAISearch(Dialect):
                 depth = {text: recall, **depth}
             fusion = {"weights": {n: w for n, w in weights.items() if w != 1}, "text": text}
             top = request.get("top", 50)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         if not depth:
             raise unreadable(FILE, cls.title, "no query")
         system = {"runs": list(depth), "dialect": cls.name, "fusion": fusion}

@@ -15,7 +15,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     windows_by_source,
 )
@@ -168,7 +168,7 @@ results = collection.search(Search().rank(rank).limit({most_results(system)}))
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             _, rrf = find_call(tree, "Rrf")
             searches = {call["key"]: call for _, call in find_calls(tree, "Knn")}
             fusion: dict[str, Any] = {
@@ -188,5 +188,3 @@ results = collection.search(Search().rank(rank).limit({most_results(system)}))
                 "depth": limits.pop() if len(limits) == 1 else depth,
                 "top_k": find_call(tree, "limit")[1]["0"],
             }
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

@@ -12,7 +12,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
     read_json,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     windows_by_source,
     write_json,
@@ -135,7 +135,7 @@ class Conv0705(Dialect):
             ConfigError: They are none.
         """
         settings = read_json(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             strategies = settings["strategies"]
             names = {slot: entry["source"] for slot, entry in strategies.items()}
             weights = settings["weights"]
@@ -159,8 +159,6 @@ class Conv0705(Dialect):
                 skipping = {"always_rerank": rerank["alwaysRerank"], "skip_limit": limit}
                 blend = {"reranker": rerank["model"], "depth": rerank["topK"], **skipping}
                 system["blend"] = blend
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return system
 
 

@@ -17,7 +17,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     common_window,
     read_json,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     write_json,
 )
@@ -233,7 +233,7 @@ class Elasticsearch(Dialect):
             ConfigError: It is none.
         """
         request = read_json(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             ((method, body),) = request["retriever"].items()
             weights, scales = {}, {}
             for entry in body["retrievers"]:
@@ -252,5 +252,3 @@ class Elasticsearch(Dialect):
                 "depth": body.get("rank_window_size", 10),
                 "top_k": request.get("size", 10),
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

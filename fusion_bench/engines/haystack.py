@@ -11,7 +11,7 @@ from pydantic import Field
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import check_writable, unreadable, weights_by_source
+from fusion_bench.engines._configuration import check_writable, refuse_unreadable, weights_by_source
 from fusion_bench.engines._python_code import find_call, parse_python, read_windows, write_windows
 from fusion_bench.engines._reciprocal import ReciprocalRanks
 from fusion_bench.engines._sums import ScaledScoreSum
@@ -201,7 +201,7 @@ documents = joiner.run(documents=lists)["documents"]
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             windows = read_windows(tree)
             _, arguments = find_call(tree, "DocumentJoiner")
             method = arguments.get("join_mode", "concatenate")
@@ -209,6 +209,4 @@ documents = joiner.run(documents=lists)["documents"]
             has_weights = issubclass(cls.fusions().find_plugin(method), WeightedFusion)
             if has_weights and (weights := arguments.get("weights")):
                 fusion["weights"] = dict(zip(windows["runs"], weights, strict=True))
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {"dialect": cls.name, "fusion": fusion, **windows}

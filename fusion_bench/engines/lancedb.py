@@ -13,7 +13,7 @@ from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import check_writable, common_window, unreadable
+from fusion_bench.engines._configuration import check_writable, common_window, refuse_unreadable
 from fusion_bench.engines._pairs import NO_PAIR, find_vector_source, vector_first, weigh_pair
 from fusion_bench.engines._python_code import find_call, parse_python
 from fusion_bench.engines._sums import RankTermSum, TermSum
@@ -257,15 +257,13 @@ results = (
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             method, arguments = find_call(tree, *cls.fusions().load_built_in())
             _, search = find_call(tree, "search")
             _, limit = find_call(tree, "limit")
             vector, text = search["vector_column_name"], search["fts_columns"]
             window = limit["0"]
             top_k = int(files[FILE].rpartition("[:")[2].partition("]")[0] or window)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {
             "runs": [text, vector],
             "dialect": cls.name,

@@ -11,7 +11,7 @@ from pydantic import Field
 from fusion_bench.config.models import WholeNumber
 from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import check_writable, unreadable, weights_by_source
+from fusion_bench.engines._configuration import check_writable, refuse_unreadable, weights_by_source
 from fusion_bench.engines._python_code import find_call, parse_python, read_windows, write_windows
 from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
 from fusion_bench.engines._translation import Draft, name_weights
@@ -124,12 +124,10 @@ documents = retriever.invoke("QUERY")[:TOP_K]
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             windows = read_windows(tree)
             _, arguments = find_call(tree, "EnsembleRetriever")
             fusion = {"c": arguments.get("c", 60)}
             if arguments.get("weights"):
                 fusion["weights"] = dict(zip(windows["runs"], arguments["weights"], strict=True))
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {"dialect": cls.name, "fusion": fusion, **windows}

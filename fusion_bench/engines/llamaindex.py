@@ -11,7 +11,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines._canonical import EngineFusion
-from fusion_bench.engines._configuration import check_writable, unreadable, weights_by_source
+from fusion_bench.engines._configuration import check_writable, refuse_unreadable, weights_by_source
 from fusion_bench.engines._python_code import find_call, parse_python, read_windows, write_windows
 from fusion_bench.engines._reciprocal import ReciprocalRanks
 from fusion_bench.engines._sums import ScaledScoreSum
@@ -229,12 +229,10 @@ nodes = retriever.retrieve("QUERY")
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             windows = read_windows(tree)
             _, arguments = find_call(tree, "QueryFusionRetriever")
             fusion: dict[str, Any] = {"method": arguments.get("mode", "simple")}
             if weights := arguments.get("retriever_weights"):
                 fusion["weights"] = dict(zip(windows["runs"], weights, strict=True))
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {"dialect": cls.name, "fusion": fusion, **windows}

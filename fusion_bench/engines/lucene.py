@@ -13,7 +13,7 @@ from fusion_bench.config.parameters import Parameter, integer
 from fusion_bench.engines._canonical import CanonicalFusion
 from fusion_bench.engines._configuration import (
     check_writable,
-    unreadable,
+    refuse_unreadable,
     windows_by_source,
 )
 from fusion_bench.engines._log_odds_query import LogOddsFusionQuery, log_odds_code, read_log_odds
@@ -151,7 +151,5 @@ class Lucene(Dialect):
                 "depth": dict(zip(names, limits, strict=True)),
                 "top_k": int(call[1]),
             }
-        try:
+        with refuse_unreadable(FILE, cls.title):
             return read_log_odds(cls.name, text, names)
-        except (TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

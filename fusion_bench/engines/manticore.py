@@ -14,7 +14,7 @@ from fusion_bench.engines._configuration import (
     common_window,
     most_results,
     read_json,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     write_json,
 )
@@ -142,7 +142,7 @@ class Manticore(Dialect):
             ConfigError: It is none.
         """
         request = read_json(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             options = request["options"]
             text = options.get("comment", "text") if "query" in request else None
             weights = {
@@ -162,5 +162,3 @@ class Manticore(Dialect):
                 "depth": options["window_size"],
                 "top_k": request.get("limit", 20),
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

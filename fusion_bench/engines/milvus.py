@@ -16,7 +16,7 @@ from fusion_bench.engines._canonical import CanonicalFusion
 from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     windows_by_source,
 )
@@ -223,7 +223,7 @@ results = client.hybrid_search(
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             requests = [call for _, call in find_calls(tree, "AnnSearchRequest")]
             ranker, call = find_call(tree, "RRFRanker", "WeightedRanker")
             names = [request["anns_field"] for request in requests]
@@ -243,8 +243,6 @@ results = client.hybrid_search(
                 }
             depth = {request["anns_field"]: request["limit"] for request in requests}
             _, search = find_call(tree, "hybrid_search")
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {
             "runs": names,
             "dialect": cls.name,

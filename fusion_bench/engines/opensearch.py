@@ -16,7 +16,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     common_window,
     read_json,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     write_json,
 )
@@ -249,7 +249,7 @@ class OpenSearch(Dialect):
             ConfigError: They are none.
         """
         pipeline, request = read_json(files, PIPELINE), read_json(files, REQUEST)
-        try:
+        with refuse_unreadable(PIPELINE, cls.title):
             ((method, processor),) = pipeline["phase_results_processors"][0].items()
             hybrid = request["query"]["hybrid"]
             names = [_query_name(query) for query in hybrid["queries"]]
@@ -265,8 +265,6 @@ class OpenSearch(Dialect):
                 fusion["weights"] = dict(zip(names, weights, strict=True))
             size = request.get("size", 10)
             depth = hybrid.get("pagination_depth", size)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(PIPELINE, cls.title, problem) from None
         system = {"runs": names, "dialect": cls.name, "fusion": fusion}
         return {**system, "depth": depth, "top_k": size}
 

@@ -15,7 +15,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
     read_json,
-    unreadable,
+    refuse_unreadable,
     weights_by_source,
     windows_by_source,
     write_json,
@@ -175,7 +175,7 @@ class Qdrant(Dialect):
             ConfigError: It is none.
         """
         request = read_json(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             names = [entry["using"] for entry in request["prefetch"]]
             query = request["query"]
             fusion: dict[str, Any] = {"method": query.get("fusion", "rrf")}
@@ -192,5 +192,3 @@ class Qdrant(Dialect):
                 "depth": limits.pop() if len(limits) == 1 else depth,
                 "top_k": request.get("limit", 10),
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

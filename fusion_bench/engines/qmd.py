@@ -22,7 +22,7 @@ from fusion_bench.engines._bonus import (
 from fusion_bench.engines._configuration import (
     check_writable,
     most_results,
-    unreadable,
+    refuse_unreadable,
     windows_by_source,
 )
 from fusion_bench.engines._translation import Draft
@@ -141,7 +141,7 @@ class Qmd(Dialect):
         Raises:
             ConfigError: It is none.
         """
-        try:
+        with refuse_unreadable(FILE, cls.title):
             constants = read_constants(files, FILE)
             windows = constants["WINDOWS"]
             return {
@@ -152,5 +152,3 @@ class Qmd(Dialect):
                 "top_k": constants["TOP_K"],
                 **load_blend(constants["BLEND"]),
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None

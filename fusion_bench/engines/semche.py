@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.models import Weight, WholeNumber
 from fusion_bench.config.parameters import Parameter, integer, real
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines._configuration import check_writable, common_window, unreadable
+from fusion_bench.engines._configuration import check_writable, common_window, refuse_unreadable
 from fusion_bench.engines._pairs import NO_PAIR, find_vector_source, vector_first, weigh_pair
 from fusion_bench.engines._python_code import find_call, find_constants, parse_python
 from fusion_bench.engines._reciprocal import GREATEST_K, ReciprocalRanks
@@ -167,7 +167,7 @@ results = results[:TOP_K]
             ConfigError: It is none.
         """
         tree = parse_python(files, FILE)
-        try:
+        with refuse_unreadable(FILE, cls.title):
             constants = find_constants(tree)
             _, weights = find_call(tree, "HybridRetriever")
             _, search = find_call(tree, "search")
@@ -179,7 +179,5 @@ results = results[:TOP_K]
                 "sparse_weight": weights.get("sparse_weight", 0.5),
                 "vector": names[1],
             }
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         system = {"runs": names, "dialect": cls.name, "fusion": fusion, "depth": window}
         return {**system, "top_k": constants.get("TOP_K", window // 2)}

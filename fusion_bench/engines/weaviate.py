@@ -15,7 +15,7 @@ from fusion_bench.engines._configuration import (
     check_writable,
     common_window,
     most_results,
-    unreadable,
+    refuse_unreadable,
 )
 from fusion_bench.engines._pairs import NO_PAIR, find_vector_source, vector_first, weigh_pair
 from fusion_bench.engines._python_code import find_call, parse_python
@@ -183,7 +183,7 @@ response = client.collections.use("COLLECTION").query.hybrid(
         """
         tree = parse_python(files, FILE)
         names = {client: ours for ours, client in CLIENT_NAMES.items()}
-        try:
+        with refuse_unreadable(FILE, cls.title):
             _, call = find_call(tree, "hybrid")
             (keyword,) = call["query_properties"]
             fusion = {
@@ -193,8 +193,6 @@ response = client.collections.use("COLLECTION").query.hybrid(
             }
             _, _, window = files.get(SERVER, f"{WINDOW}=100").strip().partition("=")
             depth = int(window)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise unreadable(FILE, cls.title, problem) from None
         return {
             "runs": [keyword, fusion["vector"]],
             "dialect": cls.name,
