@@ -14,6 +14,7 @@ All scores of a query come from one provider: the next one scores all of its doc
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -70,16 +71,22 @@ class ProviderChain:
         Args:
             query: The query.
             documents: Texts of the candidates, best first.
-            deadline: Seconds for each provider.
+            deadline: Seconds for all providers together, waiting and retries included.
 
         Raises:
             ProviderError: A refusal, when settings are strict.
             CostLimitError: A call could exceed the cost limit.
         """
         failures: list[tuple[str, FailureKind]] = []
+        started = time.monotonic()
         for session in self.sessions:
+            left = None if deadline is None else started + deadline - time.monotonic()
+            if left is not None and left <= 0:
+                log.warning("%s: no time left to ask", session.identity.label)
+                failures.append((session.identity.label, "timeout"))
+                break
             try:
-                answer = await session.score_documents(query, documents, deadline)
+                answer = await session.score_documents(query, documents, left)
                 return replace(answer, failures=tuple(failures))
             except ProviderError as error:
                 if error.kind in {"refused", "too_large"} and self._settings.strict:

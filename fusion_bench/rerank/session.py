@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
+from weakref import WeakValueDictionary
 
 from fusion_bench.blend import to_unit_scale
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import FailureKind, ProviderError
 from fusion_bench.io.provenance import FUSED_ORDER
 from fusion_bench.rerank.breaker import CircuitBreaker
+from fusion_bench.rerank.call_state import CallState
 from fusion_bench.rerank.clients import Price, Provider
 from fusion_bench.rerank.clients.noop import NoOp
 from fusion_bench.rerank.limits import Budget, RateLimiter
@@ -98,7 +99,7 @@ class ProviderSession:
         self._clock = clock
         self.breaker = CircuitBreaker(settings.breaker, clock)
         self._model = self._store.resolved_model(reranker.identity)
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def identity(self) -> Identity:
@@ -120,16 +121,31 @@ class ProviderSession:
             CostLimitError: A call could exceed the cost limit.
         """
         texts = [self._truncate(document) for document in documents]
-        async with self._turns[query]:  # or concurrent calls would pay for a query twice
-            # Scores of one list cannot be compared with another's.
-            if self.identity.space == "order":
-                async with self._guard_call(deadline):
-                    reply = await self._call_provider(query, texts)
-                return RerankAnswer(reply.scores, self.identity, documents_asked=len(texts))
-            return await self._score_missing(query, texts, deadline)
+        loop = asyncio.get_running_loop()
+        until = None if deadline is None else loop.time() + deadline
+        turn = self._turns.setdefault(query, asyncio.Lock())  # or a query would be paid for twice
+        try:
+            async with asyncio.timeout_at(until):
+                await turn.acquire()
+        except TimeoutError:
+            raise _timeout_error(self.identity.label, deadline or 0.0) from None
+        try:
+            return await self._score_query(query, texts, until)
+        finally:
+            turn.release()
+
+    async def _score_query(
+        self, query: str, texts: Sequence[str], until: float | None
+    ) -> RerankAnswer:
+        # Scores of one list cannot be compared with another's.
+        if self.identity.space != "order":
+            return await self._score_missing(query, texts, until)
+        async with self._guard_call(until) as state:
+            reply = await self._call_provider(query, texts, state)
+        return RerankAnswer(reply.scores, self.identity, documents_asked=len(texts))
 
     async def _score_missing(
-        self, query: str, texts: Sequence[str], deadline: float | None
+        self, query: str, texts: Sequence[str], until: float | None
     ) -> RerankAnswer:
         asked = 0
         for _ in range(MAX_MODEL_CHANGES):
@@ -140,25 +156,29 @@ class ProviderSession:
                 return RerankAnswer(scores, self.identity, documents_asked=asked)
             distinct = list(dict.fromkeys(missing))
             asked += len(distinct)
-            async with self._guard_call(deadline):
-                await self._ask_batches(query, distinct)
+            async with self._guard_call(until) as state:
+                await self._ask_batches(query, distinct, state)
         raise ProviderError(
             f"{self.identity.label}: the model keeps changing between calls", kind="malformed"
         )
 
     @asynccontextmanager
-    async def _guard_call(self, deadline: float | None) -> AsyncIterator[None]:
+    async def _guard_call(self, until: float | None) -> AsyncIterator[CallState]:
         """Keep the deadline, and let the circuit breaker admit the call and see how it ends."""
         ticket = self.breaker.admit_call()
         if ticket is None:
             message = f"{self.identity.label}: the circuit breaker is open"
             raise ProviderError(message, kind="breaker")
+        started, state = asyncio.get_running_loop().time(), CallState(self.identity.label, until)
         try:
-            async with asyncio.timeout(deadline):
-                yield
+            async with asyncio.timeout_at(until):
+                yield state
         except TimeoutError:
-            self.breaker.record_failure(ticket)
-            raise _timeout_error(self.identity.label, 1e3 * (deadline or 0.0)) from None
+            if state.is_sent:
+                self.breaker.record_failure(ticket)
+            else:
+                self.breaker.abandon_call(ticket)
+            raise state.deadline_error((until or started) - started) from None
         except BaseException as error:
             if isinstance(error, ProviderError) and error.kind not in HARMLESS:
                 self.breaker.record_failure(ticket)
@@ -167,16 +187,16 @@ class ProviderSession:
             raise
         self.breaker.record_success(ticket)
 
-    async def _ask_batches(self, query: str, texts: Sequence[str]) -> None:
+    async def _ask_batches(self, query: str, texts: Sequence[str], state: CallState) -> None:
         """Call the provider for all batches; an error is raised after all have ended."""
         size = self._reranker.batch
         batches = [texts[i : i + size] for i in range(0, len(texts), size)]
-        calls = (self._call_provider(query, batch) for batch in batches)
+        calls = (self._call_provider(query, batch, state) for batch in batches)
         for outcome in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _call_provider(self, query: str, texts: Sequence[str]) -> Reply:
+    async def _call_provider(self, query: str, texts: Sequence[str], state: CallState) -> Reply:
         async with self._rate_limiter.acquire_slot():
             estimate = 0.0
             if self._provider.price is not None:
@@ -184,7 +204,7 @@ class ProviderSession:
             self._budget.reserve_cost(estimate)
             actual = estimate  # a call cut off by the deadline is usually billed
             try:
-                reply, took, retries = await self._call_with_retries(query, texts)
+                reply, took, retries = await self._call_with_retries(query, texts, state)
                 actual = self._price.cost_of(reply.usage)
             except ProviderError:
                 actual = 0.0
@@ -195,34 +215,34 @@ class ProviderSession:
         return reply
 
     async def _call_with_retries(
-        self, query: str, texts: Sequence[str]
+        self, query: str, texts: Sequence[str], state: CallState
     ) -> tuple[Reply, float, int]:
         """The reply, the seconds of the successful call, and the number of failed calls."""
-        waits = self._settings.retry.model_dump(exclude={"failure_kinds"})
+        retry, failed = self._settings.retry, 0
         stamina = import_optional("stamina", extra="remote", purpose="retrying")
-        async for attempt in stamina.retry_context(on=self._retry_delay, timeout=None, **waits):
+
+        def choose_wait(error: Exception) -> bool | float:
+            nonlocal failed
+            failed += 1
+            return state.choose_wait(error, failed, retry)
+
+        # The waits are our own: they have to fit the deadline.
+        async for attempt in stamina.retry_context(
+            on=choose_wait, timeout=None, attempts=retry.attempts
+        ):
             with attempt:
                 if attempt.num > 1:
                     await self._rate_limiter.wait_for_spacing()
-                started = self._clock()
+                started, state.is_sent = self._clock(), True
                 try:
                     async with asyncio.timeout(self._settings.timeout_ms / 1e3):
                         reply = await self._reranker.score(query, texts)
                 except TimeoutError:
-                    label, limit = self.identity.label, self._settings.timeout_ms
-                    raise _timeout_error(label, limit) from None
+                    limit = self._settings.timeout_ms / 1e3
+                    raise _timeout_error(self.identity.label, limit) from None
                 took = self._clock() - started
                 good = check_reply(reply, len(texts), self._reranker.identity)
         return good, took, attempt.num - 1
-
-    def _retry_delay(self, error: Exception) -> bool | float:
-        """Whether to call again, or the seconds to wait if the provider named them."""
-        retry = self._settings.retry
-        if not isinstance(error, ProviderError) or error.kind not in retry.failure_kinds:
-            return False
-        if error.retry_after is None:
-            return True
-        return False if error.retry_after > retry.wait_max else error.retry_after
 
     def _store_reply(self, query: str, texts: Sequence[str], reply: Reply, **facts: float) -> None:
         if reply.model is not None and reply.model != self._model:
@@ -243,5 +263,5 @@ class ProviderSession:
         self._store.save_scores(identity, query, scores, (self._run, event))
 
 
-def _timeout_error(label: str, milliseconds: float) -> ProviderError:
-    return ProviderError(f"{label}: no answer within {milliseconds:.0f} ms", kind="timeout")
+def _timeout_error(label: str, seconds: float) -> ProviderError:
+    return ProviderError(f"{label}: no answer within {1e3 * seconds:.0f} ms", kind="timeout")

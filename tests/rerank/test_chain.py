@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
@@ -106,11 +107,71 @@ def test_on_a_timeout_the_next_provider_is_an_option() -> None:
     assert answered_by("hang", None, settings=settings).provider_label == COHERE
 
 
-def test_a_deadline_is_kept_whatever_the_retries_do() -> None:
-    slow = PATIENT.model_copy(update={"retry": RetryRules(attempts=50, wait_initial=0.05)})
+def test_waits_of_a_rate_limit_fit_the_deadline_and_are_no_timeout() -> None:
+    rules = RetryRules(attempts=50, wait_initial=0.05, wait_jitter=0)
+    slow = PATIENT.model_copy(update={"retry": rules})
     with serving(Loopback("jina", fail=lambda _: "429")) as state:
-        found = score([state], slow, deadline=0.2)
-    assert found.failures[0][1] == "timeout"
+        began = time.monotonic()
+        found = score([state], slow, deadline=0.3)
+        took = time.monotonic() - began
+    assert [kind for _, kind in found.failures] == ["rate_limit"]
+    assert 2 <= len(state.requests) <= 3  # after .05 and .10 s; .20 s more would be too late
+    assert took < 0.3
+
+
+def test_a_rate_limit_whose_wait_takes_the_time_is_no_timeout() -> None:
+    """The second call hangs, but only because of the wait has it so little time."""
+    slow = PATIENT.model_copy(update={"retry": RetryRules(wait_initial=0.15, wait_jitter=0)})
+    with serving(Loopback("jina", fail={0: "429", 1: "hang"}.get)) as state:
+        found = score([state], slow, deadline=0.3)
+    assert [kind for _, kind in found.failures] == ["rate_limit"]
+    assert len(state.requests) == 2
+
+
+def test_a_query_that_waits_for_a_slot_says_nothing_about_the_provider() -> None:
+    with serving(Loopback("jina", fail=lambda _: "hang")) as state:
+
+        async def go() -> tuple[list[str], str]:
+            settings = PATIENT.model_copy(update={"breaker": BreakerRules(failures=2)})
+            async with sessions([state], settings, {"concurrency": 1}) as opened:
+                chain = ProviderChain(opened, settings)
+                limits = [0.6, *[0.2] * 4]  # the first query holds the only slot for longer
+                calls = [
+                    chain.score_documents(f"q{i}", DOCUMENTS, limit)
+                    for i, limit in enumerate(limits)
+                ]
+                answers = await asyncio.gather(*calls)
+                return [a.failures[0][1] for a in answers], opened[0].breaker.phase
+
+        kinds, phase = asyncio.run(go())
+    assert kinds == ["timeout", *["rate_limit"] * 4]
+    assert phase == "closed"
+
+
+def test_all_providers_share_one_deadline() -> None:
+    settings = PATIENT.model_copy(update={"on_timeout": "next"})
+    with (
+        serving(Loopback("jina", fail=lambda _: "hang")) as first,
+        serving(Loopback("cohere")) as second,
+    ):
+        found = score([first, second], settings, deadline=0.2)
+    assert found.failures == ((JINA, "timeout"), (COHERE, "timeout"))
+    assert second.requests == []
+
+
+def test_one_query_asked_twice_at_once_keeps_the_deadline_of_each() -> None:
+    with serving(Loopback("jina", fail=lambda _: "hang")) as state:
+
+        async def go() -> float:
+            async with sessions([state], PATIENT) as opened:
+                began = time.monotonic()
+                chain = ProviderChain(opened, PATIENT)
+                calls = [chain.score_documents("q", DOCUMENTS, 0.2) for _ in range(5)]
+                await asyncio.gather(*calls)
+                return time.monotonic() - began
+
+        assert asyncio.run(go()) < 0.6
+    assert len(state.requests) == 1
 
 
 def test_a_malformed_answer_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
