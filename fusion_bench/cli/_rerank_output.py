@@ -27,7 +27,7 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     echo(f"{estimate.queries} queries, {estimate.documents} documents, {estimate.stored} stored")
     echo(f"{estimate.calls} calls of {estimate.provider}, {usage.searches:g} search units")
     echo(f"about {usage.tokens} input tokens, {usage.output_tokens} output tokens")
-    unknown = "unknown: set price.per_1000_searches or price.per_million_tokens with --set"
+    unknown = "not known: set price.per_1000_searches or price.per_million_tokens with --set"
     echo(f"price: {unknown if estimate.cost is None else f'about {estimate.cost:.4f}'}")
 
 
@@ -39,11 +39,12 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     if as_json:
         print_json({"list": written.path, **meta.model_dump()})
         return
+    cost = ledger["cost"]
     for label, queries in meta.providers.items():
         echo(f"{label}: {len(queries)} queries")
     echo(
         f"{ledger['calls']} calls, {ledger['documents']} documents, {ledger['retries']} retries, "
-        f"price {ledger['cost']:.4f}"
+        f"price {'not known' if cost is None else f'{cost:.4f}'}"
     )
     p50, p95 = ledger["query_ms"].values()
     if p50 is not None:  # nothing was asked where every score was stored

@@ -74,17 +74,19 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         Numbers of calls, queries that needed a call, documents, search units, tokens, retries and
-        filled-in scores; cost; latency of calls and of queries that needed a call, also by size;
-        degraded queries by reason; the largest call.
+        filled-in scores; cost, None where a provider's price is not known; latency of calls and of
+        queries that needed a call, also by size; degraded queries by reason; the largest call.
     """
     every = list(events)
     calls = [event for event in every if event["kind"] == "call"]
     queries = [event for event in every if event["kind"] == "query"]
-    sums = ("documents", "searches", "tokens", "output_tokens", "cost", "retries", "filled")
+    sums = ("documents", "searches", "tokens", "output_tokens", "retries", "filled")
+    costs = [event["cost"] for event in calls]
     live = [event for event in queries if event["asked"]]
     return {
         "calls": len(calls),
         **{key: sum(event[key] for event in calls) for key in sums},
+        "cost": None if None in costs else sum(costs),
         "call_ms": latency_percentiles(calls),
         "query_ms": latency_percentiles(live),
         "by_candidates": latency_by_candidates(live),

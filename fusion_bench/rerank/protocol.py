@@ -58,7 +58,7 @@ class Usage:
     """Billed usage of a call.
 
     Attributes:
-        searches: Search units (Cohere: a query with up to 100 documents).
+        searches: Search units: one a request (Cohere: a query with up to 100 documents).
         tokens: Input tokens.
         output_tokens: Output tokens of a language model.
     """

@@ -55,7 +55,7 @@ async def score_queries(
         ProviderError: A refusal, when settings are strict.
     """
     run = run_key(work, providers[0])
-    budget = Budget(max_cost, sum(event.get("cost", 0.0) for event in store.read_events(run)))
+    budget = Budget(max_cost, sum(event.get("cost") or 0.0 for event in store.read_events(run)))
     deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
     answers: dict[str, RerankAnswer] = {}
     errors: list[FusionBenchError] = []

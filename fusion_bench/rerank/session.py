@@ -254,7 +254,7 @@ class ProviderSession:
             "provider": identity.label,
             "documents": len(texts),
             **asdict(reply.usage),
-            "cost": self._price.cost_of(reply.usage),
+            "cost": None if self._provider.price is None else self._price.cost_of(reply.usage),
             "filled": reply.filled,
             **facts,
         }

@@ -69,7 +69,7 @@ def test_each_dialect_is_spoken_as_it_is_documented(dialect: str) -> None:
     elif dialect == "chat":
         assert (reply.model, reply.usage) == ("resolved-model", Usage(0, 21, 3))
     else:
-        assert (reply.model, reply.usage) == ("resolved-model", Usage(tokens=15))
+        assert (reply.model, reply.usage) == ("resolved-model", Usage(searches=1, tokens=15))
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,8 @@ def test_prices_are_the_users() -> None:
     ("method", "documents", "usage"),
     [
         ("cohere", ["a"] * 101, Usage(searches=2)),
-        ("voyage", ["one two", "three"], Usage(tokens=(1 + 2) + (1 + 2))),
+        ("voyage", ["one two", "three"], Usage(searches=1, tokens=(1 + 2) + (1 + 2))),
+        ("jina", ["a"] * 101, Usage(searches=1, tokens=202)),
         ("noop", ["a"], Usage(tokens=2)),
         ({"method": "chat", "model": "m"}, ["a", "b"], Usage(tokens=100, output_tokens=6)),
     ],

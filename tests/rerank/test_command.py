@@ -95,7 +95,7 @@ def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -
 def test_a_dry_run_prints_the_price_and_asks_nobody(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina")) as state:
         assert main(command(state, "--dry-run")) == 0
-        assert "price: unknown: set price." in capsys.readouterr().out
+        assert "price: not known: set price." in capsys.readouterr().out
         priced = command(state, "--dry-run", "--set", "price.per_million_tokens=1000000")
         assert main([*priced, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
@@ -124,6 +124,29 @@ def test_max_cost_stops_and_the_same_command_goes_on(root: Path, capsys: Capture
     meta = read_meta(root / LIST)
     assert meta is not None
     assert meta.ledger["cost"] == 5 * sum(state.paid.values())  # both runs together
+
+
+@pytest.mark.parametrize("dialect", ["jina", "voyage"])
+@pytest.mark.usefixtures("root")
+def test_a_price_per_1000_searches_counts_requests(capsys: Capture, dialect: str) -> None:
+    with serving(Loopback(dialect)) as state:
+        given = command(state, "--provider", dialect, "--set", "price.per_1000_searches=20")
+        given += ["--set", "key=null"]
+        assert main([*given, "--dry-run", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["cost"] == pytest.approx(4 * 0.02)
+        assert main([*given, "--json"]) == 0
+    ledger = json.loads(capsys.readouterr().out)["ledger"]
+    assert (ledger["calls"], ledger["searches"]) == (4, 4)
+    assert ledger["cost"] == pytest.approx(4 * 0.02)
+
+
+def test_a_price_that_nobody_gave_is_not_known(root: Path, capsys: Capture) -> None:
+    with serving(Loopback("jina")) as state:
+        assert main(command(state)) == 0
+    assert "0 retries, price not known" in capsys.readouterr().out
+    meta = read_meta(root / LIST)
+    assert meta is not None
+    assert (meta.ledger["cost"], meta.ledger["searches"]) == (None, 4)
 
 
 def test_a_degraded_list_says_so_query_by_query(root: Path, capsys: Capture) -> None:

@@ -40,12 +40,13 @@ def _cost_row(collection: Collection, row: SystemResult, run: ListInfo) -> Row:
     latency = ledger.get("query_ms") or {}
     queries = ledger.get("queries_answered") or 0
     factor = 1000 / queries if queries else math.nan
+    cost = ledger.get("cost")
     comparison = collection.comparison(row.name, collection.primary_measure)
     cells = (
         format_number(row.measures[collection.primary_measure].mean),
         "" if comparison is None else format_number(comparison.difference, signed=True),
         *(format_rounded(latency.get(key)) for key in ("p50", "p95")),
-        format_number(factor * float(ledger.get("cost", math.nan))),
+        "not known" if cost is None else format_number(factor * float(cost)),
         format_rounded(factor * float(ledger.get("tokens", math.nan))),
         *(format_rounded(ledger.get(key)) for key in ("calls", "retries")),
         f"{run.degraded_queries:,}",

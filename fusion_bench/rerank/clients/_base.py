@@ -27,7 +27,7 @@ class Price(StrictModel):
     """What a provider charges, in any one currency.
 
     Attributes:
-        per_1000_searches: Per 1,000 search units.
+        per_1000_searches: Per 1,000 search units; a provider that bills none counts one a request.
         per_million_tokens: Per million input tokens.
         per_million_output_tokens: Per million output tokens.
     """
@@ -159,8 +159,13 @@ class HttpProvider(Provider):
         return Reply(scores, text_at(data, "model"), self.parse_usage(data))
 
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
-        """What a response bills; ``usage.total_tokens`` by default."""
-        return Usage(tokens=integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens"))
+        """What a response bills; by default one search, and ``usage.total_tokens``."""
+        tokens = integer_at(mapping_at(data, "usage"), "total_tokens", "prompt_tokens")
+        return Usage(searches=1, tokens=tokens)
+
+    def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:
+        """One search, and the estimated tokens."""
+        return Usage(searches=1) + super().estimate_usage(query, documents)
 
     async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
         """The model that the server runs; None = the configured name."""
