@@ -17,6 +17,8 @@ import numpy as np
 from fusion_bench.data.grouped_rows import query_of_rows, to_offsets
 from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.records import Query
+from fusion_bench.data.switches import Switch
 from fusion_bench.data.view_cache import ViewCache, cached_by_view
 from fusion_bench.errors import AlignmentError, UnknownNameError
 from fusion_bench.util.formatting import pluralize
@@ -53,6 +55,8 @@ class AlignedRuns(TableView):
             appearance over the sources.
         binary_relevance: The grade from which a document is relevant to what learns from it.
         words: Number of words of each query's text, None = no text known, (Q,); empty = of none.
+        records: What is known of each query, (Q,); empty = nothing.
+        switches: The queries for which each source is on, None = all, (S,); empty = all of them.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -77,6 +81,8 @@ class AlignedRuns(TableView):
     ties: Ties = "trec"
     binary_relevance: int = 1
     words: tuple[int | None, ...] = ()
+    records: tuple[Query, ...] = field(default=(), repr=False)
+    switches: tuple[Switch | None, ...] = ()
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -135,6 +141,22 @@ class AlignedRuns(TableView):
         """Whether every candidate was returned by some source."""
         return bool((self.ranks > 0).any(axis=0).all())
 
+    @cached_property
+    def off(self) -> BoolArray:
+        """(S, Q): whether a source is switched off for a query."""
+        off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)
+        for row, switch in zip(off, self.switches, strict=False):
+            if switch is not None:
+                row[:] = [query not in switch.queries for query in self.queries]
+        make_readonly(off)
+        return off
+
+    def values_of(self, name: str) -> tuple[str | None, ...]:
+        """(Q,): the value of a field of each query, as text; None = absent."""
+        if not self.records:
+            return (None,) * len(self.queries)
+        return tuple(record.value_of(name) for record in self.records)
+
     def rows(self, sources: Sequence[str]) -> list[int]:
         """Where each source stands among the S.
 
@@ -182,6 +204,7 @@ class AlignedRuns(TableView):
             self,
             sources=sources,
             roles=tuple(self.roles[i] for i in index),
+            switches=tuple(self.switches[i] for i in index) if self.switches else (),
             offsets=to_offsets(counts),
             documents=self.documents[kept],
             ranks=ranks[:, kept],
@@ -200,7 +223,12 @@ class AlignedRuns(TableView):
         return np.asarray(order[np.searchsorted(keys, queries * codes + documents, sorter=order)])
 
     def add_source(
-        self, name: str, roles: frozenset[str], ranks: IntArray, scores: FloatArray
+        self,
+        name: str,
+        roles: frozenset[str],
+        ranks: IntArray,
+        scores: FloatArray,
+        switch: Switch | None = None,
     ) -> AlignedRuns:
         """The same with one more source.
 
@@ -209,9 +237,12 @@ class AlignedRuns(TableView):
             roles: Its roles.
             ranks: (N,), 1-based; 0 = not retrieved.
             scores: (N,); NaN = not retrieved.
+            switch: The queries for which it is on; None = all.
         """
+        switches = self.switches or (None,) * len(self.sources)
         return replace(
             self,
+            switches=() if switch is None and not self.switches else (*switches, switch),
             sources=(*self.sources, name),
             roles=(*self.roles, roles),
             ranks=np.vstack([self.ranks, ranks]),
@@ -239,6 +270,7 @@ class AlignedRuns(TableView):
             confidences=self.confidences[start:stop],
             groups=self.groups[start:stop],
             words=self.words[start:stop],
+            records=self.records[start:stop],
             offsets=self.offsets[start : stop + 1] - rows.start,
             **self._take_candidates(rows),
             ideal_offsets=self.ideal_offsets[start : stop + 1] - ideal.start,
@@ -263,6 +295,7 @@ class AlignedRuns(TableView):
             confidences=tuple(self.confidences[q] for q in index),
             groups=tuple(self.groups[q] for q in index),
             words=tuple(self.words[q] for q in index) if self.words else (),
+            records=tuple(self.records[q] for q in index) if self.records else (),
             offsets=to_offsets(np.diff(self.offsets)[index]),
             **self._take_candidates(kept),
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),

@@ -18,6 +18,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
+from fusion_bench.data.switches import Switch
 from fusion_bench.errors import AlignmentError
 
 
@@ -66,6 +67,7 @@ def align(
     aligned = AlignedRuns(
         sources=tuple(run.name for run in runs),
         roles=tuple(run.roles for run in runs),
+        switches=source_switches(runs),
         queries=qrels.queries,
         **query_fields(qrels, queries or {}),
         offsets=to_offsets(np.bincount(candidates >> bits, minlength=len(qrels.queries))),
@@ -93,7 +95,14 @@ def query_fields(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
         "confidences": tuple(query.confidence for query in known),
         "groups": tuple(query.group or query.id for query in known),
         "words": tuple(None if query.text is None else len(query.text.split()) for query in known),
+        "records": tuple(known),
     }
+
+
+def source_switches(runs: Sequence[Run]) -> tuple[Switch | None, ...]:
+    """The switch of each source; empty where no run has one."""
+    switches = tuple(run.switch for run in runs)
+    return switches if any(switch is not None for switch in switches) else ()
 
 
 def _row_keys(table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bits: int) -> IntArray:
@@ -156,6 +165,8 @@ def _check_lists(qrels: Qrels, runs: Sequence[Run], rerankers: Sequence[Run]) ->
 
 def _check_common_query(kind: str, run: Run, qrels: Qrels) -> None:
     answered = [run.queries[q] for q in np.flatnonzero(np.diff(run.offsets)).tolist()]
+    if run.switch is not None:  # it may be off for all of them
+        answered = list(run.queries)
     if not set(answered) & set(qrels.queries):
         example = repr(answered[0]) if answered else "nothing, every row being dropped,"
         raise AlignmentError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, cast, overload
 
@@ -23,6 +24,7 @@ from fusion_bench.data.ids import CategoricalIds, IdVocabulary
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.data.read_options import ReadOptions, assign_ranks, order_by_rank
 from fusion_bench.data.row_values import drop_rows, parse_scores
+from fusion_bench.data.switches import Switch
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns
 
@@ -43,6 +45,7 @@ class Run(DocumentTable):
         read_options: The options it was read with.
         duplicates: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
+        switch: The queries for which it is on; it is empty for the others. None = for all.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Run(DocumentTable):
     read_options: ReadOptions = field(default_factory=ReadOptions)
     duplicates: int = 0
     zero_scores: int = 0
+    switch: Switch | None = None
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -157,6 +161,22 @@ class Run(DocumentTable):
         with name_row(rows):
             return cls.from_rows(options.pop("name", named), *rows, **options)
 
+    def switched(self, switch: Switch) -> Run:
+        """The same, empty for every query for which it is switched off."""
+        is_on = np.array([query in switch.queries for query in self.queries], dtype=bool)
+        rows = np.flatnonzero(is_on[query_of_rows(self.offsets)])
+        scores = self.scores[rows]
+        is_padding_dropped = self.read_options.drop_zero_scores
+        return replace(
+            self,
+            offsets=to_offsets(np.where(is_on, np.diff(self.offsets), 0)),
+            documents=self.documents[rows],
+            scores=scores,
+            ranks=self.ranks[rows],
+            zero_scores=self.zero_scores if is_padding_dropped else int((scores == 0).sum()),
+            switch=switch,
+        )
+
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query → document → score, best first."""
         return self._nest_values(self.scores)
@@ -180,8 +200,15 @@ class Run(DocumentTable):
         return {**self._id_columns(limit), **columns}
 
     def digest(self) -> str:
-        """SHA-256 over ranks and scores, the same for any file format and order of queries."""
+        """SHA-256 over ranks and scores, the same for any file format and order of queries.
+
+        Of a run with a switch it covers the queries for which it is on.
+        """
         if self._digest is None:
             columns = (self.documents, self.ranks, self.scores, self.vocabulary)
-            self.remember_digest(hash_table(self.queries, self.offsets, *columns))
+            digest = hash_table(self.queries, self.offsets, *columns)
+            if self.switch is not None:
+                on = "\0".join((digest, *sorted(self.switch.queries)))
+                digest = hashlib.sha256(on.encode()).hexdigest()
+            self.remember_digest(digest)
         return cast("str", self._digest)

@@ -11,7 +11,9 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
+from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io.dataset import Dataset
@@ -40,8 +42,11 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "splits": _counts(query.split for query in queries),
         "types": _counts(query.type for query in queries),
         "groups": len({query.group or query.id for query in queries}),
-        "runs": [_row(dataset, run, "run") for run in dataset.runs.values()],
-        "rerank_lists": [_row(dataset, run, "rerank") for run in dataset.rerankers.values()],
+        "runs": [_run_row(dataset, run) for run in dataset.runs.values()],
+        "rerank_lists": [
+            _row(run) | {"score_space": dataset.spaces[run.name]}
+            for run in dataset.rerankers.values()
+        ],
     }
 
 
@@ -49,17 +54,27 @@ def _counts(names: Iterator[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(name for name in names if name is not None).items()))
 
 
-def _row(dataset: Dataset, run: Run, kind: str) -> dict[str, object]:
+def _run_row(dataset: Dataset, run: Run) -> dict[str, object]:
+    """A row of the runs; where some run has a switch, with how many judged queries turn it on."""
+    if all(other.switch is None for other in dataset.runs.values()):
+        return _row(run)
+    judged = dataset.qrels.queries
+    on = len(judged) if run.switch is None else len(run.switch.queries.intersection(judged))
+    condition = "" if run.switch is None else format_condition(run.switch.condition)
+    return _row(run) | {"when": condition or None, "on_queries": on}
+
+
+def _row(run: Run) -> dict[str, object]:
     sizes = np.diff(run.offsets)
-    facts: dict[str, object] = {
+    sizes = sizes if run.switch is None else sizes[sizes > 0]
+    return {
         "name": run.name,
         "roles": sorted(run.roles),
-        "queries": len(run.queries),
-        "median_depth": int(np.median(sizes)),
+        "queries": len(sizes),
+        "median_depth": int(np.median(sizes)) if len(sizes) else 0,
         "lowest_score": float(run.scores.min()) if len(run.scores) else None,
         "highest_score": float(run.scores.max()) if len(run.scores) else None,
     }
-    return facts if kind == "run" else facts | {"score_space": dataset.spaces[run.name]}
 
 
 def unjudged_shares(dataset: Dataset) -> dict[str, float]:
@@ -80,6 +95,9 @@ def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, 
         most_unmatched: More unjudged queries that resemble no judged one are no mistake.
     """
     is_source = info.kind == "run"
+    if info.on_queries == 0:
+        condition = format_condition(info.when)
+        yield "switched off", f"{info.name} is on for no judged query (when: {condition})."
     if info.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
         count = pluralize(info.unanswered_queries, "judged query")
@@ -102,6 +120,19 @@ def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, 
     yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in info.problems)
 
 
+def _rerank_facts(
+    dataset: Dataset, run: Run, space: ScoreSpace, aligned: AlignedRuns
+) -> dict[str, Any]:
+    """What is known of a rerank list beside what every list has."""
+    meta = dataset.provenance.get(run.name)
+    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+    facts: dict[str, Any] = {
+        "problems": tuple(describe_problems(check)),
+        "degraded_queries": len(dataset.degraded(run.name)),
+    }
+    return facts if meta is None else facts | {"provider": meta.asked, "ledger": meta.ledger}
+
+
 def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
     """What was noticed about each input list, sources first.
 
@@ -117,21 +148,19 @@ def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:
         space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
         expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        asked = judged if run.switch is None else judged & run.switch.queries
         facts: dict[str, Any] = {}
+        if run.switch is not None:
+            facts = {"when": dict(run.switch.condition), "on_queries": len(asked)}
         if space is not None:
-            meta = dataset.provenance.get(run.name)
-            check = check_rerank_list(run, space, aligned, dict(dataset.runs))
-            facts["problems"] = tuple(describe_problems(check))
-            facts["degraded_queries"] = len(dataset.degraded(run.name))
-            if meta is not None:
-                facts |= {"provider": meta.asked, "ledger": meta.ledger}
+            facts = _rerank_facts(dataset, run, space, aligned)
         info = ListInfo(
             name=run.name,
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
             read_options=asdict(run.read_options),
             score_space=space,
-            unanswered_queries=len(judged - returned),
+            unanswered_queries=len(asked - returned),
             unjudged_queries=len(returned - judged),
             unmatched_queries=find_unmatched_ids(returned, judged),
             duplicate_rows=run.duplicates,
@@ -150,6 +179,10 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     infos = list_infos(dataset, runs)
     notices = [text for info in infos for _, text in list_warnings(info, np.inf)]
     for info in infos:
+        if info.on_queries:
+            condition = format_condition(info.when)
+            rest = f"{info.on_queries:,} of {pluralize(len(runs.queries), 'judged query')}"
+            notices.append(f"{info.name} is on for {rest} (when: {condition}).")
         if info.duplicate_rows:
             count = pluralize(info.duplicate_rows, "duplicate row")
             notices.append(f"{info.name} had {count}, which were dropped.")

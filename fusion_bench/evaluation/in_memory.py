@@ -60,7 +60,9 @@ def make_dataset(
     lists, spaces, files = rerankers or {}, score_spaces or {}, paths or {}
 
     def spec_of(run: Run, key: str) -> dict[str, Any]:
-        return {"path": str(files.get(key, NO_FILE)), "roles": sorted(run.roles)}
+        facts = {"path": str(files.get(key, NO_FILE)), "roles": sorted(run.roles)}
+        condition = {} if run.switch is None else dict(run.switch.condition)
+        return {**facts, "when": condition} if condition else facts
 
     data = {
         "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "qrels",

@@ -113,7 +113,11 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
         explanation: Of the query.
         trace: Of the document.
     """
-    record = {**asdict(trace), "contributions": trace.contributions}
+    record = {
+        **asdict(trace),
+        "contributions": trace.contributions,
+        "switched_off": dict(explanation.switched_off),
+    }
     stages = {}
     for stage in explanation.stages:
         inner = stage.find_trace(trace.document)

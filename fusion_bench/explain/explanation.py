@@ -12,7 +12,7 @@ from fusion_bench.blend import Fused, RerankBlend
 from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
-from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.ranking.fitting import fit_system
 from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
@@ -71,7 +71,18 @@ def explain_ranking(
         stages=tuple(
             explain_ranking(stage, alone, query, spaces) for stage in (plain.stages or {}).values()
         ),
+        switched_off=_explain_off(system, alone),
     )
+
+
+def _explain_off(system: System, runs: AlignedRuns) -> dict[str, str]:
+    """The sources of a system that are off for the one query of these runs, and why."""
+    known = runs.records[0] if runs.records else Query(runs.queries[0])
+    return {
+        name: switch.explain_off(known)
+        for name, switch, off in zip(runs.sources, runs.switches, runs.off[:, 0], strict=False)
+        if off and switch is not None and name in system.runs
+    }
 
 
 def unknown_query_message(query: str, runs: AlignedRuns) -> str:

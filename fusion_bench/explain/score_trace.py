@@ -7,7 +7,8 @@ to the last bit, for every method and blend.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -145,6 +146,7 @@ class Explanation:
         query_text: The beginning of the query's text; empty where the dataset has none.
         documents: JSON Lines with the texts of the documents; None where there is no such file.
         stages: The same query under each stage of the system.
+        switched_off: Source that is off for the query → why.
     """
 
     system: str
@@ -157,6 +159,7 @@ class Explanation:
     query_text: str = ""
     documents: Path | None = None
     stages: tuple[Explanation, ...] = ()
+    switched_off: Mapping[str, str] = field(default_factory=dict)
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""

@@ -22,7 +22,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
-from fusion_bench.io.dataset_config import RunSpec, read_spec
+from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.measures import parse_measure
 
 
@@ -126,7 +126,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         )
         rows = zip(task.measures, scores.values.tolist(), strict=True)
         values = {measure.name: tuple(row) for measure, row in rows}
-    specs: dict[str, RunSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
+    specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
         collection=dataset.name,
@@ -161,7 +161,8 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
             yield f"{name}: {reason}"
     view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
     for run in view.sources:
-        if run in candidate.runs and not (runs.ranks[runs.sources.index(run)] > 0).any():
+        s = runs.sources.index(run)
+        if run in candidate.runs and not ((runs.ranks[s] > 0).any() or runs.off[s].all()):
             yield f"{name}: run {run!r} has no result for any evaluated query"
     for reranker in sorted(candidate.reranker_names):
         if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():

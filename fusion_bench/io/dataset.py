@@ -19,6 +19,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.dataset_paths import DatasetPaths
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.provenance import ListMeta, read_meta
+from fusion_bench.io.switched_runs import make_switches, switch_run
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
@@ -142,9 +143,12 @@ class Dataset(TableView):
         )
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 of each loaded part."""
+        """SHA-256 of each loaded part; of the queries every field that decides a value."""
         queries = repr(
-            sorted((q.id, q.type, q.confidence, q.group, q.split) for q in self.queries.values())
+            sorted(
+                (q.id, q.type, q.confidence, q.group, q.split, *filter(None, [q.intent]))
+                for q in self.queries.values()
+            )
         )
         parts = {
             "qrels": self.qrels.digest(),
@@ -191,13 +195,19 @@ def load_dataset(
         files = (spec.qrels, *spec.runs.values(), *spec.rerank.values())
         store = open_cache(path.parent, [path.parent / file.path for file in files])
     tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
-    qrels, lists = cast("Qrels", tables[0]), cast("list[Run]", tables[1:])
+    qrels = cast("Qrels", tables[0])
+    known = {} if queries is None else _load_known_queries(queries, qrels)
+    switches = make_switches(spec, source, qrels, known)
+    for n, (table, key) in enumerate(zip(tables, keys, strict=True)):
+        if n <= len(run_files) and isinstance(table, Run) and table.name in switches:
+            tables[n], keys[n] = switch_run(table, key, switches[table.name])
+    lists = cast("list[Run]", tables[1:])
     return Dataset(
         spec=spec,
         qrels=qrels,
         runs={run.name: run for run in lists[: len(run_files)]},
         rerankers={run.name: run for run in lists[len(run_files) :]},
-        queries={} if queries is None else _load_known_queries(queries, qrels),
+        queries=known,
         provenance={
             file.name: meta for file in rerank_files if (meta := read_meta(file.path)) is not None
         },

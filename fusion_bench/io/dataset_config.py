@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_serializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_serializer, field_validator, model_validator
 
-from fusion_bench.config.models import StrictModel, WholeNumber, parse_model
+from fusion_bench.config.models import StrictModel, UniqueNames, WholeNumber, parse_model
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
@@ -75,8 +76,8 @@ class QrelsSpec(FileSpec):
     columns: QrelsColumns | None = None
 
 
-class RunSpec(FileSpec):
-    """One run of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
+class ListSpec(FileSpec):
+    """One list of a ``dataset.yaml``: its file, roles and :class:`ReadOptions`."""
 
     columns: RunColumns | None = None
     roles: tuple[str, ...] = ()
@@ -93,7 +94,38 @@ class RunSpec(FileSpec):
         )
 
 
-class RerankSpec(RunSpec):
+def _list_values(value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The values of a condition as text: one stands for a list of one, a number for its JSON."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(json.dumps(v) if isinstance(v, bool | int | float) else v for v in values)
+
+
+#: Values of a field, of which a query must have one.
+FieldValues = Annotated[UniqueNames, Field(min_length=1), BeforeValidator(_list_values)]
+
+
+class RunSpec(ListSpec):
+    """One run of a ``dataset.yaml``.
+
+    Attributes:
+        when: Field of a query → the values with which the run is on. For every other query it
+            returns nothing and weighs 0; None = it is on for all.
+    """
+
+    when: Annotated[dict[str, FieldValues], Field(min_length=1)] | None = None
+
+    @field_validator("when")
+    @classmethod
+    def _check_fields(
+        cls, value: dict[str, tuple[str, ...]] | None
+    ) -> dict[str, tuple[str, ...]] | None:
+        for name in value or ():
+            if name in {"id", "text"}:
+                raise ValueError(f"{name!r} is no field to switch by: name another one")
+        return value
+
+
+class RerankSpec(ListSpec):
     """One rerank list: as a run, plus what its numbers mean."""
 
     score_space: ScoreSpace
@@ -108,7 +140,7 @@ class DatasetSpec(StrictModel):
         description: One line for ``dataset list``.
         license: Terms of the data.
         qrels: File of judgments: its path, or a mapping with its path, format and columns.
-        queries: JSON Lines of queries: text, type, intent, confidence, group, split.
+        queries: JSON Lines of queries: text, type, intent, confidence, group, split, and others.
         documents: JSON Lines of documents: id, text.
         judgments: How the judgments came about; says what an unjudged document means.
         runs: Run files by name.

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from fusion_bench.data.records import Document, Query
+from fusion_bench.data.records import COMPARED_FIELDS, Document, Query
 from fusion_bench.errors import DataError
 from fusion_bench.io.file_bytes import read_text
 from fusion_bench.util.formatting import is_encodable
+
+#: The keys of a query that are fields of their own.
+QUERY_FIELDS: Final = frozenset({"id", "_id", "text", *COMPARED_FIELDS})
 
 
 def load_queries(path: Path) -> dict[str, Query]:
@@ -36,7 +39,7 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
 
     Args:
         item: ``id`` (or ``_id``), and perhaps ``text``, ``type``, ``intent``, ``confidence``,
-            ``group`` and ``split``.
+            ``group`` and ``split``, and any other field.
         where: Prefix of a message.
 
     Raises:
@@ -54,7 +57,20 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
     number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     if confidence is not None and not (number and 0 <= confidence <= 1):
         raise DataError(f"{where}: confidence must be between 0 and 1, given {confidence!r}")
-    return Query(id=require_text(given, "id", where), confidence=confidence, **texts)
+    others = {
+        key: value for key, value in item.items() if key not in QUERY_FIELDS and value is not None
+    }
+    return Query(
+        id=require_text(given, "id", where),
+        confidence=confidence,
+        fields={
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in others.items()
+            if not isinstance(value, list | dict)
+        },
+        nested=frozenset(key for key, value in others.items() if isinstance(value, list | dict)),
+        **texts,
+    )
 
 
 def load_documents(path: Path) -> dict[str, Document]:

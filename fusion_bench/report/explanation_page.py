@@ -48,7 +48,17 @@ def build_explanation_page(
     ]
     reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
-    return Page(title, (Section(text=text, parts=tables), *([reasons] if texts else [])))
+    off = tuple(Finding(line, key="switched off") for line in _list_switched_off(explanation))
+    section = Section(text=text, findings=off, parts=tables)
+    return Page(title, (section, *([reasons] if texts else [])))
+
+
+def _list_switched_off(explanation: Explanation) -> Iterator[str]:
+    """The sources that are off, then those of each stage."""
+    for source, reason in explanation.switched_off.items():
+        yield f"source {source} is off: {reason}"
+    for stage in explanation.stages:
+        yield from _list_switched_off(stage)
 
 
 def _score_tables(

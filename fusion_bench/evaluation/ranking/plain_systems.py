@@ -11,9 +11,11 @@ from fusion_bench.config.query_types import type_of
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.switches import Switch
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.evaluation.ranking.list_scores import list_scores
 from fusion_bench.evaluation.ranking.policy_choice import choose_variants, runs_of_choice
+from fusion_bench.evaluation.ranking.switched_sources import split_by_switches
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors, rank_candidates
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
@@ -34,11 +36,21 @@ def plain_systems(
     """
     if system.policy is not None:  # it may look at the lists of stages, too
         whole = add_stages(runs, system.stages, spaces or {}) if system.stages else runs
-        yield from _split_by_policy(system, whole)
+        for index, plain, part in _split_by_policy(system, whole):
+            yield from _split_part(index, plain, part)
         return
     for index, plain, part in _split_by_type(system, runs):
         stages = {} if plain.stages is None else plain.stages
-        yield index, plain, add_stages(part, stages, spaces or {}) if stages else part
+        whole = add_stages(part, stages, spaces or {}) if stages else part
+        yield from _split_part(index, plain, whole)
+
+
+def _split_part(
+    index: IntArray, system: System, runs: AlignedRuns
+) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
+    """The plain systems of some queries, each without the sources that are off for them."""
+    for inner, plain, part in split_by_switches(system, runs):
+        yield index[inner], plain, part
 
 
 def _split_by_type(
@@ -121,8 +133,18 @@ def add_stages(
     for name, stage in stages.items():
         shared = source_roles(stage, dict(zip(runs.sources, runs.roles, strict=True))).values()
         ranks, scores = _stage_list(stage, runs, spaces)
-        runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores)
+        switch = _stage_switch(stage, runs)
+        runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores, switch)
     return runs
+
+
+def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
+    """A stage is on where one of the runs that it reads is on."""
+    if not runs.switches:
+        return None
+    on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
+    known = [switch.queries for switch in on if switch is not None]
+    return Switch(frozenset().union(*known)) if len(known) == len(on) else None
 
 
 def _stage_list(

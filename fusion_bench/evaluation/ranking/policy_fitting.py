@@ -13,6 +13,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.ranking.policy_choice import query_features
+from fusion_bench.evaluation.ranking.switched_sources import split_by_switches
 from fusion_bench.evaluation.ranking.system_ranking import fused_list, name_system_in_errors
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, compute_measures, parse_measure
@@ -77,12 +78,12 @@ def variant_values(
     """
     values = np.zeros((len(variants), len(runs.queries)))
     for v, variant in enumerate(variants):
-        plain = system.with_variant(variant)
-        view = plain.active_runs(runs)
-        [result] = evaluate_batch([SystemSpec(plain.fusion, None, None, None)], view, [measure])
-        if isinstance(result, Unsupported) or result.unresolved.any():
-            ranks = fused_list(view, plain.fusion).positions
-            values[v] = compute_measures([measure], view, ranks)[0]
-        else:
-            values[v] = result.values[0]
+        for index, plain, part in split_by_switches(system.with_variant(variant), runs):
+            view = plain.active_runs(part)
+            [result] = evaluate_batch([SystemSpec(plain.fusion, None, None, None)], view, [measure])
+            if isinstance(result, Unsupported) or result.unresolved.any():
+                ranks = fused_list(view, plain.fusion).positions
+                values[v, index] = compute_measures([measure], view, ranks)[0]
+            else:
+                values[v, index] = result.values[0]
     return values

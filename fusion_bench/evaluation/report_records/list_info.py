@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from fusion_bench.evaluation.report_records.record import ReportRecord
 
 
@@ -16,7 +18,10 @@ class ListInfo(ReportRecord):
         roles: Its roles.
         read_options: The resolved options it was read with.
         score_space: What a rerank list's numbers mean.
-        unanswered_queries: Judged queries it returned nothing for; scored by default.
+        when: Field of a query → values with which a run is on; empty = it is on for all.
+        on_queries: Judged queries for which it is on; None = all.
+        unanswered_queries: Judged queries it returned nothing for although it is on; scored by
+            default.
         unjudged_queries: Queries it answered that are not judged; ignored.
         unmatched_queries: The first of these, each with the judged query that was perhaps meant.
         duplicate_rows: Rows dropped under ``on_duplicate: best_rank``.
@@ -34,6 +39,8 @@ class ListInfo(ReportRecord):
     roles: tuple[str, ...]
     read_options: dict[str, Any]
     score_space: str | None = None
+    when: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    on_queries: int | None = None
     unanswered_queries: int
     unjudged_queries: int
     unmatched_queries: tuple[tuple[str, str | None], ...] = ()

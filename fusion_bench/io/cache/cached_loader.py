@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
-from fusion_bench.data.alignment import align, query_fields
+from fusion_bench.data.alignment import align, query_fields, source_switches
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ids import IdVocabulary
 from fusion_bench.data.qrels import Qrels
@@ -159,6 +159,7 @@ def load_aligned(
         return AlignedRuns(
             sources=tuple(run.name for run in tables),
             roles=tuple(run.roles for run in tables),
+            switches=source_switches(tables),
             queries=qrels[0].queries,
             **query_fields(qrels[0], queries),
             vocabulary=_restore_ids(arrays),

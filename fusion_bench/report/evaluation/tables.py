@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.collection import Collection
 from fusion_bench.evaluation.report_records.comparison_result import ComparisonResult
 from fusion_bench.evaluation.report_records.report import Report
@@ -151,6 +152,8 @@ def input_table(collection: Collection) -> Table:
     rows = []
     for run in collection.runs:
         options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
+        if run.on_queries is not None:
+            options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
         kind = run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
         counts = (run.unanswered_queries, run.unjudged_queries, run.duplicate_rows, run.zero_scores)
         cells = (run.name, kind, ", ".join(run.roles), options)
