@@ -10,6 +10,8 @@ from pathlib import Path
 from fusion_bench.config.models import Location
 from fusion_bench.config.query_types import UNSURE
 from fusion_bench.config.yaml_source import Source
+from fusion_bench.data.records import Query
+from fusion_bench.data.switches import format_condition, meets_condition
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.report_records.lint_finding import LintFinding, Severity
 from fusion_bench.evaluation.run_experiment import find_datasets
@@ -22,7 +24,7 @@ from fusion_bench.io.dataset_paths import DatasetPaths
 from fusion_bench.io.dataset_search import find_dataset
 from fusion_bench.io.json_objects import load_queries
 from fusion_bench.lint._base import Problem, Rule, load_rules
-from fusion_bench.lint._subject import DatasetFacts, Subject
+from fusion_bench.lint._subject import DatasetFacts, Subject, SwitchFacts
 
 SEVERITIES: tuple[Severity, ...] = ("warning", "note")
 
@@ -214,7 +216,8 @@ def read_dataset_facts(
 ) -> tuple[DatasetFacts, ...]:
     """What the ``dataset.yaml`` of each of an experiment's datasets says.
 
-    Queries are read only where some system has parameters by their type.
+    Queries are read only where some system has parameters by their type, or some run is on for
+    only some of them.
 
     Args:
         experiment: The experiment.
@@ -236,26 +239,35 @@ def read_dataset_facts(
 
 def _read_facts(path: Path, *, with_types: bool) -> DatasetFacts:
     spec, source = read_spec(path)
-    if not with_types:
+    if not with_types and all(run.when is None for run in spec.runs.values()):
         return make_facts(spec)
-    types: set[str] = set()
-    if spec.queries is not None:
-        queries = load_queries(DatasetPaths(source).existing(spec.queries, "queries"))
-        types = {query.type for query in queries.values() if query.type is not None}
-    return make_facts(spec, types)
+    if spec.queries is None:
+        return make_facts(spec, ())
+    queries = load_queries(DatasetPaths(source).existing(spec.queries, "queries"))
+    return make_facts(spec, queries.values())
 
 
-def make_facts(spec: DatasetSpec, types: Iterable[str] | None = None) -> DatasetFacts:
-    """What a ``dataset.yaml`` says, and the types of its queries if they are known."""
+def make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> DatasetFacts:
+    """What a ``dataset.yaml`` says, and what decides by its queries if they are known."""
+    conditions = {name: run.when for name, run in spec.runs.items() if run.when}
+    types = None if queries is None else {q.type for q in queries if q.type is not None}
     return DatasetFacts(
         spec.name,
         {name: frozenset(run.roles) for name, run in spec.runs.items()},
         {name: rerank.score_space for name, rerank in spec.rerank.items()},
         None if types is None else frozenset(types),
+        {
+            name: SwitchFacts(
+                format_condition(condition),
+                sum(meets_condition(query, condition) for query in queries),
+                len(queries),
+            )
+            for name, condition in conditions.items()
+            if queries
+        },
     )
 
 
 def describe_dataset(dataset: Dataset) -> DatasetFacts:
     """What is known of a dataset that is at hand."""
-    types = {query.type for query in dataset.queries.values() if query.type is not None}
-    return make_facts(dataset.spec, types)
+    return make_facts(dataset.spec, dataset.queries.values())

@@ -21,6 +21,21 @@ from fusion_bench.fuse import RankTerm, RankTermFusion, best_ranks
 
 
 @dataclass(frozen=True)
+class SwitchFacts:
+    """When a run is on.
+
+    Attributes:
+        condition: In one line.
+        on: Queries for which it is on.
+        queries: All queries.
+    """
+
+    condition: str
+    on: int
+    queries: int
+
+
+@dataclass(frozen=True)
 class DatasetFacts:
     """What a dataset says of its lists and queries; no score and no rank is read.
 
@@ -29,12 +44,14 @@ class DatasetFacts:
         roles: Roles by run.
         spaces: Score space by rerank list.
         types: Types of its queries; None = not known.
+        switches: When each run is on that is not on for all queries, by name.
     """
 
     name: str
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
     types: frozenset[str] | None = None
+    switches: Mapping[str, SwitchFacts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
+from fusion_bench.data.switches import Switch
 from fusion_bench.evaluation.ranking.query_rankings import rank_queries
 from fusion_bench.experiment.system import System
 from fusion_bench.lint._subject import DatasetFacts, Subject
@@ -46,6 +47,7 @@ class Witness:
         dropped: Documents that are not returned.
         same_as: Another system that gives the same list; None = none is claimed.
         dataset: Roles of the sources, and score spaces.
+        off: Sources that are switched off for the query.
     """
 
     system: System
@@ -58,6 +60,7 @@ class Witness:
     dropped: tuple[str, ...] = ()
     same_as: System | None = None
     dataset: DatasetFacts | None = None
+    off: frozenset[str] = frozenset()
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -85,7 +88,7 @@ class Witness:
         ranked = {(QUERY, document): pair for document, pair in self.lists.get(name, {}).items()}
         rows = {**ranked, (PADDING, PADDING): (1, 1.0)}
         roles = {} if self.dataset is None else self.dataset.roles
-        return Run.from_rows(
+        run = Run.from_rows(
             name,
             [query for query, _ in rows],
             [document for _, document in rows],
@@ -94,6 +97,7 @@ class Witness:
             roles=roles.get(name, frozenset()),
             read_options=ReadOptions(rank_from="column"),
         )
+        return run.switched(Switch(frozenset({PADDING}))) if name in self.off else run
 
     def _make_reranker(self, name: str) -> Run:
         rows = {QUERY: dict(self.rerank), PADDING: {PADDING: 0.0}}

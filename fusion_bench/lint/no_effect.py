@@ -19,6 +19,7 @@ from fusion_bench.fuse.weighted_score import WeightedScore
 from fusion_bench.lint._base import Problem, Rule, register_rule
 from fusion_bench.lint._blend_facts import list_weights
 from fusion_bench.lint._subject import Subject
+from fusion_bench.lint._switches import check_switches
 from fusion_bench.lint._witness import RankedList, Witness, to_raw_score
 
 #: Documents of a witness.
@@ -53,6 +54,7 @@ class NoEffect(Rule):
         for idle in (*_check_single_run(subject), *_check_depths(subject), *_check_blend(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
             yield Problem(message, idle.location, partial(_build_witness, subject, idle))
+        yield from check_switches(subject)
 
 
 def is_stated(model: BaseModel, key: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from fusion_bench.lint import (
     read_dataset_facts,
 )
 from tests.lint.cases import PAIR, blend, facts, make_system
-from tests.tiny import EXPERIMENT, FILES
+from tests.tiny import DATASET, EXPERIMENT, FILES, edit, make
 
 KEYS = {"blend": blend("position_aware", retrieval="reciprocal_rank"), "runs": ["bm25", "dense"]}
 SYSTEMS = {"a": KEYS, "b": {**KEYS, "fusion": "convex"}, "c": {"runs": ["bm25", "dense"]}}
@@ -159,3 +160,28 @@ def test_a_fusion_whose_scores_are_far_apart_keeps_the_order_at_a_step(fusion: s
     experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
     report = make_lint_report(experiment, source, [facts()])
     assert "blend-not-monotone" not in {finding.id for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ("[other]", "run a has no effect: it is on where (intent: other), and no query of tiny is"),
+        ("[meta]", None),
+        ("[meta, rules]", "when of run a has no effect: every query of tiny meets (intent: meta"),
+    ],
+)
+def test_a_condition_that_nothing_or_everything_meets(
+    when: str, message: str | None, tmp_path: Path
+) -> None:
+    text = FILES["datasets/tiny/queries.jsonl"]
+    intents = text.replace('"local"', '"local", "intent": "meta"')
+    root = make(
+        tmp_path, queries=re.sub(r'("(?:global|relationship)")', r'\1, "intent": "rules"', intents)
+    )
+    edit(root, DATASET, "roles: [keyword]", f"roles: [keyword], when: {{intent: {when}}}")
+    experiment, source = read_experiment(root / EXPERIMENT)
+    facts_read = read_dataset_facts(experiment, source, [root / "datasets"])
+    report = make_lint_report(experiment, source, facts_read)
+    found = [item.message for item in report.findings if item.id == "no-effect"]
+    assert all(text.startswith(str(message)) for text in found)
+    assert bool(found) is (message is not None)
