@@ -58,7 +58,9 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
     if confidence is not None and not (number and 0 <= confidence <= 1):
         raise DataError(f"{where}: confidence must be between 0 and 1, given {confidence!r}")
     others = {
-        key: value for key, value in item.items() if key not in QUERY_FIELDS and value is not None
+        key: value
+        for key, value in item.items()
+        if key not in QUERY_FIELDS and value not in (None, [], {})
     }
     return Query(
         id=require_text(given, "id", where),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +113,8 @@ def test_the_cache_keeps_alignments_apart(tmp_path: Path) -> None:
 
 def test_the_description_counts_the_queries_that_switch_it_on(tmp_path: Path) -> None:
     dataset = load_dataset(make(tmp_path, "{intent: [meta]}"))
-    first, second = describe_dataset(dataset)["runs"]  # type: ignore[misc]
+    facts: dict[str, Any] = describe_dataset(dataset)
+    first, second = facts["runs"]
     assert (first["when"], first["on_queries"], first["queries"]) == ("intent: meta", 2, 2)
     assert (second["when"], second["on_queries"]) == (None, 4)
     assert "a is on for 2 of 4 judged queries (when: intent: meta)." in dataset_notices(dataset)
