@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: How a number is written, by the unit that its column ends in.
-FORMATS = {"ms": "{:,.2f} ms", "s": "{:,.3g} s", "GB": "{:.1f} GB", "ratio": "{:,.0f}×"}
+FORMATS = {
+    "µs": "{:,.1f} µs",
+    "ms": "{:,.2f} ms",
+    "s": "{:,.3g} s",
+    "GB": "{:.1f} GB",
+    "ratio": "{:,.0f}×",
+}
 #: Colors and hatches of a table's bars.
 BARS = (("#3b6ea5", ""), ("#9fc2e6", "//"), ("#d07c2e", ""), ("#efc08f", "//"))
 PEERS = ("ranx", "pytrec_eval", "scipy")

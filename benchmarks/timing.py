@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 #: Called with the number of the turn, so that no two turns repeat the same work.
 Task: TypeAlias = Callable[[int], object]
-#: A line of a table: its cells by column. A column ends in its unit: ms, s, GB or ratio.
+#: A line of a table: its cells by column. A column ends in its unit: µs, ms, s, GB or ratio.
 Row: TypeAlias = dict[str, float | str]
 
 

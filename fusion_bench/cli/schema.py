@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -11,9 +11,11 @@ import fusion_bench.cli._base as base
 from fusion_bench.cli._console import echo_written
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import BaseModel
 
-#: Record → its model.
+#: Record → its model, or what builds its schema.
 RECORDS: Final = {
     "report": "fusion_bench.evaluation.report_records.report:Report",
     "tuning": "fusion_bench.report.tuning_records.tuning_report:TuningReport",
@@ -23,6 +25,7 @@ RECORDS: Final = {
     "policies": "fusion_bench.report.policies.policy_records:PolicyStudy",
     "lint": "fusion_bench.lint:LintReport",
     "export": "fusion_bench.export.records:ExportReport",
+    "search": "fusion_bench.schema.json_schema:build_search_schema",
 }
 
 command = base.command_app()
@@ -44,7 +47,7 @@ def schema_command(
     ] = None,
     json: base.JsonFlag = False,  # noqa: ARG001 - a schema is JSON anyway; errors become JSON too
 ) -> None:
-    """Print the JSON Schema of a record: report, tuning, gate, baseline, diagnosis, lint, export.
+    """Print the JSON Schema of a stored record, or of the search records that applications log.
 
     The installed package has the same files in fusion_bench/schemas.
     """
@@ -74,5 +77,6 @@ def render_schema(record: str) -> str:
     from fusion_bench.config.json_schema import build_schema
 
     module, _, name = RECORDS[record].partition(":")
-    model: type[BaseModel] = getattr(import_module(module), name)
-    return f"{dumps(build_schema(model), indent=1, ensure_ascii=False)}\n"
+    source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)
+    schema = build_schema(source) if isinstance(source, type) else source()
+    return f"{dumps(schema, indent=1, ensure_ascii=False)}\n"

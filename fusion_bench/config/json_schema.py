@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema
 
 #: One entry below ``Attributes:`` in a docstring, with the lines that continue it.
@@ -32,18 +33,19 @@ def build_schema(model: type[BaseModel]) -> dict[str, Any]:
     """
     schema = model.model_json_schema(schema_generator=WrittenRecord, mode="serialization")
     for record in (schema, *schema.get("$defs", {}).values()):
-        _describe_properties(record)
+        describe_properties(record)
     for key in ("format", "format_version"):
         schema["properties"][key]["const"] = model.model_fields[key].default
     return {"$schema": WrittenRecord.schema_dialect, **schema}
 
 
-def _describe_properties(record: dict[str, Any]) -> None:
-    """Move what the docstring says of each attribute to its property."""
+def describe_properties(record: dict[str, Any]) -> None:
+    """Move what the docstring says of each attribute to its property, in camelCase or not."""
     text, _, attributes = record.get("description", "").partition("\n\nAttributes:\n")
     record["description"] = _format_description(text)
     for name, meaning in ATTRIBUTE.findall(attributes):
-        record["properties"][name]["description"] = _format_description(meaning)
+        key = name if name in record["properties"] else to_camel(name)
+        record["properties"][key]["description"] = _format_description(meaning)
 
 
 def _format_description(text: str) -> str:

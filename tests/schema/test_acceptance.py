@@ -1,0 +1,205 @@
+"""The acceptance criteria of CONV-03-05, one test a scenario, by their ids.
+
+What its criteria ask of a compiler, mypy answers here: a line that it would accept makes the
+``type: ignore`` beside it unused, which is an error too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import assert_type
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+import fusion_bench.schema as schema
+from fusion_bench.schema import (
+    ChunkId,
+    CRAGScore,
+    DateRange,
+    EntityId,
+    FileId,
+    HighlightOffset,
+    QueryType,
+    RelevanceScore,
+    RRFConfig,
+    SearchFilters,
+    SearchOptions,
+    SearchQuery,
+    SearchResultSources,
+    SearchWeights,
+)
+from fusion_bench.schema.embeddings import Vector
+from fusion_bench.schema.json_schema import build_search_schema
+from tests.schema import cases
+
+TYPES = (
+    "QueryType SearchStrategy SearchResultType SearchQuery SearchFilters DateRange SearchOptions",
+    "SearchWeights QueryClassification SearchResult SearchResultItem RelevanceScore CRAGScore",
+    "SearchResultContent Highlight HighlightOffset SearchResultSources SearchStrategyMetrics",
+    "StrategyMetric RRFConfig RerankConfig",
+)
+
+
+def make_query() -> SearchQuery:
+    return SearchQuery(
+        text="what is a lich?",
+        type=QueryType.LOCAL,
+        filters=SearchFilters(),
+        options=SearchOptions(),
+    )
+
+
+def test_ac_type_001_1_properties_have_their_types() -> None:
+    query = make_query()
+    assert_type(query.text, str)
+    assert_type(query.type, QueryType)
+    assert_type(query.embedding, Vector | None)
+    assert (query.text, query.type, query.embedding) == ("what is a lich?", "local", None)
+
+
+def test_ac_type_001_2_text_is_required() -> None:
+    with pytest.raises(ValidationError):
+        SearchQuery(type=QueryType.LOCAL, filters=SearchFilters(), options=SearchOptions())  # type: ignore[call-arg]
+    data = cases.make_query()
+    del data["text"]
+    assert cases.broken_keys(SearchQuery, data) == [("text",)]
+
+
+def test_ac_type_001_3_a_record_cannot_be_changed() -> None:
+    query = make_query()
+    with pytest.raises(ValidationError, match="frozen"):
+        query.text = "new text"  # type: ignore[misc]
+    vector = SearchQuery.model_validate(cases.make_query() | {"embedding": [1.0, 2.0]}).embedding
+    assert vector is not None
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 3
+
+
+def test_ac_type_002_1_weights_that_add_up_to_1() -> None:
+    weights = SearchWeights.model_validate({"keyword": 0.35, "semantic": 0.35, "graph": 0.30})
+    assert weights.model_dump() == {"keyword": 0.35, "semantic": 0.35, "graph": 0.30}
+
+
+def test_ac_type_002_2_weights_that_do_not() -> None:
+    wrong = {"keyword": 0.5, "semantic": 0.5, "graph": 0.5}
+    assert cases.messages(SearchWeights, wrong) == ["Weights must sum to 1.0"]
+
+
+def test_ac_type_002_3_weights_within_the_tolerance() -> None:
+    given = {"keyword": 0.334, "semantic": 0.333, "graph": 0.333}
+    assert SearchWeights.model_validate(given).model_dump() == given
+
+
+def test_ac_type_003_1_a_range_of_dates() -> None:
+    dates = DateRange.model_validate({"start": datetime(2024, 1, 1), "end": datetime(2024, 12, 31)})
+    assert dates.start == datetime(2024, 1, 1, tzinfo=UTC)
+    assert dates.end == datetime(2024, 12, 31, tzinfo=UTC)
+
+
+def test_ac_type_003_2_a_range_that_runs_backwards() -> None:
+    wrong = {"start": datetime(2024, 12, 31), "end": datetime(2024, 1, 1)}
+    assert cases.messages(DateRange, wrong) == ["start must be before or equal to end"]
+
+
+def test_ac_type_003_3_a_range_with_one_end() -> None:
+    dates = DateRange.model_validate({"start": datetime(2024, 1, 1), "end": None})
+    assert dates.end is None
+    assert dates.contains(datetime(2999, 1, 1))
+
+
+def test_ac_type_004_1_scores_in_their_range() -> None:
+    given = {**cases.SCORES, "rerank": 0.88, "crag": None}
+    assert RelevanceScore.model_validate(given).model_dump() == given
+
+
+@pytest.mark.parametrize("key", ["combined", "keyword", "semantic", "graph", "rerank"])
+@pytest.mark.parametrize("value", [1.5, -0.1, float("nan"), float("inf"), "0.5", True])
+def test_ac_type_004_2_scores_out_of_their_range(key: str, value: object) -> None:
+    assert cases.broken_keys(RelevanceScore, {**cases.SCORES, key: value}) == [(key,)]
+
+
+def test_ac_type_005_1_correct_needs_no_web_search() -> None:
+    score = CRAGScore.of_score(0.9)
+    assert (score.relevance, score.needs_web_search) == ("correct", False)
+
+
+def test_ac_type_005_2_incorrect_needs_one_and_may_propose_a_query() -> None:
+    score = CRAGScore.of_score(0.1, refined_query="lich phylactery")
+    assert (score.relevance, score.needs_web_search) == ("incorrect", True)
+    assert score.refined_query == "lich phylactery"
+
+
+def test_ac_type_005_3_ambiguous_needs_one() -> None:
+    score = CRAGScore.of_score(0.5)
+    assert (score.relevance, score.needs_web_search) == ("ambiguous", True)
+
+
+def test_ac_type_006_1_a_chunk_id_is_one() -> None:
+    sources = SearchResultSources(chunk_id=ChunkId("c1"), entity_ids=[], relation_ids=[])
+    assert_type(sources.chunk_id, ChunkId | None)
+    assert type(sources.chunk_id) is ChunkId
+
+
+def test_ac_type_006_2_a_file_id_is_not() -> None:
+    with pytest.raises(ValidationError, match="ChunkId is needed, and this is FileId"):
+        SearchResultSources(chunk_id=FileId("f1"), entity_ids=[], relation_ids=[])  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="FileId is needed, and this is ChunkId"):
+        SearchFilters(file_ids=[ChunkId("c1")])  # type: ignore[list-item]
+
+
+def test_ac_type_006_3_entity_ids_are_a_list_of_them() -> None:
+    ids = [EntityId("id1"), EntityId("id2")]
+    assert SearchResultSources(entity_ids=ids, relation_ids=[]).entity_ids == ("id1", "id2")
+
+
+def test_ac_type_007_1_an_offset() -> None:
+    offset = HighlightOffset.model_validate({"start": 10, "end": 25})
+    assert (offset.start, offset.end) == (10, 25)
+
+
+def test_ac_type_007_2_an_offset_that_runs_backwards() -> None:
+    wrong = {"start": 25, "end": 10}
+    assert cases.messages(HighlightOffset, wrong) == ["start must be before end"]
+
+
+def test_ac_type_007_3_an_offset_before_the_text() -> None:
+    assert cases.broken_keys(HighlightOffset, {"start": -5, "end": 10}) == [("start",)]
+
+
+def test_ac_schema_001_1_every_type_has_a_schema() -> None:
+    types = [name for row in TYPES for name in row.split()]
+    assert len(types) == 18 + 3
+    assert set(types) == set(build_search_schema()["$defs"])
+    assert set(types) <= set(schema.__all__)
+
+
+def test_ac_schema_001_2_what_is_read_has_the_records_type() -> None:
+    query = SearchQuery.model_validate(cases.make_query())
+    assert_type(query, SearchQuery)
+    assert query == make_query()
+
+
+def test_ac_schema_002_1_defaults_of_search_options() -> None:
+    assert SearchOptions.model_validate({}).model_dump(mode="json", by_alias=True) == {
+        "limit": 20,
+        "offset": 0,
+        "includeMetadata": True,
+        "includeHighlights": True,
+        "rerankEnabled": True,
+        "cragEnabled": False,
+        "strategies": ["hybrid"],
+        "weights": {"keyword": 0.35, "semantic": 0.35, "graph": 0.30},
+    }
+
+
+def test_ac_schema_002_2_defaults_of_rrf_config() -> None:
+    written = RRFConfig.model_validate({}).model_dump(by_alias=True)
+    assert written == {"k": 60, "normalizeScores": True}
+
+
+def test_embeddings_are_32_bit_floats() -> None:
+    query = SearchQuery.model_validate(cases.make_query() | {"embedding": np.float32([0.1, 1 / 3])})
+    assert query.embedding is not None
+    assert query.embedding.dtype == np.float32
