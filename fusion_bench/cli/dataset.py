@@ -1,8 +1,9 @@
-"""List, show and check datasets."""
+"""List, show and check datasets, and make one of a log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -10,19 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, print_json, print_tables
+from fusion_bench.cli._console import echo, echo_written, print_json, print_tables
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset_config import DatasetSpec
     from fusion_bench.report.page import Table
 
 command = base.command_app(
-    help="List, show and check datasets.",
+    help="List, show and check datasets, and make one of a log.",
     no_args_is_help=True,
     epilog=base.format_examples(
         "fusion-bench dataset list",
         "fusion-bench dataset show attack",
         "fusion-bench dataset check datasets/mine/dataset.yaml",
+        "fusion-bench dataset from-logs results.jsonl --out datasets/mine",
     ),
 )
 
@@ -109,6 +111,68 @@ def check_command(
     for notice in messages:
         echo(f"note: {notice}")
     echo(f"{path}: no errors, {len(messages)} notes: fusion-bench dataset show {quote(name)}")
+
+
+class OnDuplicate(StrEnum):
+    """What to do about two searches for one page of a query."""
+
+    ERROR = "error"
+    LAST = "last"
+
+
+@command.command(
+    "from-logs",
+    epilog=base.format_examples(
+        "fusion-bench dataset from-logs results.jsonl --out datasets/mine",
+        "fusion-bench dataset from-logs results.jsonl --out datasets/mine --qrels qrels.txt "
+        "--queries queries.jsonl",
+    ),
+)
+def from_logs_command(
+    log: Annotated[
+        Path,
+        typer.Argument(help="SearchResult records as JSON, one a line.", metavar="LOG"),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.", metavar="DIR")],
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="Judgments, which are copied; a log has none.", metavar="FILE"),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON Lines with the id and text of each query. Default: q1, q2, …",
+            metavar="FILE",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The dataset's name. Default: the folder's.", metavar="NAME")
+    ] = None,
+    k: Annotated[
+        int, typer.Option(help="Constant of production's RRF.", metavar="K", min=1, max=1000)
+    ] = 60,
+    on_duplicate: Annotated[
+        OnDuplicate,
+        typer.Option(help="Two searches for one query that differ: an error, or the last counts."),
+    ] = OnDuplicate.ERROR,
+    json: base.JsonFlag = False,
+) -> None:
+    """Make a dataset of logged searches, and an experiment that replays production."""
+    from fusion_bench.logs.write_dataset import LogOptions, write_log_dataset
+
+    options = LogOptions(out, qrels, queries, name, k, on_duplicate.value)
+    made = write_log_dataset(log, options)
+    if json:
+        print_json(made)
+        return
+    lists = ", ".join(f"{name} ({count:,})" for name, count in made.lists.items())
+    echo(f"{made.queries:,} queries; lists with their documents: {lists}")
+    echo(f"replay: {made.check.same_order:,} of {made.check.queries:,} queries in the logged order")
+    for notice in made.notes:
+        echo(f"note: {notice}")
+    echo_written(made.files)
+    if qrels is not None:
+        echo(f"Next: fusion-bench eval {quote(str(out / 'experiment.yaml'))}")
 
 
 def _print_facts(facts: dict[str, object]) -> None:

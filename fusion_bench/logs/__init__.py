@@ -1,0 +1,1 @@
+"""Logged searches → a dataset, and an experiment that replays production."""

@@ -1,0 +1,157 @@
+"""The files of a dataset that was made of a log."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.file_bytes import format_suffix
+from fusion_bench.io.write_run import RunRows, write_run
+from fusion_bench.logs.lists_of_log import PRODUCTION, RERANK, STRATEGIES
+from fusion_bench.logs.logged_queries import LoggedQuery
+from fusion_bench.logs.query_facts import describe_query
+from fusion_bench.logs.replay import REPLAY
+from fusion_bench.schema import SearchResultItem
+from fusion_bench.util.atomic_files import write_atomic
+
+DATASET_FILE: Final = "dataset.yaml"
+EXPERIMENT_FILE: Final = "experiment.yaml"
+WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
+NO_QRELS: Final = """\
+# Missing: the judgments. A log says what was returned, and not what was relevant. Write them to
+# qrels.txt in this folder, one 'QUERY 0 DOCUMENT GRADE' a line, with the ids of queries.jsonl and
+# documents.jsonl. Or run the command again with --qrels FILE. Until then eval, tune and gate
+# refuse the dataset.
+"""
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder in which something would be overwritten, before the work begins.
+
+    Raises:
+        ConfigError: It is a file, or holds a dataset or an experiment.
+    """
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"--out {folder}: {path} is a file: name a folder")
+    for name in (DATASET_FILE, EXPERIMENT_FILE):
+        if (folder / name).exists():
+            raise ConfigError(f"--out {folder}: {folder / name} exists: name another folder")
+
+
+def write_folder(
+    folder: Path,
+    name: str,
+    queries: Sequence[LoggedQuery],
+    runs: Mapping[str, RunRows],
+    rerank: RunRows | None,
+    replay: Mapping[str, Any],
+    qrels: Path | None,
+) -> list[Path]:
+    """Write the dataset and the experiment.
+
+    Args:
+        folder: Where to; created if missing.
+        name: The dataset's name; characters that it cannot have become dashes.
+        queries: The queries.
+        runs: The lists by name.
+        rerank: The rerank list.
+        replay: The system that replays production.
+        qrels: Judgments to copy; None = the dataset says that they are missing.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    judgments = "qrels.txt" if qrels is None else f"qrels{_suffixes(qrels)}"
+    files = [write_run(folder / f"runs/{key}.jsonl", rows) for key, rows in runs.items()]
+    if rerank is not None:
+        files.append(write_run(folder / f"{RERANK}/{RERANK}.jsonl", rerank))
+    facts = (describe_query(query) for query in queries)
+    texts = {
+        DATASET_FILE: _dataset_text(name, judgments, runs, rerank, is_judged=qrels is not None),
+        EXPERIMENT_FILE: _experiment_text(runs, replay),
+        "queries.jsonl": _json_lines(facts),
+        "documents.jsonl": _json_lines(_describe_documents(queries)),
+    }
+    contents = {key: text.encode() for key, text in texts.items()}
+    if qrels is not None:
+        contents[judgments] = qrels.read_bytes()
+    written = [write_atomic(folder / key, data) for key, data in contents.items()]
+    return [*written, *files]
+
+
+def _suffixes(path: Path) -> str:
+    packed = ".gz" if path.suffix.lower() == ".gz" else ""
+    return f"{format_suffix(path)}{packed}"
+
+
+def _dataset_text(
+    name: str, qrels: str, runs: Mapping[str, RunRows], rerank: RunRows | None, *, is_judged: bool
+) -> str:
+    lists: dict[str, Any] = {}
+    for key in runs:
+        lists[key] = {"path": f"runs/{key}.jsonl"}
+        lists[key] |= {"roles": [key]} if key in STRATEGIES else {}
+    lists[PRODUCTION]["rank_from"] = "column"
+    data: dict[str, Any] = {
+        "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "log",
+        "description": "Logged searches.",
+        "qrels": qrels,
+        "queries": "queries.jsonl",
+        "documents": "documents.jsonl",
+        "runs": lists,
+    }
+    if rerank is not None:
+        data["rerank"] = {RERANK: {"path": f"{RERANK}/{RERANK}.jsonl", "score_space": "unit"}}
+    return f"{WRITTEN_BY}{'' if is_judged else NO_QRELS}{_to_yaml(data)}"
+
+
+def _experiment_text(runs: Mapping[str, RunRows], replay: Mapping[str, Any]) -> str:
+    single = {key: {"runs": [key]} for key in runs}
+    data = {
+        "description": "Production as it was logged, and the system that replays it.",
+        "dataset": DATASET_FILE,
+        "ties": "first_seen",
+        "baseline": PRODUCTION,
+        "systems": {PRODUCTION: single.pop(PRODUCTION), REPLAY: dict(replay), **single},
+        "tune": {"system": REPLAY},
+    }
+    return f"{WRITTEN_BY}{_to_yaml(data)}"
+
+
+def _to_yaml(data: Mapping[str, Any]) -> str:
+    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
+    return str(
+        yaml.safe_dump(
+            separate, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
+        )
+    )
+
+
+def _describe_documents(queries: Sequence[LoggedQuery]) -> Iterable[dict[str, Any]]:
+    """Each document with what all results say of it; a later result's value replaces an earlier.
+
+    The keys keep the order in which they first appear: ``{...earlier, ...later}`` of JavaScript.
+    """
+    documents: dict[str, dict[str, Any]] = {}
+    for query in queries:
+        for item in query.items:
+            documents[item.id] = documents.get(item.id, {}) | _describe_document(item)
+    return documents.values()
+
+
+def _describe_document(item: SearchResultItem) -> dict[str, Any]:
+    content = item.content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    sources = item.sources.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {"id": item.id, **content, "type": str(item.type), **sources}
+
+
+def _json_lines(objects: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in objects)
