@@ -70,7 +70,7 @@ def _describe_weights(
     """The weights of all queries, or by query type where they differ by it."""
     by_type: dict[str, list[SearchWeights]] = {}
     for query in queries:
-        by_type.setdefault(search_type(query), []).append(query.query.options.active_weights)
+        by_type.setdefault(search_type(query), []).append(query.query.options.weights)
     everywhere = {weights for values in by_type.values() for weights in values}
     if len(everywhere) == 1:
         return _keep(everywhere.pop().model_dump(), strategies)

@@ -55,7 +55,7 @@ def count_same_scores(
             abs(
                 item.relevance.combined
                 - calculate_rrf_score(
-                    ranks.get((query.id, item.id), {}), query.query.options.active_weights, config
+                    ranks.get((query.id, item.id), {}), query.query.options.weights, config
                 )
             )
             <= ROUNDING

@@ -1,8 +1,9 @@
 """The score store: scores and events of runs, in SQLite.
 
 The key of a score is the SHA-256 of all it depends on: provider, resolved model, endpoint, score
-space, query, document text, truncation, prompt version. Values are JSON. Neither texts nor API keys
-are stored. Each reply is committed at once, so a killed run loses only calls under way.
+space, query, document text, truncation, prompt version. Values are JSON. Neither texts that were
+sent nor API keys are stored. Each reply is committed at once, so a killed run loses only calls
+under way.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ CREATE TABLE IF NOT EXISTS events
 CREATE INDEX IF NOT EXISTS events_of_run ON events (run);
 PRAGMA user_version = {VERSION};
 """
+#: Stands for the document in the key of an answer about a query alone.
+ANSWER = "\0answer"
 #: Seconds that one process waits for another's write.
 WRITE_TIMEOUT = 30.0
 
@@ -108,6 +111,19 @@ class ScoreStore:
             self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             if event is not None:
                 self._insert_event(*event)
+
+    def save_answer(self, identity: Identity, query: str, answer: str) -> None:
+        """Store what a language model wrote about a query."""
+        row = (_score_key(identity, query, ANSWER), json.dumps({"answer": answer}))
+        with self._wrap_errors(), self._db:
+            self._db.execute("INSERT OR REPLACE INTO scores VALUES (?, ?)", row)
+
+    def read_answer(self, identity: Identity, query: str) -> str | None:
+        """What a language model wrote about a query; None = nothing is stored."""
+        key = _score_key(identity, query, ANSWER)
+        with self._wrap_errors():
+            row = self._db.execute("SELECT value FROM scores WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(json.loads(row[0])["answer"])
 
     def resolved_model(self, identity: Identity) -> str:
         """The model that the provider last resolved the name to; the name itself if unknown."""

@@ -1,0 +1,1 @@
+"""What kind of question a query is: by rules, or by a language model."""

@@ -1,0 +1,178 @@
+"""A language model that classifies, behind an OpenAI-compatible chat endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fusion_bench.errors import ProviderError
+from fusion_bench.rerank.clients import HttpProvider, integer_at, mapping_at, text_at
+from fusion_bench.rerank.protocol import Identity, Reply, Reranker, Usage
+from fusion_bench.rerank.store import ScoreStore
+from fusion_bench.rerank.truncation import approximate_tokens
+from fusion_bench.schema import QueryType
+from fusion_bench.util.api_key import ApiKey
+from fusion_bench.util.http import JsonClient
+
+#: Changes with the prompt, so that stored answers to another prompt are not used.
+PROMPT_VERSION: Final = "classify/1"
+#: What is scored in place of documents: each type gets how sure the model is of it.
+TYPES: Final = tuple(str(each) for each in QueryType)
+#: Output tokens of an answer, as a rule.
+TYPICAL_TOKENS: Final = 80
+
+PROMPT: Final = """\
+Classify a search query. Types:
+- local: it asks for one fact or detail
+- global: it asks for an overview or a summary of many texts
+- relationship: it asks how things are related, differ or act on each other
+- hybrid: it asks for several of these, or it is not clear
+
+Answer with one JSON object and nothing else. Its keys:
+- "type": one of the types
+- "confidence": how sure you are, from 0 to 1
+- "entities": a list of the names in the query
+- "expanded_queries": a list of up to 3 queries that ask the same in other words
+
+Query: {query}"""
+
+
+class ModelAnswer(BaseModel):
+    """What the model is asked for; keys that it adds are ignored.
+
+    Attributes:
+        type: The type of the query.
+        confidence: How sure it is.
+        entities: Names in the query.
+        expanded_queries: The query in other words.
+    """
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    type: QueryType
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    entities: tuple[str, ...] = ()
+    expanded_queries: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The confidence for its type, and the rest spread over the others; in order of TYPES."""
+        rest = (1 - self.confidence) / (len(TYPES) - 1)
+        return tuple(self.confidence if name == self.type else rest for name in TYPES)
+
+
+class ChatClassifierClient(HttpProvider):
+    """``/chat/completions`` of OpenAI or a compatible server, asked for the type of a query.
+
+    A session of a reranker runs it, with the types as its documents: so limits, retries, prices and
+    the store of answers are those of reranking.
+
+    Attributes:
+        temperature: Sampling temperature.
+        answer_tokens: Most output tokens of an answer.
+    """
+
+    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
+    path: ClassVar[str] = "/chat/completions"
+
+    method: Literal["chat"] = "chat"
+    model: str
+    base_url: str = "https://api.openai.com/v1"
+    key: str | None = "OPENAI_API_KEY"
+    batch: int = len(TYPES)
+    max_tokens: int | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    answer_tokens: Annotated[int, Field(ge=1)] = 400
+
+    @property
+    def model_identity(self) -> Identity:
+        """With the version and the parameters of the prompt."""
+        prompt = f"{PROMPT_VERSION}, temperature {self.temperature:g}, {self.answer_tokens} tokens"
+        return replace(super().model_identity, truncation="", prompt=prompt)
+
+    def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - the types stand in the prompt
+        """One message with the prompt."""
+        return {
+            "model": self.model,
+            "messages": [{"role": "user", "content": PROMPT.format(query=query)}],
+            "temperature": self.temperature,
+            "max_tokens": self.answer_tokens,
+        }
+
+    def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
+        """Tokens of the prompt and of the answer."""
+        usage = mapping_at(data, "usage")
+        prompt, answer = integer_at(usage, "prompt_tokens"), integer_at(usage, "completion_tokens")
+        return Usage(tokens=prompt, output_tokens=answer)
+
+    def estimate_usage(self, query: str, documents: Sequence[str]) -> Usage:  # noqa: ARG002 - as above
+        """The prompt, and an answer as it usually is."""
+        tokens = approximate_tokens(PROMPT.format(query=query))
+        return Usage(tokens=tokens, output_tokens=TYPICAL_TOKENS)
+
+    @asynccontextmanager
+    async def connect(self, store: ScoreStore) -> AsyncIterator[Reranker]:
+        """Connect; the answers go into the store.
+
+        Raises:
+            ConfigError: The key is missing.
+            MissingExtraError: httpx is not installed.
+        """
+        key = None if self.key is None else ApiKey.from_environment(self.key)
+        remote = JsonClient(
+            self.base_url, key=key, timeout=self.timeout, connections=self.concurrency
+        )
+        try:
+            yield _ConnectedClassifier(self, remote, store)
+        finally:
+            await remote.close()
+
+
+class _ConnectedClassifier:
+    """A :class:`ChatClassifierClient` that is connected; stores each answer it reads."""
+
+    def __init__(self, client: ChatClassifierClient, remote: JsonClient, store: ScoreStore) -> None:
+        self.identity, self.batch = client.model_identity, client.batch
+        self._client, self._remote, self._store = client, remote, store
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        """Ask for the type of a query; a score for each type."""
+        client = self._client
+        data = await self._remote.post_json(client.path, client.build_request(query, documents))
+        answer = parse_answer(data)
+        self._store.save_answer(self.identity, query, answer.model_dump_json())
+        by_type = dict(zip(TYPES, answer.scores, strict=True))
+        model = text_at(data, "model")
+        return Reply(
+            tuple(by_type[name] for name in documents),
+            None if model is None else self._remote.redact_text(model),
+            client.parse_usage(data),
+        )
+
+
+def parse_answer(data: Any) -> ModelAnswer:  # noqa: ANN401 - JSON
+    """The JSON object in the first choice's message; what stands around it is ignored.
+
+    Raises:
+        ProviderError: Kind ``malformed``: no message, no such object, or a key breaks a rule.
+    """
+    choices = mapping_at(data).get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    content = mapping_at(first, "message").get("content")
+    if not isinstance(content, str):
+        raise ProviderError("malformed answer: it holds no message", kind="malformed")
+    start, end = content.find("{"), content.rfind("}")
+    try:
+        return ModelAnswer.model_validate(json.loads(content[start : end + 1]))
+    except ValidationError as error:
+        first_error = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first_error["loc"]))
+        message = f"malformed answer: {place}: {first_error['msg']}"
+    except (ValueError, RecursionError):
+        message = f"malformed answer: no JSON object in {content[:80]!r}"
+    raise ProviderError(message, kind="malformed")
