@@ -69,7 +69,7 @@ class ChatClassifier:
         return [answers[text] for text in texts]
 
     async def _classify_all(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
-        spent = sum(event.get("cost", 0.0) for event in self.store.read_events(self.run_key))
+        spent = sum(event.get("cost") or 0.0 for event in self.store.read_events(self.run_key))
         budget = Budget(self.max_cost, spent)
         answers: dict[str, ClassifiedQuery] = {}
         errors: list[FusionBenchError] = []

@@ -37,8 +37,8 @@ def extract_entities(text: str, known: Collection[str] = ()) -> list[str]:
     """
     spans: list[tuple[int, int, str]] = []
     for name in known:
-        pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
-        spans += [(m.start(), m.end(), name) for m in re.finditer(pattern, text, re.IGNORECASE)]
+        exact = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        spans += [(match.start(), match.end(), name) for match in exact.finditer(text)]
     for match in QUOTED.finditer(text):
         spans.append((match.start(), match.end(), next(filter(None, match.groups()))))
     for pattern in (IDENTIFIER, KATAKANA):

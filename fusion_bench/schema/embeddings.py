@@ -89,4 +89,4 @@ class EmbeddingField:
 
 
 def _list_numbers(vector: Vector) -> list[float]:
-    return vector.tolist()
+    return list(map(float, vector))

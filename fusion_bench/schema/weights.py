@@ -51,14 +51,14 @@ class SearchWeights(Record):
         """
         if SearchStrategy.HYBRID in strategies:
             return self
-        kept = {name: getattr(self, name) for name in SINGLE_STRATEGIES if name in strategies}
+        kept = {str(name): getattr(self, name) for name in SINGLE_STRATEGIES if name in strategies}
         total = sum(kept.values())
         if total <= 0:
             raise ConfigError(
                 f"weights: the strategies in use weigh 0 ({', '.join(kept) or 'none is in use'}): "
                 "give one of them a weight above 0"
             )
-        shares = {name: kept.get(name, 0.0) / total for name in SINGLE_STRATEGIES}
+        shares = {name: kept.get(name, 0.0) / total for name in map(str, SINGLE_STRATEGIES)}
         return SearchWeights(**shares)
 
 

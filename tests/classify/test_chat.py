@@ -132,7 +132,14 @@ def test_what_stands_around_the_object_is_ignored() -> None:
     content = f"Sure!\n```json\n{json.dumps({**GOOD, 'why': 'because'})}\n```"
     answer = parse_answer({"choices": [{"message": {"content": content}}]})
     assert (answer.type, answer.entities) == ("global", ("X",))
-    for data in ({}, {"choices": []}, {"choices": [{"message": {"content": None}}]}, [], None):
+    empty: list[Json] = [
+        {},
+        {"choices": []},
+        {"choices": [{"message": {"content": None}}]},
+        [],
+        None,
+    ]
+    for data in empty:
         with pytest.raises(ProviderError, match="holds no message"):
             parse_answer(data)
 

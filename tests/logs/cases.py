@@ -24,7 +24,7 @@ SOURCES = {"keyword": "bm25", "semantic": "dense", "graph": "graph"}
 WEIGHTS = SearchWeights(keyword=0.35, semantic=0.35, graph=0.30)
 
 
-def make_system(**changes: object) -> System:
+def make_system(**changes: Any) -> System:  # noqa: ANN401 - keys of a system
     """Production, over lists short enough that one page holds all that they return."""
     weights = {SOURCES[name]: weight for name, weight in WEIGHTS.model_dump().items()}
     fusion = {"method": "rrf", "k": 60, "normalize": "three_lists", "weights": weights}

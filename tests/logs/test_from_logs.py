@@ -218,8 +218,9 @@ def read_replay(folder: Path) -> dict[str, Any]:
 
 
 def test_the_replay_has_the_settings_of_production(tmp_path: Path) -> None:
-    options = {"limit": 7, "weights": {"keyword": 0.6, "semantic": 0.4, "graph": 0.0}}
-    made = convert(tmp_path, make_search("one", A, B, least=0.25, **options), k=50)
+    weights = {"keyword": 0.6, "semantic": 0.4, "graph": 0.0}
+    search = make_search("one", A, B, least=0.25, limit=7, weights=weights)
+    made = convert(tmp_path, search, k=50)
     assert read_replay(tmp_path) == {
         "runs": ["keyword", "semantic"],
         "fusion": {

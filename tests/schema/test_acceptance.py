@@ -200,6 +200,8 @@ def test_ac_schema_002_2_defaults_of_rrf_config() -> None:
 
 
 def test_embeddings_are_32_bit_floats() -> None:
-    query = SearchQuery.model_validate(cases.make_query() | {"embedding": np.float32([0.1, 1 / 3])})
+    query = SearchQuery.model_validate(
+        cases.make_query() | {"embedding": np.array([0.1], np.float32)}
+    )
     assert query.embedding is not None
     assert query.embedding.dtype == np.float32
