@@ -14,7 +14,7 @@ from fusion_bench.util.formatting import escape_control_chars
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fusion_bench.report.page import Page, Table
+    from fusion_bench.report.page import NextStep, Page, Table
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
@@ -98,6 +98,16 @@ def print_result(
         print_json(record)
     else:
         print_page(page, make_console(), written=written)
+
+
+def print_steps(steps: Iterable[NextStep]) -> None:
+    """Print the commands that follow, below output that is no page."""
+    from fusion_bench.cli._base import make_console
+    from fusion_bench.report.terminal import print_next_steps
+
+    console = make_console()
+    console.print()
+    print_next_steps(tuple(steps), console)
 
 
 def print_tables(*tables: Table) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, get_args
 import typer
 
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.io.file_bytes import strip_suffixes
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import RerankFile
@@ -25,15 +24,19 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
     Raises:
         typer.BadParameter: A name or a file is missing, or a name stands twice.
     """
+    from fusion_bench.io.formats import source_name
+
     files: dict[str, Path] = {}
     for value in values:
         name, given, file = value.partition("=")
         if not given or Path(value).exists():
-            name, file = strip_suffixes(Path(value)), value
+            name, file = source_name(Path(value)), value
         if not name or not file:
             raise typer.BadParameter(f"{value!r} is not NAME=FILE", param_hint=option)
         if name in files:
-            raise typer.BadParameter(f"{name!r} stands twice: rename one", param_hint=option)
+            both = f"{files[name]} and {file}"
+            text = f"{name!r} stands twice, for {both}: name one of them: NAME=FILE"
+            raise typer.BadParameter(text, param_hint=option)
         files[name] = Path(file)
     return files
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusion_bench.cli._command_words import format_command, format_explain, list_words
+from fusion_bench.cli._command_words import format_command, format_explain
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:
@@ -80,12 +80,19 @@ def find_worst_query(collection: Collection) -> tuple[str, str] | None:
         return None
     before = collection.system(baseline).measures[primary].values
     after = best.measures[primary].values
-    losses = [
+    losses = list_losses(collection.queries, before, after)
+    return (min(losses)[1], best.name) if losses else None
+
+
+def list_losses(
+    queries: Sequence[str], before: Sequence[float | None], after: Sequence[float | None]
+) -> list[tuple[float, str]]:
+    """The difference and the id of each query whose value fell."""
+    return [
         (new - old, query)
-        for query, old, new in zip(collection.queries, before, after, strict=True)
+        for query, old, new in zip(queries, before, after, strict=True)
         if old is not None and new is not None and new < old
     ]
-    return (min(losses)[1], best.name) if losses else None
 
 
 def after_tune(
@@ -104,20 +111,15 @@ def after_tune(
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
 
 
-def after_compare(
-    qrels: Path, lists: Mapping[str, Path], options: Mapping[str, Sequence[object] | None]
+def after_update(
+    experiment: Path, baseline: Path, datasets: Sequence[Path] | None
 ) -> Iterator[NextStep]:
-    """Fuse the lists that were compared.
+    """Check later changes against a written baseline."""
+    from fusion_bench.gate.baseline import baseline_path
 
-    Args:
-        qrels: File of judgments.
-        lists: The files by their names.
-        options: Measures and names of columns, as given; ``try`` takes the same.
-    """
-    if len(lists) > 1:
-        named = (f"{name}={path}" for name, path in lists.items())
-        command = format_command("try", "--qrels", qrels, *named, *list_words(options))
-        yield NextStep(command, "fuse these lists, and see whether that pays")
+    options = () if baseline == baseline_path(experiment) else ("--baseline", baseline)
+    command = format_command("gate", experiment, *options, datasets=datasets)
+    yield NextStep(command, "check later changes against it")
 
 
 def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:

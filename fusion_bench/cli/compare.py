@@ -17,6 +17,7 @@ from fusion_bench.cli._column_options import (
     parse_run_columns,
 )
 from fusion_bench.cli._console import print_result
+from fusion_bench.cli._named_files import parse_named_files
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ command = base.command_app()
 @command.command(
     epilog=base.format_examples(
         "fusion-bench compare --qrels qrels.txt bm25.trec hybrid.trec",
-        "fusion-bench compare --qrels qrels.txt bm25.trec",
+        "fusion-bench compare --qrels qrels.txt today=old/run.trec new=new/run.trec",
         "fusion-bench compare reports/default/report.json --baseline rrf --candidate rrf-v2",
         "fusion-bench compare reports/default/report.json --candidate rrf-v2 --markdown -",
         "fusion-bench compare before/report.json after/report.json --candidate rrf",
@@ -37,11 +38,11 @@ command = base.command_app()
 )
 def compare(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Run files (with --qrels; the first is the baseline; one alone is only measured), "
-            "or one or two report.json.",
-            metavar="FILE",
+            help="Run files and their names (with --qrels; the first is the baseline; one alone is "
+            "only measured), or one or two report.json.",
+            metavar="NAME=FILE",
         ),
     ],
     qrels: Annotated[
@@ -83,21 +84,23 @@ def compare(
     }
     if qrels is None:
         base.refuse_options("reports", options)
-        _compare_reports(files, baseline, candidate or [], markdown, as_json=json)
+        paths = [Path(file) for file in files]
+        _compare_reports(paths, baseline, candidate or [], markdown, as_json=json)
         return
     base.refuse_options("run files", {"--baseline": baseline, "--candidate": candidate})
     from fusion_bench.evaluation.compare_files import compare_files
     from fusion_bench.measures.aliases import list_renamed
 
+    lists = parse_named_files(files, "FILE")
     report = compare_files(
         qrels,
-        files,
+        lists,
         measures=measure or DEFAULT_MEASURES,
         binary_relevance=binary_relevance or 1,
         qrels_layout=parse_qrels_columns(qrels_columns),
         run_layout=parse_run_columns(run_columns),
     )
-    page = _build_files_page(report, qrels, files, options)
+    page = _build_files_page(report, qrels, lists, options)
     print_result(report, page, as_json=json, markdown=markdown)
     base.echo_notes(list_renamed(measure or ()))
 
@@ -110,6 +113,7 @@ def _compare_reports(
     *,
     as_json: bool,
 ) -> None:
+    from fusion_bench.cli._next_steps_compare import after_compare_reports
     from fusion_bench.evaluation.compare_systems import compare_reports
     from fusion_bench.report.comparison_page import build_comparison_page
 
@@ -125,27 +129,32 @@ def _compare_reports(
             "collection": item.collection,
             "queries": item.queries,
             "family": item.family,
+            "v2_enabled": item.v2_enabled,
             "comparisons": item.comparisons,
         }
         for item in collections
     ]
     origins = [
         f"{path}: {report.provenance.source}, {report.provenance.created}"
+        f"{'' if report.provenance.v2_enabled else ', RAG_FUSION_V2_ENABLED off'}"
         for path, report in zip(files, reports, strict=True)
     ]
-    page = build_comparison_page(collections, origins)
+    has_summary = markdown is not None
+    steps = after_compare_reports(files, reports, collections[0], has_summary=has_summary)
+    page = replace(build_comparison_page(collections, origins), next_steps=tuple(steps))
     print_result(records, page, as_json=as_json, markdown=markdown)
 
 
 def _build_files_page(
-    report: Report, qrels: Path, files: list[Path], options: Mapping[str, Sequence[object] | None]
+    report: Report,
+    qrels: Path,
+    lists: Mapping[str, Path],
+    options: Mapping[str, Sequence[object] | None],
 ) -> Page:
     """The page of compared run files, and the command that may follow."""
-    from fusion_bench.cli._next_steps import after_compare
+    from fusion_bench.cli._next_steps_compare import after_compare
     from fusion_bench.report.evaluation.evaluation_page import build_page
 
-    names = (row.name for row in report.collections[0].systems if row.kind == "system")
-    lists = dict(zip(names, files, strict=False))
     return replace(build_page(report), next_steps=tuple(after_compare(qrels, lists, options)))
 
 
@@ -167,6 +176,10 @@ def _read_reports(files: list[Path]) -> list[Report]:
         return [read_report(path) for path in files]
     except DataError as error:
         others = [path for path in files if path.suffix != ".json" and path.exists()]
+        named = [path for path in files if "=" in str(path) and not path.exists()]
+        if named and not others:
+            text = "a report cannot be named; NAME=FILE is a run file and needs --qrels FILE"
+            raise DataError(f"{named[0]}: {text}") from error
         if not others:
             raise
         raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error

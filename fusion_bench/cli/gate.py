@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 import fusion_bench.cli._base as base
-from fusion_bench.cli._console import echo, echo_error, print_json, print_result
+from fusion_bench.cli._console import (
+    echo,
+    echo_error,
+    print_json,
+    print_result,
+    print_steps,
+)
 from fusion_bench.cli._exit_codes import ExitCode, describe_exit_codes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.page import Page
+    from fusion_bench.report.page import NextStep, Page
 
     Context: TypeAlias = AbstractContextManager[base.OpenedExperiment]
 
@@ -96,13 +102,15 @@ def gate(
     )
     base.refuse_two_outputs(markdown, as_json=json)
     from fusion_bench.cli._annotations import annotated_errors
+    from fusion_bench.cli._next_steps import after_update
     from fusion_bench.gate.baseline import baseline_path
 
     context = base.experiment_context(experiment, datasets, overrides)
     path = baseline or baseline_path(experiment)
     with annotated_errors(experiment):
         if update:
-            _update_baseline(context, path, reason or "", as_json=json)
+            steps = after_update(experiment, path, datasets)
+            _update_baseline(context, path, reason or "", steps, as_json=json)
             return
         folder = base.out_folder(out, experiment)
         if self_test:
@@ -190,16 +198,20 @@ def _print_verdict(
             echo(f"Next: {step.command}  # {step.purpose}", err=True)
 
 
-def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool) -> None:
+def _update_baseline(
+    context: Context, path: Path, reason: str, steps: Iterable[NextStep], *, as_json: bool
+) -> None:
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.pages.update_page import build_update_page
     from fusion_bench.gate.self_test.run import check_power
     from fusion_bench.gate.update import update_baseline
+    from fusion_bench.report.v2_switch import v2_findings
 
     with context as opened:
         inputs = GateInputs(*opened)
         new = update_baseline(inputs, path, reason)
-        warnings = () if as_json else check_power(inputs)
+        switch = [finding.text for finding in v2_findings({"the baseline": new.v2_enabled})]
+        warnings = [] if as_json else [*switch, *check_power(inputs)]
     last, number = new.history[-1], len(new.history)
     if as_json:
         print_json(last)
@@ -217,6 +229,7 @@ def _update_baseline(context: Context, path: Path, reason: str, *, as_json: bool
     for warning in warnings:
         echo(f"! {warning}")
     echo("Commit it together with the change.")
+    print_steps(steps)
 
 
 def _run_self_test(

@@ -42,6 +42,13 @@ def try_command(
         typer.Argument(help="A ranked list and its name; two or more.", metavar="NAME=FILE"),
     ],
     qrels: Annotated[Path, typer.Option(help="Judgments file.", metavar="FILE")],
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is known of the queries, as JSON Lines: id, text, type, group, split.",
+            metavar="FILE",
+        ),
+    ] = None,
     rerank: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,6 +102,7 @@ def try_command(
         qrels=qrels,
         runs=parse_named_files(lists, "NAME=FILE"),
         rerankers=parse_rerank_files(rerank or [], "--rerank"),
+        queries=queries,
         measures=measure or DEFAULT_MEASURES,
         binary_relevance=binary_relevance,
         qrels_layout=parse_qrels_columns(qrels_columns),
@@ -111,6 +119,7 @@ def try_command(
         if save is not None:
             written += save_starter(given, done, save)
     repeated = {
+        "--queries": None if queries is None else [queries],
         "--rerank": rerank,
         "--measure": measure,
         "--binary-relevance": [binary_relevance] if binary_relevance > 1 else None,

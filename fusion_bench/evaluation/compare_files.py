@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
@@ -15,7 +14,7 @@ from fusion_bench.io.load_records import load_qrels, load_run
 
 def compare_files(
     qrels: Path,
-    runs: Sequence[Path],
+    runs: Mapping[str, Path],
     *,
     measures: Sequence[str],
     binary_relevance: int = 1,
@@ -26,30 +25,24 @@ def compare_files(
 
     Args:
         qrels: File of judgments.
-        runs: Run files; their names without suffix name the systems. One is only measured.
+        runs: Run files by the names of their systems. One is only measured.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
         qrels_layout: How the judgments' file names its columns.
         run_layout: How the run files do.
 
     Raises:
-        ConfigError: Two files have the same name.
         DataError: A file breaks a rule.
     """
-    loaded = [load_run(path, layout=run_layout) for path in runs]
-    names = [run.name for run in loaded]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"two run files are named {name!r}: rename one of them")
     dataset = make_dataset(
         name_dataset(qrels),
         load_qrels(qrels, layout=qrels_layout),
-        dict(zip(names, loaded, strict=True)),
+        {name: load_run(path, name=name, layout=run_layout) for name, path in runs.items()},
         qrels_path=qrels,
-        paths=dict(zip(names, runs, strict=True)),
+        paths=runs,
         binary_relevance=binary_relevance,
     )
-    systems = {name: {"runs": [name]} for name in names}
+    systems = {name: {"runs": [name]} for name in runs}
     experiment, source = make_experiment(
         "compare", systems, dataset=dataset.name, measures=list(measures)
     )

@@ -25,6 +25,8 @@ class CollectionComparison(NamedTuple):
         family: So many comparisons with the baseline the adjusted p-values allow for, whether or
             not they were asked for.
         comparisons: By measure.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said for the baseline and for the candidates;
+            false = v2 ran as v1.
     """
 
     collection: str
@@ -32,6 +34,7 @@ class CollectionComparison(NamedTuple):
     alpha: float
     family: int
     comparisons: tuple[Comparison, ...]
+    v2_enabled: dict[str, bool]
 
 
 def compare_reports(
@@ -60,7 +63,14 @@ def compare_reports(
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
     two = second is not None
-    return [_contrast(first, *pair, baseline, candidates, two=two) for pair in pairs]
+    v2 = {
+        "baseline": first.provenance.v2_enabled,
+        "candidates": other.provenance.v2_enabled,
+    }
+    return [
+        _contrast(first, *pair, baseline, candidates, two=two)._replace(v2_enabled=v2)
+        for pair in pairs
+    ]
 
 
 def _contrast(
@@ -107,7 +117,7 @@ def _contrast(
         by_name = {comparison.candidate: comparison for comparison in compared}
         comparisons += (by_name[titles[name]] for name in wanted)
     return CollectionComparison(
-        left.name, len(left.queries), settings["alpha"], len(family), tuple(comparisons)
+        left.name, len(left.queries), settings["alpha"], len(family), tuple(comparisons), {}
     )
 
 

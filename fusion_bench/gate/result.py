@@ -5,6 +5,7 @@ Format history:
     2   a check has a ``status``; keys are whole words
     3   ``list_changes``, ``policy_changes``; the text of a query; old ranks may be unknown
     4   ``lint``
+    5   ``v2_enabled``, ``baseline_v2_enabled``
 """
 
 from __future__ import annotations
@@ -168,10 +169,12 @@ class GateVerdict(TableView, StoredRecord):
         on_inconclusive: What the policy does with an inconclusive check.
         exit_code: See :func:`decide_exit_code`.
         lint: What lint finds in the candidate, see ``docs/lint.md``; changes no exit code.
+        v2_enabled: What ``RAG_FUSION_V2_ENABLED`` says now; false = v2 runs as v1.
+        baseline_v2_enabled: What it said when the baseline was written; None = not known.
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 4
+    format_version: int = 5
     experiment: str
     baseline: str
     system: str
@@ -188,6 +191,8 @@ class GateVerdict(TableView, StoredRecord):
     on_inconclusive: OnInconclusive = "fail"
     exit_code: int = 2
     lint: tuple[LintFinding, ...] = ()
+    v2_enabled: bool = True
+    baseline_v2_enabled: bool | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``gate.json`` has it."""
@@ -232,7 +237,17 @@ class GateVerdict(TableView, StoredRecord):
         outcome = {0: "passed", 1: "regressed", 2: "not checked", 3: "inconclusive"}
         checks = f"{pluralize(len(statuses), 'check')} ({', '.join(counts)})"
         suffix = f"; {self.changed_parts}" if self.list_changes else ""
-        return f"{outcome[self.exit_code]}: {checks}{suffix}"
+        return f"{outcome[self.exit_code]}: {checks}{suffix}{self._switch_note}"
+
+    @property
+    def _switch_note(self) -> str:
+        """``; RAG_FUSION_V2_ENABLED off``, and how it was for the baseline; empty where it is on."""
+        before, now = self.baseline_v2_enabled, self.v2_enabled
+        if now and before is not False:
+            return ""
+        sides = {True: "on", False: "off", None: "not known"}
+        baseline = "" if before is now else f" (baseline: {sides[before]})"
+        return f"; RAG_FUSION_V2_ENABLED {sides[now]}{baseline}"
 
 
 def decide_exit_code(

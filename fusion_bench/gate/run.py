@@ -46,11 +46,13 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         baseline=str(baseline),
         system=candidate.name,
         on_inconclusive=policy.inconclusive,
+        v2_enabled=inputs.experiment.v2_enabled,
     )
     committed = read_baseline(baseline, path)
     if committed is None:
         refusal = f"no baseline at {baseline}: write and commit: {update_command(path, baseline)}"
         return verdict.model_copy(update={"refusals": (refusal,)})
+    verdict = verdict.model_copy(update={"baseline_v2_enabled": committed.v2_enabled})
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)

@@ -196,7 +196,7 @@ def load_dataset(
         store = open_cache(path.parent, [path.parent / file.path for file in files])
     tables, keys = load_tables([qrels_file, *run_files, *rerank_files], store)
     qrels = cast("Qrels", tables[0])
-    known = {} if queries is None else _load_known_queries(queries, qrels)
+    known = {} if queries is None else load_known_queries(queries, qrels)
     switches = make_switches(spec, source, qrels, known)
     for n, (table, key) in enumerate(zip(tables, keys, strict=True)):
         if n <= len(run_files) and isinstance(table, Run) and table.name in switches:
@@ -268,8 +268,14 @@ def documents_of(path: Path) -> dict[str, Document]:
     return load_documents(DatasetPaths(source)(spec.documents, "documents"))
 
 
-def _load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
-    """The queries; ids of another kind would silently cost their groups, types and splits."""
+def load_known_queries(path: Path, qrels: Qrels) -> dict[str, Query]:
+    """What is known of the judged queries, from JSON Lines.
+
+    Raises:
+        AlignmentError: No judged query is among them: ids of another kind would silently cost
+            their groups, types and splits.
+        DataError: A line breaks a rule.
+    """
     queries = load_queries(path)
     if not set(queries) & set(qrels.queries):
         raise AlignmentError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fusion_bench.evaluation.compare_systems import CollectionComparison
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table
+from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.util.formatting import (
     UNADJUSTED,
@@ -29,13 +30,23 @@ def build_comparison_page(
         collections: What was compared.
         origins: Where each report comes from.
     """
-    sections = tuple(Section(parts=(_build_table(item),)) for item in collections)
+    sections = tuple(
+        Section(
+            parts=(_build_table(item),),
+            findings=tuple(_describe_switch(item)) if i == 0 else (),
+        )
+        for i, item in enumerate(collections)
+    )
     first, *others = map(_describe_best, collections)
     provenance = Section(
         "Provenance", summary="; ".join(origins), findings=tuple(map(Finding, origins))
     )
     headline = Finding(first, key="decision", details=tuple(others))
     return Page("Comparison", sections, headline, provenance if origins else None)
+
+
+def _describe_switch(item: CollectionComparison) -> Iterator[Finding]:
+    return v2_findings({f"the {side}": enabled for side, enabled in item.v2_enabled.items()})
 
 
 def _describe_best(item: CollectionComparison) -> str:

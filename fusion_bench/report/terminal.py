@@ -66,10 +66,10 @@ def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) 
             _print_text(console, f"- {line}")
     if page.next_steps:
         console.print()
-        _print_next_steps(page.next_steps, console)
+        print_next_steps(page.next_steps, console)
 
 
-def _print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
+def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
     """Commands to copy, each with its purpose as a comment of the shell."""
     _print_text(console, "Next:", style="bold")
     for step in steps:

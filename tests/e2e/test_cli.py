@@ -106,7 +106,7 @@ def test_a_misused_command_is_exit_code_2(
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
         (["dataset", "show"], "Missing argument 'NAME'."),
-        (["compare"], "Missing argument 'FILE'."),
+        (["compare"], "Missing argument 'NAME=FILE'."),
         (["explain"], "Missing argument 'QUERY'."),
         (["rerank"], "Missing option '--dataset'."),
         (["explain", "q", "--top", "x"], "Invalid value for '--top': Input should be a valid"),
@@ -335,6 +335,32 @@ def test_compare_run_files(capsys: Capture) -> None:
     found = json.loads(printed(capsys, *arguments))["collections"][0]
     assert found["measures"] == ["nDCG@10", "RR(rel=2)@10", "R(rel=2)@100"]
     assert found["baseline"] == "a"
+
+
+@pytest.mark.usefixtures("root")
+def test_compare_takes_names_of_run_files(capsys: Capture) -> None:
+    arguments = ["compare", "--qrels", QRELS, f"today={A}", B, "--json"]
+    found = json.loads(printed(capsys, *arguments))["collections"][0]
+    assert found["baseline"] == "today"
+    assert [row["name"] for row in found["systems"][:2]] == ["today", "b"]
+    assert main(["compare", "--qrels", QRELS, A, f"a={B}"]) == 2
+    message = capsys.readouterr().err
+    assert f"'a' stands twice, for {A} and {B}: name one of them: NAME=FILE" in message
+    assert main(["compare", "x=report.json"]) == 2
+    assert "a report cannot be named" in capsys.readouterr().err
+
+
+def test_compare_of_reports_explains_what_lost_most(root: Path, capsys: Capture) -> None:
+    printed(capsys, "eval", EXPERIMENT, "--no-plots", "--out", "before")
+    edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
+    printed(capsys, "eval", EXPERIMENT, "--no-plots", "--out", "after")
+    files = ["before/report.json", "after/report.json", "--candidate", "one"]
+    lines = printed(capsys, "compare", *files).split("\nNext:\n")[1].splitlines()
+    commands = [shlex.split(line, comments=True)[1:] for line in lines]
+    assert commands[0] == ["explain", "q1", "--experiment", EXPERIMENT, "--system", "one"]
+    assert commands[1][-2:] == ["--markdown", "comparison.md"]
+    assert [main(command) for command in commands] == [0, 0]
+    assert (root / "comparison.md").is_file()
 
 
 @pytest.mark.usefixtures("root")

@@ -52,6 +52,7 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "the start")
     assert (code, err) == (0, "")
     assert f"Written: {BASELINE}: live, update 1: the start" in out
+    assert next_commands(out) == [["gate", EXPERIMENT]]
     assert "mine: RR@10 1.0000, nDCG@10 1.0000" in out
     assert "! mine / RR@10: minimum detectable drop (80 % power) 0." in out
     code, out, err = ran(capsys, "gate", EXPERIMENT)

@@ -141,7 +141,7 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     )
     lists = {name: root / f"datasets/mine/{name}.trec" for name in "ab"}
     qrels, rerank = root / "datasets/mine/qrels.txt", root / "datasets/mine/r.trec"
-    files = compare_files(qrels, [*lists.values()], measures=["RR@10", "nDCG@10"])
+    files = compare_files(qrels, lists, measures=["RR@10", "nDCG@10"])
     yield "compare files", build_page(files)
     given = StarterInput(qrels, lists, {"r": RerankFile(rerank)}, ["RR@10"])
     starter = compare_starter_systems(given)

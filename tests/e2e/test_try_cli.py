@@ -102,6 +102,21 @@ def test_saved_files_run_as_they_are(
     assert main(["gate", "experiment.yaml"]) == 0
 
 
+def test_queries_bring_types_groups_and_splits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    known = run_json(capsys, *LISTS, "--queries", "queries.jsonl", "--save", "mine")
+    [collection] = known["report"]["collections"]  # type: ignore[index]
+    assert (collection["split"], collection["queries"]) == ("test", ["q1", "q2", "q4"])
+    assert collection["types"] == ["local", "global", "local"]
+    assert yaml.safe_load((folder / "mine/dataset.yaml").read_text())["queries"] == "queries.jsonl"
+    (folder / "others.jsonl").write_text('{"id": "q01"}')
+    assert main(["try", *LISTS, "--queries", "others.jsonl", "--no-plots"]) == 2
+    assert "no query in common" in capsys.readouterr().err
+    monkeypatch.chdir(folder / "mine")
+    assert main(["eval", "experiment.yaml", "--no-plots"]) == 0
+
+
 def test_nothing_is_overwritten(folder: Path, capsys: Capture) -> None:
     assert main(["try", *LISTS, "--no-plots", "--save", "."]) == 2
     assert "dataset.yaml exists: name another folder" in capsys.readouterr().err

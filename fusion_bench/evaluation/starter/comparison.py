@@ -17,7 +17,7 @@ from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.evaluation.run_experiment import Progress, ignore_progress, run_on_datasets
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.evaluation.starter.systems import build_starter_systems
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset import Dataset, load_known_queries
 from fusion_bench.io.file_layout import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import read_meta
@@ -46,6 +46,7 @@ class StarterInput:
         qrels: File of judgments.
         runs: Run files by name.
         rerankers: Rerank lists by name.
+        queries: File of the queries' texts, types, groups and splits; None = nothing is known.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
         qrels_layout: How the judgments' file names its columns.
@@ -56,6 +57,7 @@ class StarterInput:
     runs: Mapping[str, Path]
     rerankers: Mapping[str, RerankFile]
     measures: Sequence[str]
+    queries: Path | None = None
     binary_relevance: int = 1
     qrels_layout: FileLayout = DEFAULT_LAYOUT
     run_layout: FileLayout = DEFAULT_LAYOUT
@@ -100,12 +102,14 @@ def compare_starter_systems(
     }
     spaces, guesses = _score_spaces(given, rerankers)
     starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
+    qrels = load_qrels(given.qrels, layout=given.qrels_layout)
     dataset = make_dataset(
         name_dataset(given.qrels),
-        load_qrels(given.qrels, layout=given.qrels_layout),
+        qrels,
         runs,
         rerankers=rerankers,
         score_spaces=spaces,
+        queries=None if given.queries is None else load_known_queries(given.queries, qrels),
         qrels_path=given.qrels,
         paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
         binary_relevance=given.binary_relevance,

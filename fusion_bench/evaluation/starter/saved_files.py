@@ -58,6 +58,7 @@ def save_starter(given: StarterInput, done: StarterComparison, folder: Path) -> 
     dataset = {
         "name": done.dataset.name,
         "qrels": _qrels_entry(copies.add(given.qrels, "qrels"), given.qrels_layout),
+        **({} if given.queries is None else {"queries": copies.add(given.queries, "queries")}),
         **({} if given.binary_relevance == 1 else {"binary_relevance": given.binary_relevance}),
         "runs": {
             name: {"path": copies.add(path, f"runs/{name}"), **columns}

@@ -16,6 +16,7 @@ from fusion_bench.gate.pages.check_texts import (
 from fusion_bench.gate.result import GateVerdict, GuardResult
 from fusion_bench.report.lint_page import lint_section
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, Tone
+from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,
@@ -120,6 +121,9 @@ def _list_cells(change: ListChange) -> tuple[str, ...]:
 
 
 def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
+    before = verdict.baseline_v2_enabled
+    baseline = {} if before is None else {"the baseline": before}
+    yield from v2_findings({**baseline, "the candidate": verdict.v2_enabled})
     for check in verdict.checks:
         if check.status != "pass":
             text = f"{check.name}: {check.status}: {describe_check(check)}"

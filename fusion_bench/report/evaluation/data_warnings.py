@@ -11,6 +11,7 @@ from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.report_records.report import Provenance, Report
 from fusion_bench.report.evaluation.unjudged_gain import describe_unjudged_gain
 from fusion_bench.report.page import Finding
+from fusion_bench.report.v2_switch import v2_findings
 from fusion_bench.util.formatting import format_percent, pluralize
 
 #: Warn where more of the top 10 than this is unjudged.
@@ -19,10 +20,6 @@ MAX_UNJUDGED = 0.2
 MAX_TIED = 0.05
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
 MAX_UNMATCHED = 0.1
-V2_DISABLED = (
-    "RAG_FUSION_V2_ENABLED is off: rrf_v2 ran as rrf without weights and bonus, and position_aware "
-    "as replace."
-)
 #: So many names are listed before "and n more".
 MAX_NAMES = 3
 
@@ -47,8 +44,7 @@ def setting_warnings(settings: Mapping[str, object], provenance: Provenance) -> 
     """What the experiment says against its numbers, and version 2 that is switched off."""
     if settings.get("caveat"):
         yield Finding(str(settings["caveat"]), "warning", "caveat")
-    if not provenance.v2_enabled:
-        yield Finding(V2_DISABLED, "warning", "v2 disabled")
+    yield from v2_findings({"all systems": provenance.v2_enabled})
 
 
 def input_warnings(runs: Sequence[ListInfo], queries: int) -> Iterator[Finding]:
