@@ -13,6 +13,7 @@ from fusion_bench.api.systems import build_system, default_name
 from fusion_bench.api.tuning_result import TuningResult
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.in_memory import make_experiment
+from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.export.export_experiment import export_experiment
 from fusion_bench.export.export_system import ExportData, ExportOptions, export_system
@@ -59,6 +60,7 @@ def export(
     >>> report.fidelity, list(report.files)
     ('exact', ['search.json'])
     """
+    find_engine(to, where="to")
     asked = ExportOptions(to, query_type, replay)
     if is_path(system) and Path(system).suffix.lower() in YAML:
         experiment, source = read_experiment(Path(system))

@@ -84,10 +84,12 @@ def export_command(
     Without --out the configuration goes to standard output, and through a pipe nothing else does.
     Unsupported ends with exit code 2.
     """
+    from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.export.export_experiment import export_experiment
     from fusion_bench.export.export_system import ExportOptions
     from fusion_bench.report.export_page import build_export_page
 
+    find_engine(to, where="--to")
     if force and out is None:
         raise typer.BadParameter("needs --out", param_hint="--force")
     options = ExportOptions(to, query_type, replay)

@@ -60,7 +60,7 @@ def lint_command(
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
     """
-    from fusion_bench.experiment.dialect import dialects
+    from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.lint import make_lint_report
     from fusion_bench.report.lint_page import build_lint_page
 
@@ -68,9 +68,7 @@ def lint_command(
     folders = base.folders_for(datasets, experiment)
     with base.open_experiment(experiment, overrides) as (parsed, source):
         if engine is not None:
-            dialects.find_plugin(
-                engine
-            )  # an unknown name is an error even if there is nothing to lint
+            find_engine(engine, where="--engine")  # even if there is nothing to lint
         facts = _read_facts(parsed, source, folders, dataset)
         report = make_lint_report(parsed, source, facts, systems=system, engine=engine)
     print_result(report, build_lint_page(report), as_json=json, markdown=markdown)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from fusion_bench.blend import Blend
 from fusion_bench.config.registry import MethodRegistry, Registry
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.fuse import Fusion
 
 if TYPE_CHECKING:
@@ -170,3 +170,22 @@ class DialectRegistry(Registry[type[Dialect]]):
 
 
 dialects = DialectRegistry("dialect", "fusion_bench.engines", "fusion_bench.engines")
+
+
+def find_engine(name: str, *, where: str) -> type[Dialect]:
+    """The dialect of the search engine that an option names.
+
+    Args:
+        name: What was given.
+        where: The option, for a message.
+
+    Raises:
+        UnknownNameError: There is no such engine.
+        ConfigError: It is a class that cannot be used.
+    """
+    try:
+        return dialects.find_plugin(name)
+    except UnknownNameError:
+        raise UnknownNameError("engine", name, dialects.load_all(), where=where) from None
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None

@@ -14,6 +14,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from fusion_bench.blend import Blend
 from fusion_bench.blend.none import NoBlend
@@ -42,6 +43,14 @@ from fusion_bench.experiment.system_methods import (
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.policies import Variant
+
+def _suggest_name(given: object) -> str:
+    """What to write for a dialect that is no name, and the names that are known."""
+    known = ", ".join(dialects.load_all())
+    values = given.values() if isinstance(given, Mapping) else ()
+    named = next((value for value in values if value in dialects.load_all()), "opensearch")
+    return f", such as dialect: {named}; given {given!r:.100} (known: {known})"
+
 
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"dialect", "policy", "stages"})
@@ -117,11 +126,14 @@ class System(StrictModel):
         data = split_by_type(data, ("fusion", "blend"))
         if not isinstance(data, Mapping) or data.get("dialect") is None:
             return data
+        name = data["dialect"]
         try:
-            dialect = dialects.find_plugin(str(data["dialect"]))
+            if not isinstance(name, str):
+                raise ConfigError(f"the name of an engine is needed{_suggest_name(name)}")
+            return dialects.find_plugin(name).fill_defaults(data)
         except ConfigError as error:
-            raise ValueError(str(error)) from None
-        return dialect.fill_defaults(data)
+            context = {"key": "dialect", "text": str(error)}
+            raise PydanticCustomError("unknown_key", "{text}", context) from None
 
     @model_serializer(mode="wrap")
     def _omit_unused(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, 
     reasons: dict[FailureKind, str] = {}
     if not stages.has_question.any():
         reasons["dilution"] = "no list that it reads has the role question"
-    if not stages.is_reranked.any():
+    if not stages.has_reranker:
         reasons["burial"] = "no reranker orders its lists"
     below = task.runs.grades < task.dataset.spec.binary_relevance
     if not (task.runs.judged & below).any():

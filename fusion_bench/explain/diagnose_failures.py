@@ -50,6 +50,7 @@ class StageRanks:
         returned: Shape (N,): 1-based final rank; 0 = not returned.
         has_question: Shape (Q,): whether the system reads a list of role question.
         is_reranked: Shape (Q,): whether a reranker orders the query.
+        inner: The same of each stage of the system that has a reranker.
     """
 
     is_retrieved: BoolArray
@@ -61,6 +62,12 @@ class StageRanks:
     returned: IntArray
     has_question: BoolArray
     is_reranked: BoolArray
+    inner: tuple[StageRanks, ...] = ()
+
+    @property
+    def has_reranker(self) -> bool:
+        """Whether a reranker orders any query, here or in a stage."""
+        return bool(self.is_reranked.any()) or any(stage.has_reranker for stage in self.inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +136,30 @@ def _find_dilutions(
 def _find_burials(
     counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
 ) -> Failures:
-    """A document that the blend drops stands below every other one."""
+    """A document that the blend drops stands below every other one.
+
+    With a reranker in a stage, a document is buried where any of the blends buries it.
+    """
     fused, final = take_relevant(stages.fused, relevant), take_relevant(stages.final, relevant)
     exposed = (fused >= 1) & (fused <= FUSED_TOP) & stages.is_reranked[relevant.query]
     failed = exposed & ((final == 0) | (final > TOP))
     tied = failed & (final > 0) & (take_relevant(stages.final_tie_starts, relevant) <= TOP)
     rank = np.where(final == 0, LAST, final)
-    return counter.make_failures(exposed, failed, tied, stages.final, rank)
+    burials = counter.make_failures(exposed, failed, tied, stages.final, rank)
+    for inner in stages.inner:
+        burials = _join_failures(burials, _find_burials(counter, relevant, inner))
+    return burials
+
+
+def _join_failures(first: Failures, second: Failures) -> Failures:
+    """What fails in either list; what stands above it is that of the first one where it fails."""
+    lasting = (first.is_failed & ~first.is_tied) | (second.is_failed & ~second.is_tied)
+    failed = first.is_failed | second.is_failed
+    names = ("relevant_above", "not_relevant_above", "unjudged_above")
+    above = (
+        np.where(first.is_failed, getattr(first, name), getattr(second, name)) for name in names
+    )
+    return Failures(first.is_exposed | second.is_exposed, failed, failed & ~lasting, *above)
 
 
 def _find_inversions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,9 +35,9 @@ def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpa
         AlignmentError: The system does not fit these lists.
         ConfigError: As above.
     """
-    count = len(runs.documents)
-    stages = _empty_stages(count, len(runs.queries))
-    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
+    fitted = fit_system(system, runs, spaces)
+    stages = _empty_stages(len(runs.documents), len(runs.queries))
+    for index, plain, part in plain_systems(fitted, runs, spaces):
         view, (final, final_tie_starts) = ranked_lists(plain, part, spaces)
         fused = fused_list(view, plain.fusion)
         rows = _rows_of_view(runs, index, part, view)
@@ -53,7 +54,8 @@ def rank_stages(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpa
         stages.returned[rows] = np.where(is_cut, 0, final)
         stages.has_question[index] = bool(question)
         stages.is_reranked[index] = _find_reranked(plain, view, fused)
-    return stages
+    inner = [stage for stage in (fitted.stages or {}).values() if stage.reranker_names]
+    return replace(stages, inner=tuple(rank_stages(stage, runs, spaces) for stage in inner))
 
 
 def _empty_stages(candidates: int, queries: int) -> StageRanks:

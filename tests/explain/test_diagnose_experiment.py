@@ -69,6 +69,31 @@ def test_a_baseline_without_a_reranker_buries_nothing(diagnose: Diagnose) -> Non
     assert collection.system("keyword").count("burial").change is None
 
 
+STAGED = """\
+  buried:
+    runs: [inner]
+    stages:
+      inner:
+        runs: [dense, bm25]
+        fusion: {method: rrf, k: 1, weights: {bm25: 3}}
+        blend: {method: replace, reranker: r, missing: below}
+"""
+
+
+@pytest.mark.parametrize("blend", ["", "    blend: {method: linear, reranker: r, beta: 0}\n"])
+def test_a_reranker_in_a_stage_buries(blend: str, tmp_path: Path, diagnose: Diagnose) -> None:
+    [plain] = diagnose().collections
+    file = tmp_path / EXPERIMENT
+    text = file.read_text()
+    begin, end = text.index("  buried:"), text.index("  keyword:")
+    file.write_text(text[:begin] + STAGED + blend + text[end:])
+    parsed, source = read_experiment(file)
+    [staged] = diagnose_experiment(parsed, source, folders=[tmp_path / "datasets"]).collections
+    counts = [collection.system("buried").count("burial") for collection in (plain, staged)]
+    for name in ("not_applicable", "failures", "exposed", "queries", "behind_relevant", "tied"):
+        assert getattr(counts[0], name) == getattr(counts[1], name), name
+
+
 def test_without_a_list_of_role_question_no_dilution_is_compared(diagnose: Diagnose) -> None:
     [collection] = diagnose().collections
     count = collection.system("keyword").count("dilution")

@@ -8,9 +8,12 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.plain_systems import add_stages, runs_of_type
+from fusion_bench.evaluation.ranking.plain_systems import runs_of_type, runs_with_stages
 from fusion_bench.evaluation.ranking.policy_fitting import fit_policy
-from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
+from fusion_bench.evaluation.ranking.system_ranking import (
+    name_owner_in_errors,
+    name_system_in_errors,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.fuse import CrossFitted, Trainable
 from fusion_bench.policies import TrainablePolicy
@@ -73,9 +76,12 @@ def fit_system(
         return system
     _refuse_training_on_trained(system)
     if system.stages is not None:
-        stages = {name: fit_system(stage, runs, spaces) for name, stage in system.stages.items()}
-        runs = add_stages(runs, stages, spaces or {})
+        stages = {}
+        for name, stage in system.stages.items():
+            with name_owner_in_errors(system):
+                stages[name] = fit_system(stage, runs, spaces)
         system = system.model_copy(update={"stages": stages})
+        runs = runs_with_stages(system, runs, spaces)
     if system.by_query_type is None:
         if isinstance(system.fusion, Trainable):
             system = system.model_copy(update={"fusion": _fit_fusion(system, runs)})

@@ -16,7 +16,11 @@ from fusion_bench.data.view_cache import cached_by_view
 from fusion_bench.evaluation.ranking.list_scores import list_scores
 from fusion_bench.evaluation.ranking.policy_choice import choose_variants, runs_of_choice
 from fusion_bench.evaluation.ranking.switched_sources import split_by_switches
-from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors, rank_candidates
+from fusion_bench.evaluation.ranking.system_ranking import (
+    name_owner_in_errors,
+    name_system_in_errors,
+    rank_candidates,
+)
 from fusion_bench.experiment.stages import source_roles
 from fusion_bench.experiment.system import System
 
@@ -35,14 +39,11 @@ def plain_systems(
         spaces: Score space of each rerank list; only stages with a blend need them.
     """
     if system.policy is not None:  # it may look at the lists of stages, too
-        whole = add_stages(runs, system.stages, spaces or {}) if system.stages else runs
-        for index, plain, part in _split_by_policy(system, whole):
+        for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs, spaces)):
             yield from _split_part(index, plain, part)
         return
     for index, plain, part in _split_by_type(system, runs):
-        stages = {} if plain.stages is None else plain.stages
-        whole = add_stages(part, stages, spaces or {}) if stages else part
-        yield from _split_part(index, plain, whole)
+        yield from _split_part(index, plain, runs_with_stages(plain, part, spaces))
 
 
 def _split_part(
@@ -116,6 +117,20 @@ def plain_system_of(
         if row in index:
             return plain, part.subset(index == row)
     raise AssertionError("plain systems cover every query")
+
+
+def runs_with_stages(
+    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+) -> AlignedRuns:
+    """The runs with one more source for each stage of the system; themselves where it has none.
+
+    Raises:
+        ConfigError: A stage cannot be ranked; names system and stage.
+    """
+    if not system.stages:
+        return runs
+    with name_owner_in_errors(system):
+        return add_stages(runs, system.stages, spaces or {})
 
 
 def _stages_key(

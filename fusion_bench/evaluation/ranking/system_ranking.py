@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -136,6 +137,21 @@ def name_system_in_errors(system: System, where: str = "") -> Iterator[None]:
     except (AlignmentError, ConfigError) as error:
         kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
         raise kind(f"system {system.name!r}: {where}{error}") from None
+
+
+@contextmanager
+def name_owner_in_errors(system: System) -> Iterator[None]:
+    """Name a stage in an error as such, behind the system that it is a stage of.
+
+    Args:
+        system: The system around the stages.
+    """
+    try:
+        yield
+    except (AlignmentError, ConfigError) as error:
+        kind = ConfigError if isinstance(error, ConfigError) else AlignmentError
+        text = re.sub(r"^system (?=')", "stage ", str(error))
+        raise kind(f"system {system.name!r}: {text}") from None
 
 
 def system_spec(system: System) -> SystemSpec:

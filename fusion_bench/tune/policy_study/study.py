@@ -14,7 +14,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.ranking.fitting import fit_system
-from fusion_bench.evaluation.ranking.plain_systems import add_stages
+from fusion_bench.evaluation.ranking.plain_systems import runs_with_stages
 from fusion_bench.evaluation.ranking.policy_choice import query_features
 from fusion_bench.evaluation.ranking.policy_fitting import variant_values
 from fusion_bench.evaluation.ranking.system_ranking import name_system_in_errors
@@ -207,7 +207,7 @@ def _prepare(
     assert policy is not None  # noqa: S101 - checked by the caller
     base = fit_system(system.model_copy(update={"policy": None}), runs, spaces)
     base = base.model_copy(update={"policy": policy})
-    view = add_stages(runs, base.stages, spaces) if base.stages else runs
+    view = runs_with_stages(base, runs, spaces)
     features = query_features(base, view)
     candidates = list_policies(policy, system.runs, budget.trials, budget.seed)
     trained = [each for each in candidates if isinstance(each, TrainablePolicy)]

@@ -15,7 +15,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.ranking.final_lists import (
     FinalLists,
     align_all_queries,
@@ -200,6 +200,21 @@ def test_stages_that_do_not_fit_a_dataset(
     system = System("s", ["bm25", "dense"], stages=stages)
     misfits = dict(system.find_misfits(dict.fromkeys(["bm25", "dense"], frozenset()), []))
     assert message in str(misfits[location])
+
+
+def test_an_error_in_a_stage_names_system_and_stage() -> None:
+    qrels = Qrels.from_dict({"q": {"d": 1}})
+    lists = [Run.from_dict(name, {"q": {"d": -1.0, "e": -2.0}}) for name in ("bm25", "dense")]
+    inner = {"runs": ["bm25", "dense"], "fusion": {"method": "comb_sum", "normalize": "max"}}
+    middle = {"runs": ["inner"], "stages": {"inner": inner}}
+    system = System("outer", ["middle"], stages={"middle": middle})
+    message = r"^system 'outer': stage 'middle': stage 'inner': normalize: max cannot scale"
+    with pytest.raises(AlignmentError, match=message):
+        evaluate_systems([system], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
+    policy = {"method": "overlap_rules", "threshold": 0.2, "below": {"weights": {"inner": 2}}}
+    chosen = System("chosen", ["inner", "dense"], stages={"inner": inner}, policy=policy)
+    with pytest.raises(AlignmentError, match=r"^system 'chosen': stage 'inner': normalize"):
+        evaluate_systems([chosen], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
 
 
 def test_a_stage_that_nothing_reads_is_refused() -> None:
