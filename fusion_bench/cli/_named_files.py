@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import typer
 
-from fusion_bench.errors import UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter.comparison import RerankFile
@@ -22,7 +22,8 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
         option: What a message calls them.
 
     Raises:
-        typer.BadParameter: A name or a file is missing, or a name stands twice.
+        typer.BadParameter: A name or a file is missing.
+        ConfigError: A name stands twice.
     """
     from fusion_bench.io.formats import source_name
 
@@ -34,9 +35,10 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
         if not name or not file:
             raise typer.BadParameter(f"{value!r} is not NAME=FILE", param_hint=option)
         if name in files:
-            both = f"{files[name]} and {file}"
-            text = f"{name!r} stands twice, for {both}: name one of them: NAME=FILE"
-            raise typer.BadParameter(text, param_hint=option)
+            raise ConfigError(
+                f"{option}: {name!r} stands twice, for {files[name]} and {file}: name one of them: "
+                "NAME=FILE"
+            )
         files[name] = Path(file)
     return files
 
@@ -45,7 +47,7 @@ def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFi
     """Rerank list by name: ``NAME=FILE``, or ``NAME:SPACE=FILE`` with what its numbers mean.
 
     Raises:
-        typer.BadParameter: As for :func:`parse_named_files`.
+        typer.BadParameter: As for :func:`parse_named_files`; so a ConfigError.
         UnknownNameError: No such score space.
     """
     from fusion_bench.data.records import ScoreSpace
