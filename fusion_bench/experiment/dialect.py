@@ -172,6 +172,23 @@ class DialectRegistry(Registry[type[Dialect]]):
 dialects = DialectRegistry("dialect", "fusion_bench.engines", "fusion_bench.engines")
 
 
+def parse_dialect(given: object) -> type[Dialect]:
+    """The dialect that the key ``dialect`` of a system names.
+
+    Raises:
+        ConfigError: It is no name, or there is no such dialect.
+    """
+    if isinstance(given, str):
+        return dialects.find_plugin(given)
+    known = dialects.load_all()
+    values = given.values() if isinstance(given, Mapping) else ()
+    named = next((value for value in values if value in known), "opensearch")
+    raise ConfigError(
+        f"the name of an engine is needed, such as dialect: {named}; given {given!r:.100} "
+        f"(known: {', '.join(known)})"
+    )
+
+
 def find_engine(name: str, *, where: str) -> type[Dialect]:
     """The dialect of the search engine that an option names.
 

@@ -30,7 +30,7 @@ from fusion_bench.config.query_types import UNSURE, TypeWeights, split_by_type
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import dialects
+from fusion_bench.experiment.dialect import dialects, parse_dialect
 from fusion_bench.experiment.misfits import find_misfits
 from fusion_bench.experiment.stages import base_runs, check_stages, name_stages
 from fusion_bench.experiment.system_methods import (
@@ -43,14 +43,6 @@ from fusion_bench.experiment.system_methods import (
 from fusion_bench.fuse import Fusion, fusions
 from fusion_bench.fuse.rrf import RRF
 from fusion_bench.policies import Variant
-
-def _suggest_name(given: object) -> str:
-    """What to write for a dialect that is no name, and the names that are known."""
-    known = ", ".join(dialects.load_all())
-    values = given.values() if isinstance(given, Mapping) else ()
-    named = next((value for value in values if value in dialects.load_all()), "opensearch")
-    return f", such as dialect: {named}; given {given!r:.100} (known: {known})"
-
 
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"dialect", "policy", "stages"})
@@ -126,11 +118,8 @@ class System(StrictModel):
         data = split_by_type(data, ("fusion", "blend"))
         if not isinstance(data, Mapping) or data.get("dialect") is None:
             return data
-        name = data["dialect"]
         try:
-            if not isinstance(name, str):
-                raise ConfigError(f"the name of an engine is needed{_suggest_name(name)}")
-            return dialects.find_plugin(name).fill_defaults(data)
+            return parse_dialect(data["dialect"]).fill_defaults(data)
         except ConfigError as error:
             context = {"key": "dialect", "text": str(error)}
             raise PydanticCustomError("unknown_key", "{text}", context) from None

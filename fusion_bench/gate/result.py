@@ -241,7 +241,7 @@ class GateVerdict(TableView, StoredRecord):
 
     @property
     def _switch_note(self) -> str:
-        """``; RAG_FUSION_V2_ENABLED off``, and how it was for the baseline; empty where it is on."""
+        """``; RAG_FUSION_V2_ENABLED off (baseline: on)``; empty where it is on for both."""
         before, now = self.baseline_v2_enabled, self.v2_enabled
         if now and before is not False:
             return ""

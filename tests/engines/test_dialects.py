@@ -53,7 +53,7 @@ def test_a_system_without_a_dialect_does_not_mention_it() -> None:
     ("keys", "message"),
     [
         ({"dialect": "elastisearch"}, r"s\.dialect: unknown dialect 'elastisearch'.*did you mean"),
-        ({"dialect": {"name": "qdrant"}}, r"s\.dialect: the name .* such as dialect: qdrant; given"),
+        ({"dialect": {"name": "qdrant"}}, r"s\.dialect: the name .* as dialect: qdrant; given"),
         ({"dialect": "elasticsearch", "fusion": "borda"}, "unknown fusion method of Elastic"),
         ({"dialect": "elasticsearch", "fusion": {"k": 3}}, r"fusion\.k: unknown key 'k' \(known:"),
         (
