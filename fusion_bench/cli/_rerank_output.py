@@ -51,15 +51,35 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         echo(f"latency per query: median {p50:.0f} ms, 95th percentile {p95:.0f} ms")
     if rows := ledger["by_candidates"]:
         print_tables(make_record_table("Latency by number of candidates", rows))
-    if meta.degraded:
-        query, reason = next(iter(meta.degraded.items()))
+    if meta.unscored:
+        query = meta.unscored[0]
         echo(
-            f"degraded: {len(meta.degraded)} queries have no scores of {meta.asked} (for example "
-            f"{query}: {reason}); run the same command again to score them"
+            f"degraded: {len(meta.unscored)} queries have no scores of {meta.asked} (for example "
+            f"{query}: {meta.degraded[query]}); run the same command again to score them"
         )
+    if meta.unread:
+        _print_unread(written)
     echo(f"Written: {written.path}; in dataset.yaml:")
     for line in written.dataset_entry.splitlines():
         echo(line)
+
+
+def _print_unread(written: WrittenList) -> None:
+    """Print which scores the provider's answers do not hold, and whether the list is degraded."""
+    from fusion_bench.io.provenance import describe_unread
+    from fusion_bench.rerank.run import MOST_UNREAD
+
+    meta = written.meta
+    text = (
+        f"{meta.unread_count:,} of {written.scores:,} scores could not be read and stand as 0.5 "
+        f"(query: positions {describe_unread(meta.unread)})"
+    )
+    if len(meta.unscored) < len(meta.degraded):
+        text = (
+            f"degraded: {text}, more than {100 * MOST_UNREAD:g} % of the list: change the prompt, the "
+            "batch or the model, and score again"
+        )
+    echo(text)
 
 
 def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_json: bool) -> None:

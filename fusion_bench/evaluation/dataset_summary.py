@@ -17,6 +17,7 @@ from fusion_bench.data.switches import format_condition
 from fusion_bench.evaluation.report_records.list_info import ListInfo
 from fusion_bench.evaluation.rerank_list_checks import check_rerank_list, describe_problems
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.provenance import describe_unread
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.unmatched_query_ids import find_unmatched_ids, format_unmatched_ids
@@ -116,7 +117,12 @@ def list_warnings(info: ListInfo, most_unmatched: float) -> Iterator[tuple[str, 
     if info.degraded_queries:
         count = pluralize(info.degraded_queries, "query")
         provider = info.provider or "its provider"
-        yield "degraded", f"{info.name} is degraded: {count} without scores of {provider}."
+        text = f"{info.name} is degraded: {count} not, or not fully, scored by {provider}."
+        yield "degraded", text
+    if info.unread_scores:
+        count = pluralize(sum(map(len, info.unread_scores.values())), "score")
+        places = describe_unread(info.unread_scores)
+        yield "unread scores", f"{info.name} has {count} that could not be read: {places}."
     yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in info.problems)
 
 
@@ -130,7 +136,9 @@ def _rerank_facts(
         "problems": tuple(describe_problems(check)),
         "degraded_queries": len(dataset.degraded(run.name)),
     }
-    return facts if meta is None else facts | {"provider": meta.asked, "ledger": meta.ledger}
+    if meta is None:
+        return facts
+    return facts | {"provider": meta.asked, "ledger": meta.ledger, "unread_scores": meta.unread}
 
 
 def list_infos(dataset: Dataset, aligned: AlignedRuns) -> list[ListInfo]:

@@ -112,8 +112,9 @@ class Dataset(TableView):
     def degraded(self, reranker: str) -> tuple[str, ...]:
         """The queries whose scores in a rerank list are not those of the provider it names.
 
-        A fallback scored them, or nobody did. Numbers made from such a list describe no one
-        reranker, so whoever decides by them has to refuse it unless told otherwise.
+        A fallback scored them, or nobody did, or too many scores could not be read. Numbers made
+        from such a list describe no one reranker, so whoever decides by them has to refuse it
+        unless told otherwise.
 
         Args:
             reranker: Name of the rerank list.
@@ -134,12 +135,14 @@ class Dataset(TableView):
         degraded = self.degraded(reranker)
         if not degraded:
             return None
-        why = self.provenance[reranker].degraded[degraded[0]]
+        meta = self.provenance[reranker]
+        what = f"{pluralize(len(degraded), 'query')} without the scores of {meta.asked}"
+        if not meta.unscored:
+            what = f"{pluralize(meta.unread_count, 'score')} of {meta.asked} could not be read"
+        query = meta.unscored[0] if meta.unscored else degraded[0]
         return (
-            f"rerank list {reranker!r} is degraded: {pluralize(len(degraded), 'query')} without "
-            "the "
-            f"scores of {self.provenance[reranker].asked} (for example {degraded[0]!r}: {why}): "
-            "score them again, or say 'degraded: accept'"
+            f"rerank list {reranker!r} is degraded: {what} (for example {query!r}: "
+            f"{meta.degraded[query]}): score them again, or say 'degraded: accept'"
         )
 
     def digests(self) -> dict[str, str]:

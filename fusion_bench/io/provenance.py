@@ -5,12 +5,14 @@ A list whose scores are not all the asked provider's says so here, query by quer
 
 Format history:
     1   first version
+    2   ``unread``: where scores could not be read; version 1 is read too
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +22,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
 
-FORMAT_VERSION: Literal[1] = 1
+FORMAT_VERSION: Literal[2] = 2
 #: Stands in the place of a provider where none answered and the fused order was kept.
 FUSED_ORDER = "fused order"
 
@@ -40,13 +42,15 @@ class ListMeta(StrictModel):
         asked: The provider that was asked first, as ``provider/model``.
         providers: ``provider/model`` → the queries whose scores it gave; ``fused order`` → the
             queries that nobody scored, which have no row in the list.
-        degraded: Query → why its scores are not those of ``asked``.
+        degraded: Query → why its scores are not, or not all, those of ``asked``.
+        unread: Query → 1-based positions of candidates whose score could not be read in the
+            provider's answer; they have 0.5 in the list.
         settings: The resolved configuration.
         ledger: What the run cost and how long it took, see ``rerank.ledger``.
     """
 
     format: Literal["fusion-bench-rerank-list"] = "fusion-bench-rerank-list"
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[1, 2] = FORMAT_VERSION
     list_sha256: str
     created: str
     dataset: str
@@ -56,8 +60,32 @@ class ListMeta(StrictModel):
     asked: str
     providers: dict[str, tuple[str, ...]]
     degraded: dict[str, str] = Field(default_factory=dict)
+    unread: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
     ledger: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def unread_count(self) -> int:
+        """Number of scores that could not be read."""
+        return sum(map(len, self.unread.values()))
+
+    @property
+    def unscored(self) -> tuple[str, ...]:
+        """The degraded queries that ``asked`` did not score; the others have unread scores."""
+        scored = set(self.providers.get(self.asked, ()))
+        return tuple(q for q in self.degraded if q not in scored or q not in self.unread)
+
+
+def describe_unread(unread: Mapping[str, Sequence[int]], *, limit: int = 5) -> str:
+    """Queries and positions in a few words: ``q1: 3, 7; q2: 1; 4 more of the queries``.
+
+    Args:
+        unread: Query → 1-based positions.
+        limit: Most queries that are named.
+    """
+    named = [f"{query}: {', '.join(map(str, ids))}" for query, ids in unread.items()]
+    more = len(named) - limit
+    return "; ".join(named[:limit] + ([f"{more} more of the queries"] if more > 0 else []))
 
 
 def meta_path(path: Path) -> Path:

@@ -74,8 +74,9 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         Numbers of calls, queries that needed a call, documents, search units, tokens, retries and
-        filled-in scores; cost, None where a provider's price is not known; latency of calls and of
-        queries that needed a call, also by size; degraded queries by reason; the largest call.
+        scores that could not be read; cost, None where a provider's price is not known; latency of
+        calls and of queries that needed a call, also by size; degraded queries by reason; the
+        1-based positions without a readable score by query; the largest call.
     """
     every = list(events)
     calls = [event for event in every if event["kind"] == "call"]
@@ -83,6 +84,7 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     sums = ("documents", "searches", "tokens", "output_tokens", "retries", "filled")
     costs = [event["cost"] for event in calls]
     live = [event for event in queries if event["asked"]]
+    unread = {event["query"]: event["unread"] for event in queries if "unread" in event}
     return {
         "calls": len(calls),
         **{key: sum(event[key] for event in calls) for key in sums},
@@ -94,6 +96,7 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "largest_call": max((event["documents"] for event in calls), default=0),
         "queries_answered": len(live),
         "fallbacks": dict(Counter(e["degraded"] for e in queries if e["degraded"])),
+        "unread": {query: places for query, places in unread.items() if places},
     }
 
 

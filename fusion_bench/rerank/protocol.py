@@ -37,7 +37,7 @@ class Identity:
         endpoint: URL with version, or a file's digest; empty where there is neither.
         space: What its scores mean.
         truncation: How texts are cut.
-        prompt: Version of a language model's prompt.
+        prompt: Digest and parameters of a language model's prompt.
     """
 
     provider: str
@@ -79,13 +79,13 @@ class Reply:
         scores: One per document, in the order of the documents.
         model: The model that the provider says it used; None = it does not say.
         usage: What it bills.
-        filled: Scores that were missing and filled in.
+        unread: The 0-based positions of scores that could not be read and are filled in.
     """
 
     scores: tuple[float, ...]
     model: str | None = None
     usage: Usage = Usage()
-    filled: int = 0
+    unread: tuple[int, ...] = ()
 
 
 class Reranker(Protocol):
@@ -117,12 +117,15 @@ def check_reply(reply: Reply, count: int, identity: Identity) -> Reply:
         identity: The reranker.
 
     Raises:
-        ProviderError: Kind ``malformed``: a wrong number of scores, or a score that is not finite
-            or outside the declared space.
+        ProviderError: Kind ``malformed``: a wrong number of scores, a score that is not finite or
+            outside the declared space, or an unread position without a score.
     """
     who = identity.label
     if len(reply.scores) != count:
         message = f"{who}: {len(reply.scores)} scores for {count} documents"
+        raise ProviderError(message, kind="malformed")
+    if not set(reply.unread) <= set(range(count)):
+        message = f"{who}: unread positions {reply.unread} of {count} documents"
         raise ProviderError(message, kind="malformed")
     bounds = {"unit": (0.0, 1.0), "log_prob": (-math.inf, 0.0)}
     low, high = bounds.get(identity.space, (-math.inf, math.inf))

@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,6 +28,9 @@ from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.util.atomic_files import replace_file, require_folder
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
+
+#: A list of which a greater share of the scores could not be read is degraded.
+MOST_UNREAD = 0.05
 
 
 @dataclass(frozen=True)
@@ -77,16 +80,19 @@ class WrittenList(TableView):
         path: The list.
         meta: Its provenance, which stands beside it.
         dataset_entry: The lines that make it part of the ``dataset.yaml``.
+        scores: How many it has.
     """
 
     path: Path
     meta: ListMeta
     dataset_entry: str
+    scores: int = 0
 
     def _summary(self) -> str:
         parts = [f"{pluralize(len(ids), 'query')} by {name}" for name, ids in self._scored.items()]
-        degraded = len(self.meta.degraded)
-        parts += [f"{degraded} not by {self.meta.asked}"] if degraded else []
+        unscored, unread = len(self.meta.unscored), self.meta.unread_count
+        parts += [f"{unscored} not by {self.meta.asked}"] if unscored else []
+        parts += [f"{pluralize(unread, 'score')} not readable"] if unread else []
         return f"WrittenList({str(self.path)!r}, {', '.join(parts)})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
@@ -171,7 +177,7 @@ def score_list(options: RerankOptions, on_progress: OnProgress) -> WrittenList:
     whole, root = run.path.resolve(), options.dataset.parent.resolve()
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
     entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
-    return WrittenList(run.path, meta, f"rerank:\n  {entry}")
+    return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
 
 
 def simulate_list(
@@ -214,18 +220,23 @@ def _build_list(
     rows: list[str] = []
     providers: dict[str, tuple[str, ...]] = {}
     degraded: dict[str, str] = {}
+    unread: dict[str, tuple[int, ...]] = {}
     for query in request.queries:
         answer = answers[query.id]
         label = answer.provider_label
         providers[label] = (*providers.get(label, ()), query.id)
         if label != asked or answer.degraded_reason:
             degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
+        if answer.unread:
+            unread[query.id] = tuple(position + 1 for position in answer.unread)
         for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
             row = {"query": query.id, "document": candidate.id, "score": score}
             rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
     if not rows:
         why = next(iter(degraded.values()), "no query has candidates")
         raise DataError(f"{request.dataset}: no query was scored: {why}")
+    if sum(map(len, unread.values())) > MOST_UNREAD * len(rows):
+        degraded = _describe_unread(unread, answers) | degraded
     data = "".join(rows).encode()
     return data, ListMeta(
         list_sha256=hashlib.sha256(data).hexdigest(),
@@ -237,14 +248,27 @@ def _build_list(
         asked=asked,
         providers=providers,
         degraded=degraded,
+        unread=unread,
         settings={
             "profile": run.config.profile,
             "split": request.split,
             "providers": [provider.model_dump(mode="json") for provider in run.providers],
+            "identities": [asdict(session.identity) for session in chain.sessions],
             "settings": run.config.resolved_settings().model_dump(mode="json"),
         },
         ledger=summarize_events(events),
     )
+
+
+def _describe_unread(
+    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, RerankAnswer]
+) -> dict[str, str]:
+    """Query → how many of its scores could not be read."""
+    counts = {query: len(answers[query].scores or ()) for query in unread}
+    return {
+        query: f"{len(positions)} of {pluralize(counts[query], 'score')} could not be read"
+        for query, positions in unread.items()
+    }
 
 
 def _write_list(path: Path, data: bytes, meta: ListMeta) -> None:

@@ -104,11 +104,13 @@ async def _score_query(
     if answer.documents_asked or answer.failures:
         event = {
             "kind": "query",
+            "query": query.id,
             "provider": answer.provider_label,
             "candidates": len(texts),
             "asked": answer.documents_asked,
             "latency_ms": 1e3 * (time.monotonic() - started),
             "degraded": answer.degraded_reason,
+            "unread": [position + 1 for position in answer.unread],
         }
         store.record_event(run, event)
     return answer

@@ -40,12 +40,14 @@ class RerankAnswer:
         identity: The model that gave them, with its resolved name; None = no provider did.
         failures: Providers that failed before, and how.
         documents_asked: Documents that were not in the store.
+        unread: The 0-based positions of scores that could not be read and are filled in.
     """
 
     scores: tuple[float, ...] | None = None
     identity: Identity | None = None
     failures: tuple[tuple[str, FailureKind], ...] = ()
     documents_asked: int = 0
+    unread: tuple[int, ...] = ()
 
     @property
     def provider_label(self) -> str:
@@ -142,7 +144,9 @@ class ProviderSession:
             return await self._score_missing(query, texts, until)
         async with self._guard_call(until) as state:
             reply = await self._call_provider(query, texts, state)
-        return RerankAnswer(reply.scores, self.identity, documents_asked=len(texts))
+        return RerankAnswer(
+            reply.scores, self.identity, documents_asked=len(texts), unread=reply.unread
+        )
 
     async def _score_missing(
         self, query: str, texts: Sequence[str], until: float | None
@@ -153,7 +157,8 @@ class ProviderSession:
             missing = [text for text, score in zip(texts, known, strict=True) if score is None]
             if not missing:
                 scores = tuple(score for score in known if score is not None)
-                return RerankAnswer(scores, self.identity, documents_asked=asked)
+                unread = self._store.find_unread(self.identity, query, texts)
+                return RerankAnswer(scores, self.identity, documents_asked=asked, unread=unread)
             distinct = list(dict.fromkeys(missing))
             asked += len(distinct)
             async with self._guard_call(until) as state:
@@ -255,12 +260,13 @@ class ProviderSession:
             "documents": len(texts),
             **asdict(reply.usage),
             "cost": None if self._provider.price is None else self._price.cost_of(reply.usage),
-            "filled": reply.filled,
+            "filled": len(reply.unread),
             **facts,
         }
         is_kept = identity.space != "order"
         scores = dict(zip(texts, reply.scores, strict=True)) if is_kept else {}
-        self._store.save_scores(identity, query, scores, (self._run, event))
+        unread = {texts[position] for position in reply.unread}
+        self._store.save_scores(identity, query, scores, (self._run, event), unread=unread)
 
 
 def _timeout_error(label: str, seconds: float) -> ProviderError:

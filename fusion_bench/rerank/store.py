@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
@@ -87,12 +87,28 @@ class ScoreStore:
         scores = {key: float(json.loads(value)["score"]) for key, value in rows}
         return [scores.get(key) for key in keys]
 
+    def find_unread(
+        self, identity: Identity, query: str, documents: Sequence[str]
+    ) -> tuple[int, ...]:
+        """The 0-based positions of the documents whose stored score was filled in."""
+        keys = [_score_key(identity, query, document) for document in documents]
+        statement = (
+            "SELECT key FROM scores WHERE key IN (SELECT value FROM json_each(?)) "
+            "AND json_extract(value, '$.unread')"
+        )
+        with self._wrap_errors():
+            rows = self._db.execute(statement, (json.dumps(keys),)).fetchall()
+        unread = {key for (key,) in rows}
+        return tuple(position for position, key in enumerate(keys) if key in unread)
+
     def save_scores(
         self,
         identity: Identity,
         query: str,
         scores: Mapping[str, float],
         event: tuple[str, Mapping[str, Any]] | None = None,
+        *,
+        unread: Collection[str] = (),
     ) -> None:
         """Store the scores of one call and its event, both or neither.
 
@@ -101,12 +117,13 @@ class ScoreStore:
             query: The query.
             scores: Document text → score.
             event: Key of the run, and the event.
+            unread: The documents whose score could not be read and was filled in.
         """
         source = {"provider": identity.provider, "model": identity.model}
-        rows = [
-            (_score_key(identity, query, document), json.dumps({"score": score, **source}))
-            for document, score in scores.items()
-        ]
+        rows = []
+        for document, score in scores.items():
+            value = {"score": score, **source, **({"unread": True} if document in unread else {})}
+            rows.append((_score_key(identity, query, document), json.dumps(value)))
         with self._wrap_errors(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             if event is not None:

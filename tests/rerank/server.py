@@ -96,7 +96,7 @@ SHAPES = {
     ),
     "chat": Shape(
         "/chat/completions",
-        frozenset({"model", "messages"}),
+        frozenset({"model", "messages", "max_tokens"}),
         frozenset({"temperature"}),
         results="choices",
     ),
@@ -114,6 +114,7 @@ class Loopback:
         score: Makes the scores.
         fail: Called with the number of each request, 0-based; names how it fails, None = not.
         model: The model that it says it runs.
+        say: What a language model answers for so many documents, instead of the scores.
         release: Requests that hang wait for this.
     """
 
@@ -123,6 +124,7 @@ class Loopback:
     score: Score = plain_score
     fail: Callable[[int], str | None] = lambda _: None
     model: str = "resolved-model"
+    say: Callable[[int], str] | None = None
     requests: list[Json] = field(default_factory=list)
     paid: Counter[tuple[str, str]] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
@@ -163,17 +165,18 @@ class Loopback:
             return body["query"], body[self.shape.documents]
         prompt = body["messages"][0]["content"]
         query = prompt.split("Query: ", 1)[1].split("\n", 1)[0]
-        lines = prompt.split("Documents:\n", 1)[1].split("\n\nAnswer", 1)[0].split("\n")
-        return query, [line.split("] ", 1)[1] for line in lines]
+        numbered = prompt.split("Documents:\n", 1)[1].split("\n\nAnswer", 1)[0].split("\n\n")
+        return query, [line.split("] ", 1)[1] for line in numbered]
 
     def answer(self, body: Json) -> Json:
         query, documents = self.asked(body)
         scores = self.score(query, documents)
         if self.dialect == "chat":
             numbers = ", ".join(f"{10 * score:.3f}" for score in scores)
+            content = self.say(len(documents)) if self.say else numbers
             return {
                 "model": self.model,
-                "choices": [{"message": {"role": "assistant", "content": numbers}}],
+                "choices": [{"message": {"role": "assistant", "content": content}}],
                 "usage": {"prompt_tokens": 7 * len(documents), "completion_tokens": len(documents)},
             }
         rows = [{"index": i, self.shape.score: score} for i, score in enumerate(scores)]

@@ -14,7 +14,6 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
 from fusion_bench.rerank.clients import Price, providers
 from fusion_bench.rerank.clients._base import HttpProvider
-from fusion_bench.rerank.clients.chat import parse_scores
 from fusion_bench.rerank.protocol import Identity, Reply, Usage, check_reply, rows_to_scores
 from tests.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
 
@@ -60,7 +59,7 @@ def test_each_dialect_is_spoken_as_it_is_documented(dialect: str) -> None:
     assert state.complaints == []
     assert reply.scores == pytest.approx(plain_score("what", DOCUMENTS), abs=1e-4)
     assert identity.endpoint == state.url + SHAPES[dialect].path
-    assert reply.filled == 0
+    assert reply.unread == ()
     if dialect == "tei":
         assert (reply.model, identity.model) == (None, "resolved-model@abc")
         assert reply.usage == Usage()
@@ -207,54 +206,6 @@ def test_a_missing_or_impossible_key_is_refused(
 def test_a_base_url_holds_no_secret(url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
         providers.build({"method": "jina", "base_url": url})
-
-
-# ── scores by a language model (CONV-07-05)
-
-
-@pytest.mark.parametrize(
-    ("content", "count", "scores", "filled"),
-    [
-        ("8, 3,10", 3, (0.8, 0.3, 1.0), 0),
-        ("8,3", 4, (0.8, 0.3, 0.5, 0.5), 2),
-        ("8,3,9,1", 2, (0.8, 0.3), 0),
-        ("8,high,nan", 3, (0.8, 0.5, 0.5), 2),
-        ("", 2, (0.5, 0.5), 2),
-        ("I cannot rate these.", 2, (0.5, 0.5), 2),
-        ("12,-3,inf", 3, (1.0, 0.0, 1.0), 0),
-    ],
-)
-def test_scores_of_a_language_model(
-    content: str, count: int, scores: tuple[float, ...], filled: int
-) -> None:
-    assert parse_scores(content, count) == (scores, filled)
-
-
-def test_the_seeds_own_parser_is_deliberately_not_followed() -> None:
-    """It leaves 5 for a score that it cannot parse, ten times what the best document gets."""
-    scores, _ = parse_scores("10,high", 2)
-    assert scores == (1.0, 0.5)
-    assert max(scores) <= 1.0 < 5.0
-
-
-def test_the_prompt_has_500_characters_of_each_document() -> None:
-    with serving(Loopback("chat")) as state:
-        asked = provider(state)
-        ask(asked, "q", ["x" * 600, "short"])
-    content = state.requests[0]["messages"][0]["content"]
-    assert "x" * 500 in content
-    assert "x" * 501 not in content
-    assert "2 numbers between commas" in content
-    assert asked.batch == 10
-    assert state.requests[0]["temperature"] == 0
-    assert "500 characters" in asked.model_identity.truncation
-    assert asked.model_identity.prompt.startswith("CONV-07-05/1, batches of 10")
-
-
-def test_an_answer_without_a_message_is_malformed() -> None:
-    for said in ('{"choices": []}', '{"choices": [{"message": {"content": null}}]}'):
-        with serving(Loopback("chat", fail=lambda _, said=said: f"text {said}")) as state:  # type: ignore[misc]
-            assert failure(state).kind == "malformed"
 
 
 # ── what every answer must be

@@ -29,7 +29,10 @@ class ListInfo(ReportRecord):
         has_known_documents: Whether any document of a run is judged at all, and any of a rerank
             list in some run; where none is, the ids are most likely of two kinds.
         problems: What a look at a rerank list's scores found, a sentence each.
-        degraded_queries: Queries of a rerank list that the provider it names did not score.
+        degraded_queries: Queries of a rerank list that the provider it names did not score, or
+            not readably where that makes the list a degraded one.
+        unread_scores: Query → 1-based positions of candidates whose score could not be read in the
+            provider's answer; they have 0.5.
         provider: ``provider/model`` of a rerank list, where that is known.
         ledger: What it cost and how long it took, where that is known; see ``rerank.ledger``.
     """
@@ -49,5 +52,6 @@ class ListInfo(ReportRecord):
     has_known_documents: bool = True
     problems: tuple[str, ...] = ()
     degraded_queries: int = 0
+    unread_scores: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     provider: str | None = None
     ledger: dict[str, Any] | None = None

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -214,11 +215,16 @@ def _join_replies(parts: Sequence[Reply]) -> Reply:
     models = {part.model for part in parts}
     if len(models) > 1:
         raise ProviderError("the model changed between two calls of a query", kind="malformed")
+    starts = accumulate((len(part.scores) for part in parts[:-1]), initial=0)
     return Reply(
         tuple(score for part in parts for score in part.scores),
         model=models.pop(),
         usage=sum((part.usage for part in parts), Usage()),
-        filled=sum(part.filled for part in parts),
+        unread=tuple(
+            start + position
+            for start, part in zip(starts, parts, strict=True)
+            for position in part.unread
+        ),
     )
 
 

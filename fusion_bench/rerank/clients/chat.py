@@ -1,17 +1,18 @@
 """Scores from a language model behind an OpenAI-compatible chat endpoint.
 
-Pointwise grades from 0 to 10 for a batch of documents in one prompt. Grades that are missing or
-cannot be parsed become 0.5; surplus ones are dropped.
+Pointwise grades from 0 to 10 for a batch of numbered documents in one prompt. A grade that is
+missing or cannot be read becomes 0.5 and is counted; surplus ones are dropped.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fusion_bench.errors import ProviderError
 from fusion_bench.rerank.clients._base import (
@@ -21,28 +22,15 @@ from fusion_bench.rerank.clients._base import (
     providers,
     text_at,
 )
+from fusion_bench.rerank.clients._prompt import PromptTemplate, read_template
+from fusion_bench.rerank.clients._score_answer import ANSWER_RULES, parse_scores
 from fusion_bench.rerank.protocol import Identity, Reply, Usage
 from fusion_bench.rerank.truncation import approximate_tokens
 
-#: Changes with the prompt, so that stored scores of another prompt are not used.
-PROMPT_VERSION = "CONV-07-05/1"
-#: Replaces a missing score.
-MIDDLE = 0.5
-HIGHEST = 10.0
 #: Output tokens of a score and its comma.
 TOKENS_A_SCORE = 3
-
-PROMPT = """\
-Rate how relevant each document is to the query, on a scale from 0 (not relevant) to 10 (answers \
-the query completely).
-
-Query: {query}
-
-Documents:
-{documents}
-
-Answer with {count} numbers between commas, one for each document in the order given, and nothing \
-else. Example: 8,3,9,1"""
+#: Most output tokens of a batch of up to ten documents, and of each document of a larger one.
+ANSWER_TOKENS, ANSWER_TOKENS_A_DOCUMENT = 100, 10
 
 
 @providers.register
@@ -50,8 +38,12 @@ class Chat(HttpProvider):
     """``/chat/completions`` of OpenAI or a compatible server.
 
     Attributes:
-        characters: Documents are truncated to this length.
+        characters: Documents are cut at this length, and end with an ellipsis then.
         temperature: Sampling temperature.
+        prompt: A text file with the prompt, see :class:`PromptTemplate`; None = the built-in one.
+        answer_tokens: Most tokens of an answer; None = 100, and 10 per document of a batch of more
+            than ten. A fixed limit would cut the answer of a large batch, and what is cut off
+            cannot be read.
     """
 
     source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
@@ -61,27 +53,56 @@ class Chat(HttpProvider):
     model: str
     base_url: str = "https://api.openai.com/v1"
     key: str | None = "OPENAI_API_KEY"
-    batch: int = 10
-    max_tokens: int | None = None
+    batch: Annotated[int, Field(ge=1)] = 10
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
     characters: Annotated[int, Field(ge=1)] = 500
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    prompt: Path | None = None
+    answer_tokens: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _check_prompt_and_limit(self) -> Chat:
+        self.template  # noqa: B018 - raises if the file is no template
+        needed = TOKENS_A_SCORE * self.batch
+        if self.answer_tokens is not None and self.answer_tokens < needed:
+            raise ValueError(
+                f"answer_tokens {self.answer_tokens} cannot hold the scores of a batch of "
+                f"{self.batch}, which take {TOKENS_A_SCORE} tokens each: give at least {needed}, "
+                "or a smaller batch"
+            )
+        return self
+
+    @cached_property
+    def template(self) -> PromptTemplate:
+        """The prompt's template, read once."""
+        return read_template(self.prompt)
+
+    @property
+    def answer_limit(self) -> int:
+        """Most tokens of an answer."""
+        return self.answer_tokens or max(ANSWER_TOKENS, ANSWER_TOKENS_A_DOCUMENT * self.batch)
 
     @property
     def model_identity(self) -> Identity:
-        """With the version and the parameters of the prompt."""
+        """With the digest and the parameters of the prompt."""
         cut = f"{self.characters} characters, {self.truncation.label}"
-        prompt = f"{PROMPT_VERSION}, batches of {self.batch}, temperature {self.temperature:g}"
+        prompt = (
+            f"{self.template.label}, answer rules {ANSWER_RULES}, batches of {self.batch}, "
+            f"temperature {self.temperature:g}, at most {self.answer_limit} tokens"
+        )
         return replace(super().model_identity, truncation=cut, prompt=prompt)
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """One message with the prompt."""
-        messages = [{"role": "user", "content": self._build_prompt(query, documents)}]
-        return {"model": self.model, "messages": messages, "temperature": self.temperature}
+        return {
+            "model": self.model,
+            "messages": [{"role": "user", "content": self._build_prompt(query, documents)}],
+            "temperature": self.temperature,
+            "max_tokens": self.answer_limit,
+        }
 
     def _build_prompt(self, query: str, documents: Sequence[str]) -> str:
-        cut = [document[: self.characters] for document in documents]
-        numbered = "\n".join(f"[{n}] {document}" for n, document in enumerate(cut, start=1))
-        return PROMPT.format(query=query, documents=numbered, count=len(documents))
+        return self.template.fill(query, documents, self.characters)
 
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The numbers of the first choice's message."""
@@ -90,8 +111,8 @@ class Chat(HttpProvider):
         content = mapping_at(first, "message").get("content")
         if not isinstance(content, str):
             raise ProviderError("malformed answer: it holds no message", kind="malformed")
-        scores, filled = parse_scores(content, count)
-        return Reply(scores, text_at(data, "model"), self.parse_usage(data), filled)
+        scores, unread = parse_scores(content, count)
+        return Reply(scores, text_at(data, "model"), self.parse_usage(data), unread)
 
     def parse_usage(self, data: Any) -> Usage:  # noqa: ANN401 - JSON
         """Tokens of the prompt and of the answer."""
@@ -105,27 +126,3 @@ class Chat(HttpProvider):
             tokens=approximate_tokens(self._build_prompt(query, documents)),
             output_tokens=TOKENS_A_SCORE * len(documents),
         )
-
-
-def parse_scores(content: str, count: int) -> tuple[tuple[float, ...], int]:
-    """Scores on the unit scale from ``8, 3, 9``.
-
-    Args:
-        content: Output of the model.
-        count: Number of documents in the prompt.
-
-    Returns:
-        One score per document, and how many of them were filled in. Numbers outside 0 … 10 are
-        clipped.
-    """
-    cells = [_parse_score(cell) for cell in content.split(",")][:count]
-    cells += [None] * (count - len(cells))
-    return tuple(MIDDLE if cell is None else cell for cell in cells), cells.count(None)
-
-
-def _parse_score(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return None if math.isnan(value) else min(max(value / HIGHEST, 0.0), 1.0)
