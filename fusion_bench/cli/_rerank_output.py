@@ -76,8 +76,8 @@ def _print_unread(written: WrittenList) -> None:
     )
     if len(meta.unscored) < len(meta.degraded):
         text = (
-            f"degraded: {text}, more than {100 * MOST_UNREAD:g} % of the list: change the prompt, the "
-            "batch or the model, and score again"
+            f"degraded: {text}, more than {100 * MOST_UNREAD:g} % of the list: change the prompt, "
+            "the batch or the model, and score again"
         )
     echo(text)
 

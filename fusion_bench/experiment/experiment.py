@@ -13,9 +13,9 @@ from fusion_bench.config.models import Number, StrictModel, UniqueNames, WholeNu
 from fusion_bench.config.yaml_source import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.crag_settings import CragSettings
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
 from fusion_bench.experiment.gate_settings import GatePolicy
-from fusion_bench.experiment.lint_settings import LintSettings
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.stages import name_stages, resolve_named_stages
 from fusion_bench.experiment.sweeps.expansion import expand_sweeps
@@ -46,6 +46,16 @@ def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     return name_stages(resolve_named_stages(data))
 
 
+class LintSettings(StrictModel):
+    """What ``fusion-bench lint`` and the tops of all pages leave out.
+
+    Attributes:
+        ignore: Ids of rules; ``docs/lint.md`` lists them.
+    """
+
+    ignore: UniqueNames = ()
+
+
 class Experiment(TableView, StrictModel):
     """The content of an experiment's YAML file, with every default.
 
@@ -66,6 +76,8 @@ class Experiment(TableView, StrictModel):
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of all random numbers.
         gate: What ``fusion-bench gate`` checks.
+        crag: Thresholds of the verdicts that ``eval`` reports of each list with absolute scores;
+            None = no verdicts.
         lint: Findings about the configuration that are accepted.
     """
 
@@ -85,6 +97,7 @@ class Experiment(TableView, StrictModel):
     tune: TuneSettings | None = None
     seed: Annotated[WholeNumber, Field(ge=0)] = 7
     gate: GatePolicy | None = None
+    crag: CragSettings | None = None
     lint: LintSettings = LintSettings()
     _v2_enabled: bool = PrivateAttr(default=True)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from fusion_bench.config.models import Number, StrictModel, WholeNumber
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.crag_settings import CragFitSettings
 from fusion_bench.measures.aliases import MeasureName
 
 SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
@@ -129,30 +130,6 @@ class FrontSettings(StrictModel):
     ) = None
 
 
-class CragSettings(StrictModel):
-    """Thresholds on the best rerank score: is there a relevant document in the top of the list?
-
-    Attributes:
-        upper: The default's: at or above it the verdict is ``correct``.
-        lower: The default's: below it the verdict is ``incorrect``, between them ``ambiguous``.
-        top: Documents of the list that count.
-        grade: From which a document is relevant.
-        credit: Utility of ``ambiguous``, where a right verdict has 1 and a wrong one 0.
-    """
-
-    upper: Number = 0.7
-    lower: Number = 0.3
-    top: Annotated[WholeNumber, Field(ge=1)] = 10
-    grade: Annotated[WholeNumber, Field(ge=1)] = 1
-    credit: Annotated[Number, Field(ge=0.5, lt=1)] = 0.75
-
-    @model_validator(mode="after")
-    def _check_order(self) -> CragSettings:
-        if self.lower > self.upper:
-            raise ValueError(f"lower {self.lower:g} is above upper {self.upper:g}: swap them")
-        return self
-
-
 class TuneSettings(SearchSettings):
     """The settings of an experiment's ``tune:``.
 
@@ -190,7 +167,7 @@ class TuneSettings(SearchSettings):
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
     front: FrontSettings = FrontSettings()
-    crag: CragSettings | None = None
+    crag: CragFitSettings | None = None
     by_query_type: bool = False
     degraded: Literal["refuse", "accept"] = "refuse"
 

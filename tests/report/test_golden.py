@@ -35,7 +35,7 @@ def evaluation_page() -> Page:
 def tuning_page() -> Page:
     report = tuning_cases.record(
         front=tuning_cases.front(),
-        thresholds=tuning_cases.thresholds(),
+        thresholds=(tuning_cases.thresholds(),),
         per_type=tuning_cases.by_type_too(),
         by_type=tuning_cases.typed(),
     )

@@ -312,6 +312,6 @@ def test_a_position_that_no_document_has_is_refused() -> None:
             del query, documents
             return Reply((0.5,), unread=(1,))
 
-    session = ProviderSession(Odd(), RerankSettings())  # type: ignore[arg-type]
+    session = ProviderSession(Odd(), RerankSettings())
     with pytest.raises(FusionBenchError, match="unread positions"):
         asyncio.run(session.score_documents("q", ["d"]))

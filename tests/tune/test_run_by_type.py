@@ -31,7 +31,9 @@ def test_all_of_it_is_found_judged_and_written(
     assert len(report["folds"]) == 2
     assert [one["type"] for one in report["by_type"]] == ["a", "b"]
     assert set(report["per_type"]["params"]) == {"a", "b"}
-    assert report["thresholds"]["top"] == 3
+    lists = [(each["name"], each["kind"], each["top"]) for each in report["thresholds"]]
+    assert lists == [("today", "system", 3), ("sharp", "list", 3)]
+    assert {each["alpha"] for each in report["thresholds"]} == {0.025}
     point = report["front"]["points"][1]
     assert point["cost"] == pytest.approx(2.0 * point["candidates"])
     assert point["cost"] > 0

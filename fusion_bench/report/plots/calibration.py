@@ -17,8 +17,8 @@ from fusion_bench.util.formatting import format_number, format_percent
 
 @base.register_plot("calibration", "tuning", position=7)
 def calibration_figures(report: TuningReport) -> Iterator[Figure]:
-    """The figure, where thresholds were fitted."""
-    thresholds = report.thresholds
+    """The figure of the first list whose thresholds were fitted."""
+    thresholds = next(iter(report.thresholds), None)
     if thresholds is None or not thresholds.calibration:
         return
     bins, draw = thresholds.calibration, partial(draw_calibration, report, thresholds)

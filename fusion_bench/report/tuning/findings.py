@@ -66,9 +66,9 @@ def _evidence(report: TuningReport) -> Iterator[Finding]:
     if report.front is not None:
         text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
         yield Finding(text, key="pareto front")
-    if report.thresholds is not None:
-        text = _describe_thresholds(report.thresholds, report.alpha)
-        yield Finding(text, TONES.get(report.thresholds.verdict, "plain"), "thresholds")
+    for thresholds in report.thresholds:
+        tone = TONES.get(thresholds.verdict, "plain")
+        yield Finding(_describe_thresholds(thresholds), tone, "thresholds")
 
 
 def _describe_verdict(report: TuningReport) -> str:
@@ -156,14 +156,14 @@ def _describe_rule(report: TuningReport) -> str:
     )
 
 
-def _describe_thresholds(thresholds: ThresholdReport, alpha: float) -> str:
+def _describe_thresholds(thresholds: ThresholdReport) -> str:
     rules, gain = (thresholds.tuned, thresholds.default), thresholds.gain
     tuned, default = (f"{rule.upper:.4g} / {rule.lower:.4g}" for rule in rules)
     return (
-        f"The pair of thresholds {tuned} {CLAIMS[thresholds.verdict]} {default} at telling whether "
-        f"the top {thresholds.top} has a relevant document: held-out utility "
-        f"{format_number(gain.tuned)} against {format_number(gain.default)} "
-        f"({format_gain(gain, alpha)}). The best single threshold (min_score) is "
+        f"{thresholds.title}: the pair of thresholds {tuned} {CLAIMS[thresholds.verdict]} "
+        f"{default} at telling whether the top {thresholds.top} has a relevant document: held-out "
+        f"utility {format_number(gain.tuned)} against {format_number(gain.default)} "
+        f"({format_gain(gain, thresholds.alpha)}). The best single threshold (min_score) is "
         f"{thresholds.min_score.upper:.4g}."
     )
 

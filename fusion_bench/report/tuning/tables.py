@@ -38,8 +38,7 @@ def tuning_tables(report: TuningReport) -> Iterator[Table]:
         yield per_type_table(report, report.per_type)
     if report.front is not None:
         yield pareto_table(report, report.front)
-    if report.thresholds is not None:
-        yield threshold_table(report.thresholds)
+    yield from map(threshold_table, report.thresholds)
 
 
 def _build_gain_table(
@@ -196,4 +195,5 @@ def threshold_table(thresholds: ThresholdReport) -> Table:
         f"{thresholds.credit:g} for ambiguous. min_score is fitted as a single threshold; what it "
         "drops counts as incorrect."
     )
-    return Table("Is there a relevant document?", columns, tuple(rows), (note,))
+    title = f"Is there a relevant document? {thresholds.title}"
+    return Table(title, columns, tuple(rows), (note,))

@@ -13,7 +13,7 @@ class ThresholdRule(ReportRecord):
 
     Attributes:
         upper: At or above it a query is called correct.
-        lower: Below it a query is called incorrect; between them ambiguous.
+        lower: At or below it a query is called incorrect; between them ambiguous.
         utility: Mean worth: 1 right, 0 wrong, the credit where it is ambiguous.
     """
 
@@ -37,21 +37,36 @@ class ThresholdReport(ReportRecord):
     """CRAG's thresholds and ``min_score``, fitted on tuning queries and judged held out.
 
     Attributes:
+        name: The system, or the rerank list.
+        kind: ``system`` = its final lists; ``list`` = the rerank list in its own order.
+        reranker: The rerank list whose scores count.
         top: So many documents of the list count.
         credit: What ``ambiguous`` is worth.
         default: The thresholds as they were.
         tuned: Fitted.
         min_score: Fitted as one threshold, without credit for doubt.
         gain: Utility, tuned − default.
+        alpha: Level of its interval: the experiment's, divided by the number of lists.
         verdict: What that allows to be said.
         calibration: By score, lowest first.
     """
 
+    name: str
+    kind: Literal["system", "list"]
+    reranker: str
     top: int
     credit: float
     default: ThresholdRule
     tuned: ThresholdRule
     min_score: ThresholdRule
     gain: Gain
+    alpha: float
     verdict: Literal["ship", "worse", "keep", "too few queries"]
     calibration: tuple[CalibrationBin, ...]
+
+    @property
+    def title(self) -> str:
+        """``today (sharp)`` of a system, ``rerank list sharp`` of a list."""
+        if self.kind == "list":
+            return f"rerank list {self.name}"
+        return f"{self.name} ({self.reranker})"

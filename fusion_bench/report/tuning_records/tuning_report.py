@@ -9,6 +9,7 @@ Format history:
     4   no line search; the rule ``sceptical`` is ``shrinkage``, ``salt`` is ``split_seed``,
         ``typed`` is ``per_type``
     5   ``lint``
+    6   ``thresholds`` of every list with absolute scores, the tuned system's first
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 
 class TypeGain(ReportRecord):
@@ -142,7 +143,8 @@ class TuningReport(TableView, ReportRecord):
         importances: Most important first; empty where too few trials tell.
         by_type: Held-out gain by query type, where there are several.
         front: Quality against rerank effort; None without a reranker, or not asked for.
-        thresholds: CRAG's thresholds; None = not asked for.
+        thresholds: CRAG's thresholds of each list with absolute scores, the tuned system's first;
+            empty = not asked for.
         per_type: Tuned by query type; None = not asked for, or no type has queries enough.
         trials: Everything that was tried.
         held_out_queries: Ids, …
@@ -176,7 +178,7 @@ class TuningReport(TableView, ReportRecord):
     importances: tuple[Importance, ...] = ()
     by_type: tuple[TypeGain, ...] = ()
     front: ParetoFront | None = None
-    thresholds: ThresholdReport | None = None
+    thresholds: tuple[ThresholdReport, ...] = ()
     per_type: PerTypeResult | None = None
     trials: tuple[Trial, ...]
     held_out_queries: tuple[str, ...]

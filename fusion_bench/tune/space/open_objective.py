@@ -9,6 +9,7 @@ from pathlib import Path
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.crag.evidence import absolute_rerankers
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
@@ -45,7 +46,9 @@ def load_tuning_dataset(
         if name not in spec.rerank:
             at = source.where(("tune", *place))
             raise UnknownNameError("reranker", name, spec.rerank, where=at)
-    rerankers = system.reranker_names | {name for name, _ in chosen}
+    spaces = {name: rerank.score_space for name, rerank in spec.rerank.items()}
+    judged = () if tuning.crag is None else absolute_rerankers(spaces)
+    rerankers = system.reranker_names | {name for name, _ in chosen} | set(judged)
     dataset = load_dataset(path, runs=set(system.base_runs), rerankers=rerankers)
     for name in dataset.rerankers if tuning.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:

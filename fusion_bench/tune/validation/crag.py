@@ -1,43 +1,25 @@
-"""Is there a relevant document in the top k? CRAG's thresholds and ``min_score`` as classifiers.
+"""CRAG's thresholds and ``min_score`` as classifiers: fitted, and judged on other queries.
 
-A query's score is its best rerank score on the unit scale. At ``upper`` or above the verdict is
-``correct``, below ``lower`` it is ``incorrect``, between them
-``ambiguous``. Source: Yan, Gu, Zhu and Ling 2024, "Corrective Retrieval Augmented Generation"; the
-0.7 and 0.3 come from CONV-03-05.
+A query's score is the best rerank score in the top of its list on the unit scale; see
+:mod:`fusion_bench.evaluation.crag.verdicts` for the verdicts.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from fusion_bench.blend import on_unit_scale
-from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.ranking.query_rankings import rank_queries
-from fusion_bench.experiment.system import System
-from fusion_bench.experiment.tune_settings import CragSettings
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.evaluation.crag.evidence import ListEvidence
+from fusion_bench.evaluation.crag.verdicts import CragThresholds, classify_scores
+from fusion_bench.experiment.crag_settings import CragFitSettings
 from fusion_bench.report.tuning_records import thresholds as model
-from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.splits import QuerySplit
 from fusion_bench.tune.validation.verdict import decide_verdict, paired_gain
 
-#: Score spaces in which a score means the same for every query.
-ABSOLUTE = ("unit", "logit", "log_prob")
-
-
-class CragThresholds(NamedTuple):
-    """Where the verdict changes; ``lower`` is at most ``upper``."""
-
-    upper: float = 0.7
-    lower: float = 0.3
-
-
-def classify_scores(scores: FloatArray, thresholds: CragThresholds) -> dict[str, BoolArray]:
-    """(Q,) by verdict: the queries that have it; one without any score (NaN) is ``incorrect``."""
-    correct, incorrect = scores >= thresholds.upper, ~(scores >= thresholds.lower)
-    return {"correct": correct, "ambiguous": ~(correct | incorrect), "incorrect": incorrect}
+#: How far below every score a threshold stands that no score is to reach.
+MARGIN = 0.01
 
 
 def threshold_utility(
@@ -60,14 +42,13 @@ def assess_thresholds(
     scores: FloatArray, relevant: BoolArray, thresholds: CragThresholds, credit: float
 ) -> model.ThresholdRule:
     """Their mean utility, and by verdict the queries (with, without) a relevant document."""
+    counts = {
+        str(verdict): (int((mask & relevant).sum()), int((mask & ~relevant).sum()))
+        for verdict, mask in classify_scores(scores, thresholds).items()
+    }
+    utility = float(threshold_utility(scores, relevant, thresholds, credit).mean())
     return model.ThresholdRule(
-        upper=thresholds.upper,
-        lower=thresholds.lower,
-        utility=float(threshold_utility(scores, relevant, thresholds, credit).mean()),
-        **{
-            verdict: (int((mask & relevant).sum()), int((mask & ~relevant).sum()))
-            for verdict, mask in classify_scores(scores, thresholds).items()
-        },
+        upper=thresholds.upper, lower=thresholds.lower, utility=utility, **counts
     )
 
 
@@ -107,20 +88,29 @@ def fit_thresholds(
     )
     total = best + credit * cuts + above
     upper = int(np.flatnonzero(total >= total.max() - 1e-9)[0])
-    return CragThresholds(
-        _threshold_at(ranked, cuts[upper]), _threshold_at(ranked, cuts[lower[upper]])
-    )
+    high, low = cuts[upper], cuts[lower[upper]]
+    at_upper = _threshold_at(ranked, high)
+    return CragThresholds(at_upper, at_upper if low == high else _lower_threshold(ranked, low))
 
 
 def _threshold_at(ranked: FloatArray, count: int) -> float:
-    """A threshold with so many scores below it."""
+    """A threshold with so many scores below it, the others at or above it."""
     if len(ranked) == 0:
         return 0.0
     if count == 0:
         return min(0.0, float(ranked[0]))
     if count == len(ranked):
         return float(np.nextafter(ranked[-1], np.inf))
-    return float((ranked[count - 1] + ranked[count]) / 2)
+    middle = float((ranked[count - 1] + ranked[count]) / 2)
+    return middle if middle > ranked[count - 1] else float(ranked[count])
+
+
+def _lower_threshold(ranked: FloatArray, count: int) -> float:
+    """A threshold with so many scores at or below it, fewer than all."""
+    if count == 0:
+        return min(0.0, float(ranked[0]) - MARGIN)
+    middle = float((ranked[count - 1] + ranked[count]) / 2)
+    return middle if middle < ranked[count] else float(ranked[count - 1])
 
 
 def calibration_bins(
@@ -139,80 +129,61 @@ def calibration_bins(
     )
 
 
-def best_scores(
-    system: System, objective: TuningObjective, top: int, grade: int = 1
-) -> tuple[FloatArray, BoolArray]:
-    """Best rerank score and whether anything is relevant, in the top of each query's list.
-
-    Args:
-        system: With a blend that reads a rerank list.
-        objective: What was tuned, on Q queries.
-        top: How many documents count.
-        grade: From which one is relevant.
-
-    Returns:
-        (Q,) scores on the unit scale, NaN = nothing scored; (Q,) truth.
-
-    Raises:
-        ConfigError: No rerank list, or one whose scores mean something within a query only.
-    """
-    name = system.blend.reranker_name
-    space = objective.spaces.get(name or "")
-    if name is None or space not in ABSOLUTE:
-        raise ConfigError(
-            f"crag: needs a system with a rerank list of score space {', '.join(ABSOLUTE)}, in "
-            f"which a score means the same for every query; {system.name!r} has "
-            f"{'no rerank list' if name is None else f'{name!r} of space {space!r}'}"
-        )
-    queries = len(objective.runs.queries)
-    scores, relevant = np.full(queries, np.nan), np.zeros(queries, dtype=bool)
-    for index, ranking in rank_queries(system, objective.runs, objective.spaces):
-        view = ranking.runs
-        inside = (ranking.positions >= 1) & (ranking.positions <= top)
-        unit = on_unit_scale(view, view.rerankers.index(name), inside, space)
-        best = np.full(len(view.queries), -np.inf)
-        np.fmax.at(best, view.query_index[inside], unit[inside])
-        scores[index] = np.where(np.isinf(best), np.nan, best)
-        good = view.query_index[inside & (view.grades >= grade)]
-        relevant[index] = np.bincount(good, minlength=len(view.queries)) > 0
-    return scores, relevant
-
-
 def evaluate_thresholds(
-    system: System,
-    objective: TuningObjective,
+    lists: Sequence[ListEvidence],
     split: QuerySplit,
-    crag: CragSettings,
+    crag: CragFitSettings,
     *,
+    groups: IntArray,
+    alpha: float = 0.05,
     seed: int = 0,
-) -> model.ThresholdReport:
-    """Fit thresholds on the tuning queries, and evaluate them and the default held out.
+) -> tuple[model.ThresholdReport, ...]:
+    """Fit thresholds on the tuning queries, and judge them and the default held out.
+
+    Several lists are one family: each interval is at level alpha divided by their number.
 
     Args:
-        system: Whose lists.
-        objective: What was tuned.
+        lists: The evidence on each list.
         split: Which queries they are fitted on, and which decide.
         crag: As the experiment says.
+        groups: Shape (Q,): codes of the groups of queries.
+        alpha: Of the whole family.
         seed: Of the randomization test.
-
-    Raises:
-        ConfigError: The system's rerank scores cannot be compared across queries.
     """
-    scores, relevant = best_scores(system, objective, crag.top, crag.grade)
-    tune = scores[split.tune], relevant[split.tune]
-    held_out = scores[split.held_out], relevant[split.held_out]
+    level = alpha / max(len(lists), 1)
+    return tuple(
+        _threshold_report(evidence, split, crag, groups, alpha=level, seed=seed)
+        for evidence in lists
+    )
+
+
+def _threshold_report(
+    evidence: ListEvidence,
+    split: QuerySplit,
+    crag: CragFitSettings,
+    groups: IntArray,
+    *,
+    alpha: float,
+    seed: int,
+) -> model.ThresholdReport:
+    tune = evidence.scores[split.tune], evidence.relevant[split.tune]
+    held_out = evidence.scores[split.held_out], evidence.relevant[split.held_out]
     default = CragThresholds(crag.upper, crag.lower)
     tuned = fit_thresholds(*tune, credit=crag.credit)
     minimum = fit_thresholds(*tune, credit=0.5)
     new, old = (threshold_utility(*held_out, rule, crag.credit) for rule in (tuned, default))
-    gain = paired_gain(new, old, objective.group_codes[split.held_out], seed=seed)
+    gain = paired_gain(new, old, groups[split.held_out], alpha=alpha, seed=seed)
     return model.ThresholdReport(
+        name=evidence.name,
+        kind=evidence.kind,
+        reranker=evidence.reranker,
         top=crag.top,
         credit=crag.credit,
         default=assess_thresholds(*held_out, default, crag.credit),
         tuned=assess_thresholds(*held_out, tuned, crag.credit),
         min_score=assess_thresholds(*held_out, minimum, 0.5),
         gain=gain,
+        alpha=alpha,
         verdict=decide_verdict(gain.low, gain.high),
         calibration=calibration_bins(*held_out),
     )

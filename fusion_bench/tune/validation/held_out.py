@@ -11,6 +11,12 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.crag.evidence import (
+    absolute_rerankers,
+    list_evidence,
+    require_absolute,
+    system_evidence,
+)
 from fusion_bench.evaluation.report_records.report import Provenance
 from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
@@ -24,7 +30,7 @@ from fusion_bench.tune.search.search import SearchResult
 from fusion_bench.tune.search.trial_log import Trial
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.ablation import reset_means
-from fusion_bench.tune.validation.crag import best_scores, evaluate_thresholds
+from fusion_bench.tune.validation.crag import evaluate_thresholds
 from fusion_bench.tune.validation.cross_validation import CrossValidation, tuning_folds
 from fusion_bench.tune.validation.importance import parameter_importances
 from fusion_bench.tune.validation.random_sample import sample_uniformly
@@ -79,11 +85,11 @@ class HeldOutEvaluation:
         """Refuse before the search what could not be evaluated after it.
 
         Raises:
-            ConfigError: More folds than groups to tune on, or thresholds asked for without rerank
-                scores that mean the same for every query.
+            ConfigError: More folds than groups to tune on, or thresholds asked for without a
+                rerank list whose scores mean the same for every query.
         """
         if self.tuning.crag is not None:
-            best_scores(self.objective.system, self.objective, self.tuning.crag.top)
+            require_absolute("the dataset", self.objective.spaces)
         if self.tuning.folds:
             tuning_folds(self.objective, self.split, self.tuning)
 
@@ -147,7 +153,7 @@ class HeldOutEvaluation:
             importances=parameter_importances(objective.parameters, result.trials),
             by_type=self._gains_by_type(tuned, default),
             front=front,
-            thresholds=self._threshold_report(chosen),
+            thresholds=self._threshold_reports(chosen, dataset),
             per_type=per_type,
             trials=tuple(trial_model.Trial(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(objective.runs.queries[q] for q in rows),
@@ -227,14 +233,28 @@ class HeldOutEvaluation:
             for name in (names if len(names) > 1 else ())
         )
 
-    def _threshold_report(self, chosen: Trial) -> ThresholdReport | None:
-        crag = self.tuning.crag
+    def _threshold_reports(self, chosen: Trial, dataset: Dataset) -> tuple[ThresholdReport, ...]:
+        """The tuned system's lists first, then every rerank list with absolute scores by itself."""
+        crag, objective = self.tuning.crag, self.objective
         if crag is None:
-            return None
-        system = self.objective.build_system(chosen.params)
+            return ()
+        system = objective.build_system(chosen.params)
         if system.blend.reranker_name is None:  # the search switched it off; the scores are there
-            system = system.model_copy(update={"blend": self.objective.system.blend})
-        return evaluate_thresholds(system, self.objective, self.split, crag, seed=self.tuning.seed)
+            system = system.model_copy(update={"blend": objective.system.blend})
+        final = system_evidence(system, objective.runs, objective.spaces, crag)
+        alone = [
+            list_evidence(dataset, name, objective.runs.queries, crag)
+            for name in absolute_rerankers(dataset.spaces)
+            if name in dataset.rerankers
+        ]
+        return evaluate_thresholds(
+            alone if final is None else [final, *alone],
+            self.split,
+            crag,
+            groups=objective.group_codes,
+            alpha=self.alpha,
+            seed=self.tuning.seed,
+        )
 
     def _judged_only(self, chosen: Trial, dataset: Dataset) -> float | None:
         """The held-out difference over judged documents; None where all that is judged is good."""

@@ -99,7 +99,7 @@ def test_calibration_against_the_diagonal_with_both_pairs_of_thresholds() -> Non
 
 
 def test_every_picture_comes_with_words() -> None:
-    found = list(make_figures("tuning", record(front=front(), thresholds=thresholds())))
+    found = list(make_figures("tuning", record(front=front(), thresholds=(thresholds(),))))
     assert [figure.file for figure in found] == [
         "held-out.png",
         "history.png",

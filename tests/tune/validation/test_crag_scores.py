@@ -10,12 +10,17 @@ import pytest
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.crag.evidence import (
+    ListEvidence,
+    absolute_rerankers,
+    require_absolute,
+    system_evidence,
+)
+from fusion_bench.evaluation.crag.verdicts import CragThresholds
 from fusion_bench.evaluation.ranking.system_ranking import rank_candidates
-from fusion_bench.experiment.tune_settings import CragSettings
+from fusion_bench.experiment.crag_settings import CragFitSettings, CragRule
 from fusion_bench.tune.space.objective import TuningObjective
 from fusion_bench.tune.validation.crag import (
-    CragThresholds,
-    best_scores,
     evaluate_thresholds,
     fit_thresholds,
     threshold_utility,
@@ -44,8 +49,16 @@ def split(base: TuningObjective) -> QuerySplit:
     return hashed_split(base.runs.groups, base.runs.types, split_seed="s")
 
 
+def evidence_of(base: TuningObjective, **rule: int) -> ListEvidence:
+    found = system_evidence(RERANKED, base.runs, base.spaces, CragRule.model_validate(rule))
+    assert found is not None
+    return found
+
+
 def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None:
-    scores, relevant = best_scores(RERANKED, base, top=3)
+    evidence = evidence_of(base, top=3)
+    scores, relevant = evidence.scores, evidence.relevant
+    assert (evidence.name, evidence.kind, evidence.reranker) == (RERANKED.name, "system", "sharp")
     ranking = rank_candidates(RERANKED, base.runs, base.spaces)
     for q in range(0, 200, 17):
         rows = [
@@ -60,16 +73,17 @@ def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None
 
 
 def test_the_grade_says_what_is_relevant(base: TuningObjective) -> None:
-    assert best_scores(RERANKED, base, 3)[1].any()
-    assert not best_scores(RERANKED, base, 3, grade=2)[1].any()
+    assert evidence_of(base, top=3).relevant.any()
+    assert not evidence_of(base, top=3, grade=2).relevant.any()
 
 
 def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     base: TuningObjective, split: QuerySplit
 ) -> None:
-    crag = CragSettings(upper=0.95, lower=0.9)
-    found = evaluate_thresholds(RERANKED, base, split, crag)
-    scores, relevant = best_scores(RERANKED, base, 10)
+    crag = CragFitSettings(upper=0.95, lower=0.9)
+    evidence = evidence_of(base)
+    [found] = evaluate_thresholds([evidence], split, crag, groups=base.group_codes)
+    scores, relevant = evidence.scores, evidence.relevant
     fitted = fit_thresholds(scores[split.tune], relevant[split.tune], credit=0.75)
     assert (found.tuned.upper, found.tuned.lower) == (fitted.upper, fitted.lower)
     held = split.held_out
@@ -84,20 +98,32 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     assert sum(one.queries for one in found.calibration) == held.sum()
 
 
+def test_several_lists_are_one_family(base: TuningObjective, split: QuerySplit) -> None:
+    evidence = evidence_of(base)
+    other = replace(evidence, name="other", kind="list")
+    crag, groups = CragFitSettings(), base.group_codes
+    alone = evaluate_thresholds([evidence], split, crag, groups=groups)
+    both = evaluate_thresholds([evidence, other], split, crag, groups=groups)
+    assert [each.alpha for each in (*alone, *both)] == [0.05, 0.025, 0.025]
+    assert [each.title for each in both] == [f"{RERANKED.name} (sharp)", "rerank list other"]
+    assert both[0].gain.difference == alone[0].gain.difference
+    assert both[0].gain.low is not None
+    assert alone[0].gain.low is not None
+    assert both[0].gain.low < alone[0].gain.low
+    assert evaluate_thresholds([], split, crag, groups=groups) == ()
+
+
 @pytest.mark.parametrize("space", ["unbounded", "order"])
 def test_scores_that_mean_something_within_a_query_only_are_refused(
     base: TuningObjective, space: ScoreSpace
 ) -> None:
-    wrong = replace(base, spaces={"sharp": space})
-    with pytest.raises(ConfigError, match=f"has 'sharp' of space '{space}'"):
-        best_scores(RERANKED, wrong, 10)
+    assert system_evidence(RERANKED, base.runs, {"sharp": space}, CragRule()) is None
+    assert absolute_rerankers({"sharp": space, "a": "log_prob"}) == ["a"]
+    with pytest.raises(ConfigError, match=f"crag: d has no rerank list .*'sharp' is {space}"):
+        require_absolute("d", {"sharp": space})
+    with pytest.raises(ConfigError, match="it has no rerank list"):
+        require_absolute("d", {})
 
 
 def test_without_a_rerank_list_there_are_no_scores(base: TuningObjective) -> None:
-    with pytest.raises(ConfigError, match="has no rerank list"):
-        best_scores(system(), base, 10)
-
-
-def test_crossed_thresholds_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"lower 0\.9 is above upper 0\.1"):
-        CragSettings(upper=0.1, lower=0.9)
+    assert system_evidence(system(), base.runs, base.spaces, CragRule()) is None

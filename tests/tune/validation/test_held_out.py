@@ -13,7 +13,8 @@ from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_records.report import Provenance
-from fusion_bench.experiment.tune_settings import CragSettings, TuneSettings
+from fusion_bench.experiment.crag_settings import CragFitSettings
+from fusion_bench.experiment.tune_settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records.tuning_report import TuningReport
@@ -241,7 +242,7 @@ def test_one_type_has_no_rows_of_its_own(
     ("changed", "message"),
     [
         ({"folds": 41}, "folds: must be at least 2 and at most the number of groups"),
-        ({"crag": CragSettings()}, "crag: needs a system with a rerank list of score space"),
+        ({"crag": CragFitSettings()}, "crag: the dataset has no rerank list of score space"),
     ],
 )
 def test_what_could_not_be_judged_is_refused_before_the_search(
@@ -260,11 +261,12 @@ def test_thresholds_read_the_rerank_list_though_the_search_switched_it_off() -> 
     parts = hashed_split(runs.groups, runs.types, split_seed="s")
     off = Trial(1, {"blend.method": "none"}, 2.0, "sampler")
     default = Trial(0, on.default_params, 1.0, "default")
-    asked = TUNING.model_copy(update={"crag": CragSettings(top=3), "choose": "best"})
+    asked = TUNING.model_copy(update={"crag": CragFitSettings(top=3), "choose": "best"})
     found = reported(on, parts, SearchResult((default, off)), None, asked)
     assert found.choice.config["blend"]["method"] == "none"
-    assert found.thresholds is not None
-    assert found.thresholds.top == 3
+    assert [(each.name, each.kind, each.top) for each in found.thresholds] == [
+        ("tuned", "system", 3)
+    ]
 
 
 def test_values_in_batches_are_the_same(base: TuningObjective, study: SearchResult) -> None:
