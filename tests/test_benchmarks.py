@@ -156,6 +156,7 @@ def test_every_benchmark_runs_at_toy_size(name: str) -> None:
 
 
 STUDIES = (
+    "adr_005",
     "choices",
     "front",
     "front_example",
