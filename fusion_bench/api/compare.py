@@ -13,6 +13,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.defaults import DEFAULT_MEASURES
+from fusion_bench.lint import describe_dataset, lint_experiment
 
 
 def compare(
@@ -73,4 +74,8 @@ def compare(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
-    return Comparisons(run_on_datasets(experiment, source, [dataset]))
+    report = run_on_datasets(experiment, source, [dataset])
+    if any(system.query_types is not None for system in experiment.systems.values()):
+        findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
+        report = report.model_copy(update={"lint": findings})
+    return Comparisons(report)

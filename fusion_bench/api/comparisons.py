@@ -11,6 +11,7 @@ from fusion_bench.evaluation.report_records.comparison_result import ComparisonR
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.report.evaluation.data_warnings import data_warnings
 from fusion_bench.report.evaluation.findings import decision_finding
+from fusion_bench.report.lint_page import lint_lines
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.table_view import Columns, TableView, make_frame
 
@@ -52,8 +53,13 @@ class Comparisons(TableView):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Whatever one should know before trusting a number, as the page of ``eval`` has it."""
-        return tuple(warning.text for warning in data_warnings(self.report, self.collection))
+        """Whatever one should know before trusting a number, as the page of ``eval`` has it.
+
+        Systems with numbers by query type are linted too.
+        """
+        lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
+        found = (*lines, *data_warnings(self.report, self.collection))
+        return tuple(warning.text for warning in found)
 
     @property
     def baseline(self) -> str:

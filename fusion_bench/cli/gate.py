@@ -201,17 +201,20 @@ def _print_verdict(
 def _update_baseline(
     context: Context, path: Path, reason: str, steps: Iterable[NextStep], *, as_json: bool
 ) -> None:
-    from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.inputs import GateInputs, lint_candidate
     from fusion_bench.gate.pages.update_page import build_update_page
     from fusion_bench.gate.self_test.run import check_power
     from fusion_bench.gate.update import update_baseline
+    from fusion_bench.report.lint_page import lint_lines
     from fusion_bench.report.v2_switch import v2_findings
 
     with context as opened:
         inputs = GateInputs(*opened)
         new = update_baseline(inputs, path, reason)
-        switch = [finding.text for finding in v2_findings({"the baseline": new.v2_enabled})]
-        warnings = [] if as_json else [*switch, *check_power(inputs)]
+        switch = v2_findings({"the baseline": new.v2_enabled})
+        notes = [] if as_json else [*switch, *lint_lines(lint_candidate(inputs))]
+        warnings = [note.text for note in notes if note.tone == "warning"]
+        warnings += () if as_json else check_power(inputs)
     last, number = new.history[-1], len(new.history)
     if as_json:
         print_json(last)

@@ -11,6 +11,7 @@ import numpy as np
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.evaluation.run_experiment import (
     Progress,
     find_datasets,
@@ -23,6 +24,7 @@ from fusion_bench.experiment.gate_settings import GatePolicy
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import CollectionBaseline, ListDescription
 from fusion_bench.io.dataset_config import ListSpec, read_spec
+from fusion_bench.lint import lint_experiment, read_dataset_facts
 from fusion_bench.measures import parse_measure
 
 
@@ -102,6 +104,13 @@ class GateInputs:
             relevance = spec.binary_relevance
             measures.append(parse_measure(name, binary_relevance=relevance, where=where))
         return replace(task, measures=tuple(measures))
+
+
+def lint_candidate(inputs: GateInputs) -> tuple[LintFinding, ...]:
+    """What lint finds in the candidate."""
+    experiment, source = inputs.experiment, inputs.source
+    facts = read_dataset_facts(experiment, source, inputs.folders)
+    return lint_experiment(experiment, source, facts, systems=[inputs.candidate.name])
 
 
 def describe_collection(task: EvaluationSet, system: System | None = None) -> CollectionBaseline:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records.lint_finding import LintFinding
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -21,9 +20,13 @@ from fusion_bench.gate.comparability import (
     find_list_changes,
 )
 from fusion_bench.gate.comparison import check_policy, pair_values
-from fusion_bench.gate.inputs import GateInputs, describe_collection, find_unusable_lists
+from fusion_bench.gate.inputs import (
+    GateInputs,
+    describe_collection,
+    find_unusable_lists,
+    lint_candidate,
+)
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.lint import describe_dataset, lint_experiment
 from fusion_bench.util.output_folder import name_experiment
 
 
@@ -56,7 +59,7 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
     config = {**committed.config, "name": committed.system}
     reference = parse_model(System, config, lambda _: f"{baseline}: config")
     collections = inputs.load_collections(reference)
-    verdict = verdict.model_copy(update={"lint": _lint_candidate(inputs, collections)})
+    verdict = verdict.model_copy(update={"lint": lint_candidate(inputs)})
     descriptions = [describe_collection(task) for task in collections]
     refusals = [*find_incompatibilities(committed, inputs.experiment.ties, descriptions)]
     for task in collections:
@@ -70,15 +73,6 @@ def run_gate(inputs: GateInputs, baseline: Path) -> GateVerdict:
         return verdict.model_copy(update={"refusals": tuple(refusals)})
     pairs = pair_values(inputs, committed, collections, reference=reference, list_changes=changes)
     return check_policy(inputs, committed, pairs, changes, verdict)
-
-
-def _lint_candidate(
-    inputs: GateInputs, collections: Sequence[EvaluationSet]
-) -> tuple[LintFinding, ...]:
-    """What lint finds in the candidate."""
-    facts = [describe_dataset(task.dataset) for task in collections]
-    name = inputs.candidate.name
-    return lint_experiment(inputs.experiment, inputs.source, facts, systems=[name])
 
 
 def _find_irreproducible_values(
