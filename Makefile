@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench scaling leaderboard policies methods pictures schemas test check lint layers types tests coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard policies methods pictures schemas test check lint layers types tests coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,6 +37,9 @@ bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 
 policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/policies.md
 	$(BIN)/python -m benchmarks.policies
+
+live: $(VENV)/.dev ## Answer queries one by one and compare the order with eval's (minutes)
+	$(BIN)/python -m benchmarks.live_replay "rrf-v2 pos 1/rank"
 
 scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a quarter of an hour)
 	$(BIN)/python -m benchmarks.scaling

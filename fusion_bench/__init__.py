@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from fusion_bench.io.file_layout import FileLayout as FileLayout
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
+    from fusion_bench.live.pipeline import Pipeline as Pipeline
     from fusion_bench.measures import Measure as Measure
     from fusion_bench.stats import comparison
     from fusion_bench.stats.comparison import Comparison as Comparison
@@ -76,6 +77,7 @@ _HOME = {
     "FileLayout": "io.file_layout",
     "FusionBenchError": "errors",
     "Measure": "measures",
+    "Pipeline": "live.pipeline",
     "Qrels": "data.qrels",
     "Query": "data.records",
     "ReadOptions": "data.read_options",

@@ -16,7 +16,7 @@ from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.evaluation.starter.score_space import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_search import find_dataset
+from fusion_bench.io.dataset_search import find_dataset, find_folders
 from fusion_bench.io.load_records import check_score_space
 
 #: Options that describe the data, among those of an experiment.
@@ -52,22 +52,6 @@ def locate_dataset(
 ) -> Path:
     """The ``dataset.yaml`` of a dataset; arguments as for :func:`load_dataset`."""
     return find_dataset(os.fspath(dataset), find_folders(folders))
-
-
-def find_folders(
-    folders: Collection[str | os.PathLike[str]] | None, experiment: Path | None = None
-) -> list[Path]:
-    """Where named datasets live.
-
-    Args:
-        folders: As given; None = ``datasets`` here and in the folders above.
-        experiment: A file: then first of all ``datasets`` beside its folder.
-    """
-    if folders is not None:
-        return [Path(folder) for folder in folders]
-    beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
-    above = [folder / "datasets" for folder in Path.cwd().parents]
-    return [*beside, Path("datasets"), *(folder for folder in above if folder.is_dir())]
 
 
 def read_dataset(

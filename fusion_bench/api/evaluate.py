@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from fusion_bench.api.datasets import find_folders
 from fusion_bench.api.inputs import list_measures, read_qrels, read_queries, read_runs
 from fusion_bench.config.yaml_source import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
@@ -18,6 +17,7 @@ from fusion_bench.evaluation import scores
 from fusion_bench.evaluation.report_records.report import Report
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset_search import find_folders
 from fusion_bench.lint import check_ignored, lint_datasets
 from fusion_bench.measures import Measure
 from fusion_bench.measures import parse_measure as parse_name

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.datasets import find_folders, read_dataset
+from fusion_bench.api.datasets import read_dataset
 from fusion_bench.api.inputs import is_path, list_measures
 from fusion_bench.api.systems import build_system, default_name
 from fusion_bench.api.tuning_result import TuningResult
@@ -18,6 +18,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.export.export_experiment import export_experiment
 from fusion_bench.export.export_system import ExportData, ExportOptions, export_system
 from fusion_bench.export.records import ExportReport
+from fusion_bench.io.dataset_search import find_folders
 
 #: Suffixes of an experiment's file.
 YAML = {".yaml", ".yml"}

@@ -6,13 +6,13 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from fusion_bench.api.datasets import find_folders
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.baseline import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
+from fusion_bench.io.dataset_search import find_folders
 
 
 def gate(

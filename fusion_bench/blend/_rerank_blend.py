@@ -93,8 +93,7 @@ class RerankBlend(Blend):
                 f"reranker {self.reranker!r} has no score_space: declare what its scores mean "
                 f"({', '.join(get_args(ScoreSpace))})"
             )
-        inside = (fused.positions >= 1) & (fused.positions <= self.depth)
-        candidates = inside & ~self.is_skipped(runs, fused)
+        candidates = self.select_candidates(runs, fused)
         row = runs.rerankers.index(self.reranker)
         unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
         unscored = candidates & np.isnan(unit)
@@ -104,6 +103,11 @@ class RerankBlend(Blend):
             unit = np.where(unscored, 0.0, unit)
             unscored = np.zeros_like(unscored)
         return candidates, unit, unscored
+
+    def select_candidates(self, runs: AlignedRuns, fused: Fused) -> BoolArray:
+        """(N,): the documents that a rerank score is needed of."""
+        inside = (fused.positions >= 1) & (fused.positions <= self.depth)
+        return np.asarray(inside & ~self.is_skipped(runs, fused))
 
     def blend(self, runs: AlignedRuns, fused: Fused, spaces: Mapping[str, ScoreSpace]) -> Blended:
         """Blend the candidates, keep or drop the rest; see :meth:`Blend.blend`."""

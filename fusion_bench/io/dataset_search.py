@@ -5,10 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 
 from fusion_bench.errors import ConfigError, UnknownNameError, did_you_mean
 from fusion_bench.io.dataset_config import FILE
+
+
+def find_folders(
+    folders: Collection[str | PathLike[str]] | None, experiment: Path | None = None
+) -> list[Path]:
+    """Where named datasets live.
+
+    Args:
+        folders: As given; None = ``datasets`` here and in the folders above.
+        experiment: A file: then first of all ``datasets`` beside its folder.
+    """
+    if folders is not None:
+        return [Path(folder) for folder in folders]
+    beside = [] if experiment is None else [experiment.resolve().parent.parent / "datasets"]
+    above = [folder / "datasets" for folder in Path.cwd().parents]
+    return [*beside, Path("datasets"), *(folder for folder in above if folder.is_dir())]
 
 
 def find_dataset(

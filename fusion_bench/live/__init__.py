@@ -1,1 +1,1 @@
-"""The live pipeline: rerank the candidates of one query within a deadline."""
+"""The live pipeline: one query's lists → fused, reranked and blended results, as ``eval`` does."""

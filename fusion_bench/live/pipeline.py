@@ -1,90 +1,280 @@
-"""The live pipeline: rerank the candidates of one query.
-
-Drop duplicates, keep ``max_candidates``, score them, bring the scores onto the unit scale, drop
-documents below ``min_score``, return ``top_k``.
-"""
+"""The live pipeline: the lists of one query → fused, reranked, blended results."""
 
 from __future__ import annotations
 
-import logging
+import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
-import numpy as np
+from fusion_bench.config.query_types import type_of
+from fusion_bench.data.aligned_runs import Ties
+from fusion_bench.data.records import Query
+from fusion_bench.data.switches import Condition
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.system import System
+from fusion_bench.live.configuration import PipelineConfig, configure_pipeline, read_roles
+from fusion_bench.live.final_list import rank_documents
+from fusion_bench.live.limits import apply_limit
+from fusion_bench.live.loop_thread import LoopThread
+from fusion_bench.live.profiles import PROFILES
+from fusion_bench.live.query_lists import ListRules, align_lists
+from fusion_bench.live.rerankers import open_chain
+from fusion_bench.live.results import LiveDocument, LiveResult
+from fusion_bench.live.scoring import QueryScoring, ScoringTools
+from fusion_bench.live.sources import Source, gather_lists
+from fusion_bench.live.tuned_system import load_tuned_system
+from fusion_bench.rerank.ledger import summarize_events
+from fusion_bench.rerank.recent_scores import RecentScores
 
-from fusion_bench.blend import rank_positions
-from fusion_bench.io.provenance import FUSED_ORDER
-from fusion_bench.rerank.chain import ProviderChain
-from fusion_bench.rerank.protocol import Candidate
-from fusion_bench.rerank.settings import RerankSettings
-
-log = logging.getLogger("fusion_bench.rerank")
-
-
-@dataclass(frozen=True)
-class LiveResult:
-    """The list to show.
-
-    Attributes:
-        ranked: Document and score, best first; fused scores where no provider scored.
-        provider: ``provider/model`` that scored, or ``fused order``.
-        degraded: Why it was not the first provider; empty if it was.
-        skipped: Whether there were too few candidates to rerank.
-        latency_ms: Duration of the reranking.
-    """
-
-    ranked: tuple[tuple[str, float], ...]
-    provider: str
-    degraded: str = ""
-    skipped: bool = False
-    latency_ms: float = 0.0
+#: Stands for the id of a query that has none: no trained part has learned from it.
+LIVE_QUERY = "live query"
 
 
-async def rerank_candidates(
-    query: str,
-    candidates: Sequence[Candidate],
-    chain: ProviderChain,
-    settings: RerankSettings,
-    *,
-    elapsed_ms: float = 0.0,
-    clock: Callable[[], float] = time.monotonic,
-) -> LiveResult:
-    """Rerank the candidates of one query, within its deadline.
+class Pipeline:
+    """Answers live queries as one system does, by the code that evaluates it.
+
+    Drops duplicates, fuses, reranks within a deadline, blends, applies thresholds, cuts. Open it
+    before the first query: ``async with pipeline`` for :meth:`search`, ``with pipeline`` for
+    :meth:`search_sync`.
 
     Args:
-        query: The query's text.
-        candidates: In fused order; only the first of a repeated document counts.
-        chain: The providers.
-        settings: See there.
-        elapsed_ms: Time that the query has taken so far.
-        clock: Monotonic clock in seconds.
+        system: The system, or its keys as in YAML. What is trained in it must be fitted.
+        roles: Roles of each source; needed where weights go by role.
+        rerankers: Who scores each rerank list that the system reads: a provider's method or keys,
+            a YAML file with a chain, an object that scores, or several of these in order.
+        retrievers: Functions that return a source's list for the text of a query, sync or async.
+        settings: Deadline, retries and breaker of rerankers that have none of their own, in place
+            of those of the profile ``production``; and whether failures are errors (``strict``).
+        score_spaces: What the scores of rerank lists mean that are handed over.
+        ties: The tie rule.
+        when: By source: field of a query → the values with which the source is on.
+        enabled: False = keep the fused order, and ask no reranker.
 
     Raises:
-        ProviderError: A refusal, when settings are strict.
+        ConfigError: The system is not fitted, or does not fit its sources.
+
+    >>> pipeline = Pipeline({"runs": ["bm25", "dense"], "top_k": 2})
+    >>> with pipeline:
+    ...     result = pipeline.search_sync(
+    ...         "zebra", {"bm25": [("d2", 9.1), ("d1", 7.4)], "dense": {"d1": 0.8, "d3": 0.7}}
+    ...     )
+    >>> [document.id for document in result.documents]
+    ['d1', 'd2']
     """
-    first: dict[str, Candidate] = {}
-    for candidate in candidates:
-        first.setdefault(candidate.id, candidate)
-    kept = list(first.values())[: settings.max_candidates]
-    ranked = tuple((candidate.id, candidate.score) for candidate in kept)
-    if len(kept) <= (0 if settings.always_rerank else settings.skip_limit):
-        return LiveResult(ranked[: settings.top_k], FUSED_ORDER, skipped=True)
-    left = None if settings.deadline is None else settings.deadline.remaining_ms(elapsed_ms)
-    if left is not None and left <= 0:
-        log.warning("no time left to rerank after %.0f ms", elapsed_ms)
-        reason = f"{FUSED_ORDER} after {chain.first_identity.label}: timeout"
-        return LiveResult(ranked[: settings.top_k], FUSED_ORDER, reason)
-    started = clock()
-    answer = await chain.score_documents(
-        query, [candidate.text for candidate in kept], None if left is None else left / 1e3
-    )
-    took = 1e3 * (clock() - started)
-    if unit := answer.scores_in("unit"):
-        place = rank_positions(np.array(unit))  # equal scores keep the fused order
-        order = sorted(range(len(kept)), key=place.__getitem__)
-        least = -1.0 if settings.min_score is None else settings.min_score
-        ranked = tuple((kept[i].id, unit[i]) for i in order if unit[i] >= least)
-    return LiveResult(
-        ranked[: settings.top_k], answer.provider_label, answer.degraded_reason, latency_ms=took
+
+    def __init__(
+        self,
+        system: System | Mapping[str, Any],
+        *,
+        roles: Mapping[str, Collection[str]] | None = None,
+        ties: Ties = "trec",
+        when: Mapping[str, Condition] | None = None,
+        **options: Any,  # noqa: ANN401 - as documented above
+    ) -> None:
+        rules = ListRules(read_roles(roles), {}, ties, when or {})
+        self._configure(configure_pipeline(system, rules, **options))
+
+    @classmethod
+    def from_config(cls, config: PipelineConfig) -> Self:
+        """The pipeline of a configuration, which is checked already."""
+        made = cls.__new__(cls)
+        made._configure(config)
+        return made
+
+    def _configure(self, config: PipelineConfig) -> None:
+        self._config = config
+        self._store = RecentScores()
+        self._tools: ScoringTools | None = None
+        self._stack: AsyncExitStack | None = None
+        self._thread: LoopThread | None = None
+
+    @property
+    def system(self) -> System:
+        """The system that ranks."""
+        return self._config.system
+
+    @classmethod
+    def from_experiment(
+        cls,
+        path: str | os.PathLike[str],
+        system: str | None = None,
+        *,
+        dataset: str | None = None,
+        roles: Mapping[str, Collection[str]] | None = None,
+        folders: Collection[str | os.PathLike[str]] | None = None,
+        overrides: Sequence[str] = (),
+        **options: Any,  # noqa: ANN401 - of the constructor
+    ) -> Self:
+        """The pipeline of a system in an experiment file.
+
+        Roles, tie rule, score spaces and how lists are read are those of the file and of its
+        dataset's ``dataset.yaml``. Trained parts are fitted to all of the dataset's judgments.
+
+        Args:
+            path: The experiment, such as the ``tuned.yaml`` that ``tune`` writes.
+            system: The system's name; by default the gated one, or the only one.
+            dataset: As the experiment names it; by default its only one.
+            roles: Roles of each source, where the dataset is not at hand.
+            folders: Where named datasets live.
+            overrides: ``PATH=VALUE`` each: values that replace the file's.
+            options: Of :class:`Pipeline`: ``rerankers``, ``retrievers``, ``settings``, …
+
+        Raises:
+            FusionBenchError: A file breaks a rule, or a name is unknown.
+        """
+        loaded = load_tuned_system(
+            Path(path),
+            system,
+            dataset=dataset,
+            roles=None if roles is None else read_roles(roles),
+            folders=None if folders is None else [Path(folder) for folder in folders],
+            overrides=overrides,
+        )
+        options["score_spaces"] = {**loaded.spaces, **(options.get("score_spaces") or {})}
+        return cls.from_config(configure_pipeline(loaded.system, loaded.rules, **options))
+
+    @classmethod
+    def profile(cls, name: str, /, **options: Any) -> Pipeline:  # noqa: ANN401 - of the profile
+        """A pipeline with the defaults and the names of a design document.
+
+        Args:
+            name: ``conv-07-05`` or ``nablarch``.
+            options: See :mod:`fusion_bench.live.profiles`.
+
+        Raises:
+            UnknownNameError: There is no such profile.
+        """
+        if name not in PROFILES:
+            raise UnknownNameError("profile", name, PROFILES)
+        return cls(**PROFILES[name](**options))
+
+    async def search(
+        self,
+        query: str | Query,
+        lists: Mapping[str, Source] | None = None,
+        *,
+        query_type: str | None = None,
+        intent: str | None = None,
+        confidence: float | None = None,
+        limit: int | None = None,
+        elapsed_ms: float = 0.0,
+    ) -> LiveResult:
+        """Answer one query; many may run at once.
+
+        Args:
+            query: Its text, or a ``Query``.
+            lists: The list of each source that has no retriever, in any order: see
+                :func:`~fusion_bench.live.hits.read_hits`. Functions are retrievers of this query.
+                Under the name of a rerank list: its scores, which then no provider gives.
+            query_type: Its type.
+            intent: Its intent.
+            confidence: How sure type and intent are, 0 to 1.
+            limit: Documents to return, in place of the system's ``top_k``; unless the blend says
+                ``always_rerank``, at most so many candidates are not reranked.
+            elapsed_ms: Milliseconds that the query has taken so far.
+
+        Raises:
+            ConfigError: The pipeline is not open, or a list is missing or unknown.
+            DataError: A list breaks a rule, or a candidate has no text.
+            ProviderError: A refusal, when settings are strict.
+        """
+        started = time.monotonic() - elapsed_ms / 1e3
+        if self._tools is None:
+            raise ConfigError("the pipeline is not open: search inside 'async with pipeline'")
+        asked = _make_query(query, query_type, intent, confidence)
+        system = self.system if limit is None else apply_limit(self.system, limit)
+        off = self._config.rules.explain_off(asked)
+        sources = self._config.choose_sources(lists or {}, off)
+        strict = self._config.settings.strict
+        gathered = await gather_lists(sources, asked.text or "", strict=strict)
+        runs = align_lists(asked, gathered.hits, system.base_runs, self._config.rules)
+        scoring = QueryScoring(self._tools, asked, gathered.hits, started)
+        documents: tuple[LiveDocument, ...] = ()
+        if runs is not None:
+            plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
+            documents = rank_documents(plain, scored, self._tools.spaces, gathered.hits)
+        failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
+        types = system.query_types
+        return LiveResult(
+            documents=documents,
+            provider=scoring.provider,
+            degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
+            skipped=runs is None or scoring.is_skipped,
+            switched_off=off,
+            query_type=None if types is None else type_of(asked.type, asked.confidence, types),
+            rerank_ms=scoring.took_ms,
+            total_ms=1e3 * (time.monotonic() - started),
+        )
+
+    def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search
+        """:meth:`search` for callers without an event loop, inside ``with pipeline``."""
+        if self._thread is None:
+            raise ConfigError("the pipeline is not open: search_sync inside 'with pipeline'")
+        return self._thread.run(self.search(*args, **options))
+
+    def summarize_calls(self) -> dict[str, dict[str, Any]]:
+        """Calls, search units, tokens, cost and latencies by rerank list, over recent events.
+
+        A cost is None where a provider's price is not known.
+        """
+        return {
+            name: summarize_events(self._store.read_events(name)) for name in self._config.chains
+        }
+
+    async def __aenter__(self) -> Self:
+        if self._stack is not None:
+            raise ConfigError("the pipeline is open already: one pipeline, one 'with'")
+        self._stack, config = AsyncExitStack(), self._config
+        try:
+            chains = {
+                name: await open_chain(name, chain, self._stack, self._store)
+                for name, chain in config.chains.items()
+            }
+        except BaseException:
+            await self.__aexit__()
+            raise
+        self._tools = ScoringTools(
+            chains,
+            {name: chain.settings.deadline for name, chain in config.chains.items()},
+            {**config.spaces, **{name: chain.score_space for name, chain in chains.items()}},
+            config.rules,
+            self._store,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        stack, self._stack, self._tools = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
+    def __enter__(self) -> Self:
+        thread = LoopThread()
+        try:
+            thread.run(self.__aenter__())
+        except BaseException:
+            thread.close()
+            raise
+        self._thread = thread
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.run(self.__aexit__())
+            thread.close()
+
+
+def _make_query(
+    query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
+) -> Query:
+    made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
+    return replace(
+        made,
+        type=made.type if query_type is None else query_type,
+        intent=made.intent if intent is None else intent,
+        confidence=made.confidence if confidence is None else confidence,
     )

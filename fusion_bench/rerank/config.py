@@ -41,14 +41,17 @@ class RerankConfig(StrictModel):
 
     def resolved_settings(self, where: str = "settings") -> RerankSettings:
         """The profile's settings, with the given ones in place of theirs."""
-        base = RerankSettings.for_profile(self.profile).model_dump()
-        data = _merge_mappings(base, self.settings)
-        return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
+        return merge_settings(self.profile, self.settings, where)
 
-    def live_settings(self) -> RerankSettings:
+    def simulated_settings(self) -> RerankSettings:
         """What a simulation assumes: the production profile unless settings are given."""
         production = RerankSettings.for_profile("production")
         return self.resolved_settings() if self.settings else production
+
+    def live_settings(self) -> RerankSettings:
+        """What a service assumes: the production profile unless another one is named."""
+        profile = self.profile if "profile" in self.model_fields_set else "production"
+        return self.model_copy(update={"profile": profile}).resolved_settings()
 
     def override_simulation(self, changes: Sequence[str]) -> SimulationSettings:
         """The simulation with ``KEY=VALUE`` put in.
@@ -60,6 +63,24 @@ class RerankConfig(StrictModel):
         return parse_model(
             SimulationSettings, data, lambda path: f"--set {'.'.join(map(str, path))}"
         )
+
+
+def merge_settings(
+    profile: Profile, given: Mapping[str, Any], where: str = "settings"
+) -> RerankSettings:
+    """The settings of a profile, with the given ones in place of theirs.
+
+    Args:
+        profile: The profile.
+        given: Settings as YAML says them.
+        where: Prefix of messages.
+
+    Raises:
+        ConfigError: A setting breaks a rule.
+    """
+    base = RerankSettings.for_profile(profile).model_dump()
+    data = _merge_mappings(base, given)
+    return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
 
 
 def _merge_mappings(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def simulate_list(
         reranker=options.reranker,
         fallback=options.fallback_list,
     )
-    return run_simulation(outcomes, spec, config.live_settings(), on_progress)
+    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
 
 
 def safe_file_name(name: str) -> str:

@@ -19,6 +19,7 @@ from fusion_bench.rerank.clients import Price, Provider
 from fusion_bench.rerank.clients.noop import NoOp
 from fusion_bench.rerank.limits import Budget, RateLimiter
 from fusion_bench.rerank.protocol import Identity, Reply, Reranker, check_reply
+from fusion_bench.rerank.recent_scores import RecentScores
 from fusion_bench.rerank.settings import RerankSettings
 from fusion_bench.rerank.store import ScoreStore
 from fusion_bench.util.optional_imports import import_optional
@@ -87,7 +88,7 @@ class ProviderSession:
         settings: RerankSettings,
         *,
         provider: Provider = UNLIMITED,
-        store: ScoreStore | None = None,
+        store: ScoreStore | RecentScores | None = None,
         run: str = "",
         budget: Budget | None = None,
         clock: Callable[[], float] = time.monotonic,

@@ -53,16 +53,14 @@ class Deadline(StrictModel):
 
 
 class RerankSettings(StrictModel):
-    """How the candidates of a query are reranked.
+    """How a chain of providers is asked for the scores of a query.
+
+    Which candidates are reranked, and what becomes of their scores, is the system's matter:
+    ``blend.depth``, ``blend.min_score``, ``blend.always_rerank``, ``blend.skip_limit``, ``top_k``.
 
     Attributes:
-        max_candidates: Most candidates, without duplicates.
         timeout_ms: Time limit of one call.
         deadline: Time limit of the reranking with waiting and retries; None = none.
-        min_score: Documents below this, on the unit scale, are dropped; None = none.
-        top_k: Most documents returned; None = all.
-        always_rerank: False = a query with at most ``skip_limit`` candidates is not reranked.
-        skip_limit: See ``always_rerank``.
         on_timeout: ``fused`` = keep the fused order; ``next`` = ask the next provider.
         strict: True = a refusal (wrong key, unknown model) is an error; False = it leads to the
             fused order.
@@ -70,15 +68,17 @@ class RerankSettings(StrictModel):
         breaker: When the circuit breaker opens and closes.
     """
 
-    old_keys: ClassVar[Mapping[str, str]] = {"budget": "'budget' is now 'deadline'"}
+    old_keys: ClassVar[Mapping[str, str]] = {
+        "budget": "'budget' is now 'deadline'",
+        "max_candidates": "'max_candidates' is now the system's blend.depth",
+        "min_score": "'min_score' is now the system's blend.min_score",
+        "top_k": "'top_k' is now the system's top_k",
+        "always_rerank": "'always_rerank' is now the system's blend.always_rerank",
+        "skip_limit": "'skip_limit' is now the system's blend.skip_limit",
+    }
 
-    max_candidates: Annotated[int, Field(ge=1)] = 50
     timeout_ms: Milliseconds = 60_000.0
     deadline: Deadline | None = None
-    min_score: float | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = None
-    always_rerank: bool = True
-    skip_limit: Annotated[int, Field(ge=0)] = 10
     on_timeout: Literal["fused", "next"] = "fused"
     strict: bool = True
     retry: RetryRules = RetryRules(failure_kinds=("rate_limit", "connection", "server"))
@@ -92,9 +92,6 @@ class RerankSettings(StrictModel):
         return cls(
             timeout_ms=100.0,
             deadline=Deadline(),
-            min_score=0.1,
-            top_k=10,
-            always_rerank=False,
             strict=False,
             retry=RetryRules(wait_initial=0.01, wait_max=0.1, wait_jitter=0.01),
         )

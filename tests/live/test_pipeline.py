@@ -1,183 +1,487 @@
-"""The live pipeline: what is shown for one query."""
+"""The live pipeline: one query, from lists to results."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from pathlib import Path
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers
 
-from fusion_bench.blend import to_unit_scale
+from fusion_bench import Pipeline, Query, System
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.live.pipeline import LiveResult, rerank_candidates
-from fusion_bench.rerank.chain import ProviderChain
-from fusion_bench.rerank.protocol import Candidate, Identity, Reply
-from fusion_bench.rerank.session import ProviderSession
-from fusion_bench.rerank.settings import Deadline, RerankSettings
-from fusion_bench.rerank.truncation import Truncation, approximate_tokens
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
+from fusion_bench.live.results import LiveResult, SourceHit
+from fusion_bench.rerank.protocol import Identity, Reply
+from fusion_bench.rerank.settings import Deadline, RerankSettings, RetryRules
+
+Anything = Any
+RUNS = ["bm25", "dense"]
+LISTS: Mapping[str, Any] = {
+    "bm25": [("a", 9.0, "0.2", {"page": 1, "from": "bm25"}), ("b", 8.0, "0.9"), ("c", 1.0, "0.4")],
+    "dense": [("b", 0.9, "0.9"), ("d", 0.8, "0.7", {"from": "dense"}), ("a", 0.7, "no")],
+}
+REPLACE = {"method": "replace", "reranker": "r"}
+PATIENT = RerankSettings(strict=False, retry=RetryRules(attempts=1))
 
 
-class Lengths:
+class Numbers:
     """Scores a document by the number that it consists of."""
 
     batch = 100
 
-    def __init__(self, space: ScoreSpace = "unit", seconds: float = 0.0) -> None:
-        self.identity = Identity("lengths", "m", space)
-        self.seconds = seconds
+    def __init__(
+        self, space: ScoreSpace = "unit", seconds: float = 0.0, kind: Anything = None
+    ) -> None:
+        self.identity = Identity("numbers", "m", space)
+        self.seconds, self.kind = seconds, kind
         self.seen: list[list[str]] = []
 
-    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+    async def score(self, _query: str, documents: Sequence[str]) -> Reply:
         self.seen.append(list(documents))
         await asyncio.sleep(self.seconds)
-        if query == "fail":
-            raise ProviderError("no", kind="server")
+        if self.kind is not None:
+            raise ProviderError("on purpose", kind=self.kind)
         return Reply(tuple(float(document) for document in documents))
 
 
-def candidates(*scores: float) -> list[Candidate]:
-    return [Candidate(f"d{i}", str(s), 1 - i / 100) for i, s in enumerate(scores)]
-
-
-def shown(
-    given: Sequence[Candidate],
-    settings: RerankSettings,
+def search(
+    system: Mapping[str, Any] | System,
+    lists: Mapping[str, Any] = LISTS,
+    query: str | Query = "q",
     *,
-    query: str = "q",
-    reranker: Lengths | None = None,
-    elapsed_ms: float = 0.0,
+    given: Mapping[str, Any] | None = None,
+    **options: Anything,
 ) -> LiveResult:
     async def go() -> LiveResult:
-        chain = ProviderChain([ProviderSession(reranker or Lengths(), settings)], settings)
-        return await rerank_candidates(query, given, chain, settings, elapsed_ms=elapsed_ms)
+        async with Pipeline(system, **options) as pipeline:
+            return await pipeline.search(query, lists, **(given or {}))
 
     return asyncio.run(go())
 
 
-def test_the_best_by_score_equal_ones_by_fused_order() -> None:
-    found = shown(candidates(0.2, 0.9, 0.2, 0.5), RerankSettings())
-    assert found.ranked == (("d1", 0.9), ("d3", 0.5), ("d0", 0.2), ("d2", 0.2))
-    assert (found.provider, found.degraded, found.skipped) == ("lengths/m", "", False)
+def reranked(
+    blend: Mapping[str, Any], reranker: Anything = None, **options: Anything
+) -> LiveResult:
+    system = {"runs": RUNS, "blend": {**REPLACE, **blend}}
+    chain = {"r": reranker or Numbers()}
+    return search(system, rerankers=chain, **{"settings": PATIENT, **options})
 
 
-def test_duplicates_and_what_is_beyond_the_cap_are_not_asked_about() -> None:
-    given = [*candidates(0.1, 0.2), Candidate("d0", "0.9", 0.5), Candidate("d9", "0.7", 0.4)]
-    reranker = Lengths()
-    found = shown(given, RerankSettings(max_candidates=2), reranker=reranker)
-    assert reranker.seen == [["0.1", "0.2"]]
-    assert found.ranked == (("d1", 0.2), ("d0", 0.1))
+# ── fusion
 
 
-def test_the_figures_of_the_design() -> None:
-    production = RerankSettings.for_profile("production")
-    assert production.max_candidates == 50
-    assert production.top_k == 10
-    assert production.min_score == 0.1
-    assert production.deadline == Deadline(rerank_ms=100, total_ms=300)
-    assert not production.always_rerank
-    assert production.on_timeout == "fused"
-    assert RerankSettings.for_profile("bench").deadline is None
-    found = shown(candidates(*(i / 20 for i in range(20))), production)
-    assert len(found.ranked) == 10
-    assert found.ranked[0] == ("d19", 0.95)
-    few = shown(candidates(0.05, 0.5), production.model_copy(update={"always_rerank": True}))
-    assert few.ranked == (("d1", 0.5),)  # 0.05 is below min_score
+def test_each_result_says_where_it_comes_from() -> None:
+    found = search({"runs": RUNS, "fusion": {"method": "rrf", "weights": {"dense": 2.0}}})
+    assert [document.id for document in found.documents] == ["b", "a", "d", "c"]
+    best = found.documents[0]
+    assert best.sources == (SourceHit("bm25", 2, 8.0, 1.0), SourceHit("dense", 1, 0.9, 2.0))
+    assert best.fused_score == best.score == pytest.approx(1 / 62 + 2 / 61)
+    assert best.rerank_score is None
+    a = found.documents[1]
+    assert (a.text, a.metadata) == ("0.2", {"page": 1, "from": "bm25"})
+    assert (found.provider, found.degraded, found.skipped) == ("fused order", "", False)
+    assert dict(found.ranked)["c"] == pytest.approx(1 / 63)
 
 
-def test_few_candidates_are_left_alone() -> None:
-    settings = RerankSettings(always_rerank=False)
-    few, enough = candidates(*[0.5] * 10), candidates(*[0.5] * 11)
-    assert shown(few, settings).skipped
-    assert [name for name, _ in shown(few, settings).ranked] == [c.id for c in few]
-    assert not shown(enough, settings).skipped
-    assert not shown(few, RerankSettings()).skipped
-    assert shown([], RerankSettings()) == LiveResult((), "fused order", skipped=True)
+def test_metadata_are_merged_in_the_callers_order_and_later_values_win() -> None:
+    lists = {
+        "dense": [("a", 1.0, None, {"x": 1, "y": 1})],
+        "bm25": [("a", 1.0, "text", {"x": 2, "z": 2})],
+    }
+    [document] = search({"runs": RUNS}, lists).documents
+    assert document.metadata == {"x": 2, "y": 1, "z": 2}
+    assert document.text == "text"
+    assert [hit.list for hit in document.sources] == RUNS  # in the system's order
 
 
-def test_only_logits_get_a_sigmoid() -> None:
-    logit = shown(candidates(-3, 0, 3), RerankSettings(), reranker=Lengths("logit"))
-    assert [score for _, score in logit.ranked] == pytest.approx([0.9525741, 0.5, 0.0474259])
-    unit = shown(candidates(0.1, 0.9), RerankSettings())
-    assert [score for _, score in unit.ranked] == [0.9, 0.1]
+@pytest.mark.parametrize(
+    "given",
+    [
+        [("x", 2), ("y", 1.0)],
+        [["x", 2.0, "text"], ["y", 1.0, None, None]],
+        [{"id": "x", "score": 2}, {"id": "y", "score": 1, "metadata": {"k": 1}}],
+        {"x": 2.0, "y": 1.0},
+        ["x", "y"],
+        [("x", np.float32(2)), ("y", np.int64(1))],
+        iter([("x", 2.0), ("y", 1.0)]),
+        lambda _: [("x", 2.0), ("y", 1.0)],
+    ],
+)
+def test_a_list_may_have_many_forms(given: Anything) -> None:
+    assert [name for name, _ in search({"runs": ["s"]}, {"s": given}).ranked] == ["x", "y"]
 
 
-def test_a_failure_leaves_the_fused_order() -> None:
-    settings = RerankSettings.for_profile("production").model_copy(
-        update={"top_k": 2, "always_rerank": True}
-    )
-    found = shown(candidates(0.1, 0.9, 0.5), settings, query="fail")
-    assert found.ranked == (("d0", 1.0), ("d1", 0.99))
-    assert found.provider == "fused order"
-    assert found.degraded == "fused order after lengths/m: server"
+def test_a_document_twice_in_a_list_keeps_its_best_rank() -> None:
+    found = search({"runs": ["s"]}, {"s": [("a", 1.0), ("b", 2.0), ("a", 3.0)]})
+    assert found.documents[0].sources == (SourceHit("s", 1, 3.0, 1.0),)
+    assert [document.sources[0].rank for document in found.documents] == [1, 2]
+
+
+def test_scores_decide_and_equal_ones_go_by_id() -> None:
+    lists = {"s": [("a", 1.0), ("c", 5.0), ("b", 1.0)]}
+    assert [name for name, _ in search({"runs": ["s"]}, lists).ranked] == ["c", "b", "a"]
+
+
+def test_empty_lists_are_answered() -> None:
+    found = search({"runs": RUNS}, {"bm25": [], "dense": []})
+    assert (found.documents, found.skipped, found.degraded) == ((), True, "")
+    one = search({"runs": RUNS}, {"bm25": [], "dense": [("a", 1.0)]})
+    assert one.documents[0].sources == (SourceHit("dense", 1, 1.0, 1.0),)
+
+
+def test_type_intent_and_confidence_choose_the_numbers() -> None:
+    weights = {"local": {"bm25": 1.0, "dense": 0.0}, "hybrid": {"bm25": 0.0, "dense": 1.0}}
+    system = {"runs": RUNS, "weights_by_type": weights}
+    local = search(system, given={"query_type": "local"})
+    unsure = search(system, given={"query_type": "local", "confidence": 0.6})
+    assert [name for name, _ in local.ranked] == ["a", "b", "c"]
+    assert [name for name, _ in unsure.ranked] == ["b", "d", "a"]
+    assert (local.query_type, unsure.query_type) == ("local", "hybrid")
+    known = search(system, query=Query("7", "q", type="local", confidence=0.9))
+    assert known.ranked == local.ranked
+
+
+def test_a_source_that_is_off_weighs_nothing_and_is_not_asked() -> None:
+    def meta(_: str) -> list[tuple[str, float]]:
+        asked.append("meta")
+        return [("m", 9.0)]
+
+    asked: list[str] = []
+    system = {"runs": ["bm25", "meta"], "fusion": {"method": "rrf", "normalize": "max_possible"}}
+    options: Mapping[str, Any] = {
+        "retrievers": {"meta": meta},
+        "when": {"meta": {"intent": ("meta",)}},
+    }
+    lists = {"bm25": [("a", 1.0)]}
+    off = search(system, lists, given={"intent": "rules"}, **options)
+    assert (off.ranked, asked) == ((("a", 1.0),), [])
+    assert off.switched_off == {"meta": "intent is rules"}
+    assert search(system, lists, **options).switched_off == {"meta": "intent is not known"}
+    on = search(system, lists, given={"intent": "meta"}, **options)
+    assert (dict(on.ranked), asked) == ({"m": 0.5, "a": 0.5}, ["meta"])
+    alone = {**system, "runs": ["meta"]}
+    assert search(alone, {}, given={"intent": "rules"}, **options).documents == ()
+
+
+def test_roles_thresholds_and_limits() -> None:
+    system = {"runs": RUNS, "fusion": "rrf_v2", "min_relevance": 0.03, "top_k": 3}
+    roles = {"dense": ["question"]}
+    found = search(system, roles=roles)
+    assert [name for name, _ in found.ranked] == ["b", "a", "d"]
+    assert [name for name, _ in search(system, roles=roles, given={"limit": 1}).ranked] == ["b"]
+
+
+# ── retrievers
+
+
+def test_retrievers_are_asked_at_once_and_may_be_async() -> None:
+    both = asyncio.Barrier(2)
+
+    async def dense(query: str) -> list[tuple[str, float]]:
+        await asyncio.wait_for(both.wait(), 5)
+        return [(f"{query}-d", 1.0)]
+
+    class Bm25:
+        async def __call__(self, query: str) -> list[tuple[str, float]]:
+            await asyncio.wait_for(both.wait(), 5)
+            return [(f"{query}-b", 1.0)]
+
+    found = search({"runs": RUNS}, {"bm25": Bm25()}, retrievers={"dense": dense})
+    assert {name for name, _ in found.ranked} == {"q-b", "q-d"}
+
+
+def test_a_retriever_that_fails_is_named_and_the_others_answer() -> None:
+    def broken(_: str) -> list[Any]:
+        raise OSError("index is closed")
+
+    lists = {"bm25": broken, "dense": [("a", 1.0)]}
+    found = search({"runs": RUNS}, lists)
+    assert [name for name, _ in found.ranked] == ["a"]
+    assert found.degraded == "source bm25: OSError: index is closed"
+    with pytest.raises(DataError, match="retriever 'bm25' failed: OSError: index is closed"):
+        search({"runs": RUNS}, lists, settings={"strict": True})
+
+
+# ── reranking
+
+
+def test_a_reranker_replaces_the_order_and_says_who_it_was() -> None:
+    found = reranked({})
+    assert found.ranked == (("b", 0.9), ("d", 0.7), ("c", 0.4), ("a", 0.2))
+    assert [document.rerank_score for document in found.documents] == [0.9, 0.7, 0.4, 0.2]
+    assert (found.provider, found.degraded, found.skipped) == ("numbers/m", "", False)
+    assert 0 <= found.rerank_ms <= found.total_ms
+
+
+def test_only_the_depth_is_asked_for_best_first() -> None:
+    reranker = Numbers()
+    found = reranked({"depth": 2}, reranker)
+    assert reranker.seen == [["0.9", "0.2"]]  # b, a
+    assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
+    assert found.documents[2].rerank_score is None
+    dropped = reranked({"depth": 2, "tail": "drop"})
+    assert [name for name, _ in dropped.ranked] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("blend", "scores"),
+    [
+        ({"method": "linear", "beta": 0.7, "retrieval": "reciprocal_rank"}, (0.93, 0.29)),
+        ({"method": "position_aware", "retrieval": "reciprocal_rank"}, (0.975, 0.425)),
+    ],
+)
+def test_blends_mix_both_scores(blend: Mapping[str, Any], scores: tuple[float, float]) -> None:
+    found = dict(reranked(blend).ranked)
+    assert (found["b"], found["a"]) == pytest.approx(scores)  # fused ranks 1 and 2
+
+
+def test_min_score_and_few_candidates() -> None:
+    assert [n for n, _ in reranked({"min_score": 0.4}).ranked] == ["b", "d", "c"]
+    few = reranked({"always_rerank": False, "skip_limit": 4})
+    assert (few.skipped, few.provider) == (True, "fused order")
+    assert [name for name, _ in few.ranked] == ["b", "a", "d", "c"]
+    enough = reranked({"always_rerank": False, "skip_limit": 3})
+    assert (enough.skipped, enough.provider) == (False, "numbers/m")
+
+
+def test_as_many_candidates_as_are_wanted_are_not_reranked() -> None:
+    lazy = {"always_rerank": False}
+    assert reranked(lazy, given={"limit": 4}).skipped
+    assert not reranked(lazy, given={"limit": 3}).skipped
+    assert not reranked({}, given={"limit": 4}).skipped
+
+
+@pytest.mark.parametrize("kind", ["connection", "server", "rate_limit", "malformed", "refused"])
+def test_a_failure_leaves_the_fused_order(kind: str) -> None:
+    found = reranked({"tail": "drop"}, Numbers(kind=kind))
+    assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
+    assert found.documents[0].score == found.documents[0].fused_score
+    assert (found.provider, found.degraded) == (
+        "fused order", f"fused order after numbers/m: {kind}",
+    )  # fmt: skip
+
+
+def test_the_next_provider_scores_everything() -> None:
+    class Spare(Numbers):
+        def __init__(self) -> None:
+            super().__init__("logit")
+
+        async def score(self, _query: str, documents: Sequence[str]) -> Reply:
+            return Reply(tuple(0.0 for _ in documents))
+
+    found = reranked({}, [Numbers(kind="connection"), Spare()])
+    assert {score for _, score in found.ranked} == {0.5}  # on the chain's common scale
+    assert found.degraded == "numbers/m after numbers/m: connection"
+
+
+def test_a_refusal_is_an_error_where_settings_are_strict() -> None:
+    with pytest.raises(ProviderError, match="on purpose"):
+        reranked({}, Numbers(kind="refused"), settings=RerankSettings())
 
 
 def test_the_deadline_counts_what_has_passed() -> None:
     settings = RerankSettings(deadline=Deadline(rerank_ms=100, total_ms=300))
-    late = Lengths()
-    found = shown(candidates(0.1, 0.9), settings, reranker=late, elapsed_ms=300)
+    late = Numbers()
+    found = reranked({}, late, settings=settings, given={"elapsed_ms": 300})
     assert late.seen == []
-    assert found.degraded == "fused order after lengths/m: timeout"
-    slow = shown(candidates(0.1, 0.9), settings, reranker=Lengths(seconds=5), elapsed_ms=250)
-    assert slow.degraded == "fused order after lengths/m: timeout"
-    assert slow.latency_ms >= 50
-    assert Deadline().remaining_ms(250) == 50
-    assert Deadline().remaining_ms(0) == 100
+    assert found.degraded == "fused order after numbers/m: timeout"
+    assert found.total_ms >= 300
+    slow = reranked({}, Numbers(seconds=5), settings=settings, given={"elapsed_ms": 240})
+    assert slow.degraded == "fused order after numbers/m: timeout"
+    assert 20 <= slow.rerank_ms < 100
+
+
+def test_retrievers_use_up_the_deadline() -> None:
+    async def slow(_: str) -> list[tuple[str, float, str]]:
+        await asyncio.sleep(0.06)
+        return [("a", 1.0, "0.5")]
+
+    system = {"runs": ["s"], "blend": REPLACE}
+    settings = RerankSettings(deadline=Deadline(total_ms=50))
+    found = search(system, {"s": slow}, rerankers={"r": Numbers()}, settings=settings)
+    assert found.degraded == "fused order after numbers/m: timeout"
+    assert [name for name, _ in found.ranked] == ["a"]
+
+
+def test_scores_may_be_handed_over() -> None:
+    system = {"runs": RUNS, "blend": REPLACE}
+    lists = {**LISTS, "r": [("d", 4.0), ("a", 2.0), ("b", 0.0), ("c", 1.0), ("other", 9.0)]}
+    found = search(system, lists, score_spaces={"r": "unbounded"})
+    assert found.ranked == (("d", 1.0), ("a", 0.5), ("c", 0.25), ("b", 0.0))
+    assert found.documents[0].sources == (SourceHit("dense", 2, 0.8, 1.0),)
+
+
+@pytest.mark.parametrize("missing", ["zero", "below"])
+def test_candidates_without_a_text(missing: str) -> None:
+    lists = {"s": [("a", 3.0), ("b", 2.0, "0.5"), ("c", 1.0, "0.7")]}
+    system = {"runs": ["s"], "blend": {**REPLACE, "missing": missing}}
+    found = search(system, lists, rerankers={"r": Numbers()}, settings=PATIENT)
+    assert [name for name, _ in found.ranked] == ["c", "b", "a"]
+    assert found.documents[2].rerank_score is None
+    none = search(
+        system, {"s": [("a", 1.0), ("b", 2.0)]}, rerankers={"r": Numbers()}, settings=PATIENT
+    )
+    assert [name for name, _ in none.ranked] == ["b", "a"]
+    strict = {"runs": ["s"], "blend": REPLACE}
+    with pytest.raises(DataError, match=r"document 'a', a candidate of query 'q', has no text"):
+        search(strict, lists, rerankers={"r": Numbers()})
+
+
+def test_stages_are_reranked_first() -> None:
+    stage = {"runs": RUNS, "blend": {**REPLACE, "tail": "drop", "depth": 3}}
+    system = {
+        "runs": ["inner", "extra"],
+        "stages": {"inner": stage},
+        "blend": {**REPLACE, "depth": 10, "method": "linear", "beta": 0.5},
+    }
+    lists = {**LISTS, "extra": [("e", 1.0, "0.1")]}
+    reranker = Numbers()
+    found = search(system, lists, rerankers={"r": reranker}, settings=PATIENT)
+    assert reranker.seen == [["0.9", "0.2", "0.7"], ["0.1"]]  # known scores are kept
+    assert [hit.list for hit in found.documents[0].sources] == ["inner"]
+    assert [name for name, _ in found.ranked] == ["b", "d", "a", "e"]
+    failed = search(system, lists, rerankers={"r": Numbers(kind="server")}, settings=PATIENT)
+    assert len(failed.documents) == 5
+    assert failed.degraded == "fused order after numbers/m: server"
+
+
+def test_a_policy_may_save_the_reranker() -> None:
+    policy = {"method": "overlap_rules", "threshold": 0.5, "below": {"rerank": False}}
+    system = {"runs": RUNS, "blend": REPLACE, "policy": policy}
+    reranker = Numbers()
+    options: Mapping[str, Any] = {"rerankers": {"r": reranker}, "settings": PATIENT}
+    apart = {"bm25": [("a", 1.0, "0.1")], "dense": [("b", 1.0, "0.9")]}
+    assert search(system, apart, **options).provider == "fused order"
+    assert reranker.seen == []
+    same = {"bm25": [("a", 1.0, "0.1")], "dense": [("a", 1.0)]}
+    assert search(system, same, **options).provider == "numbers/m"
+
+
+def test_reranking_can_be_switched_off() -> None:
+    reranker = Numbers()
+    found = reranked({}, reranker, enabled=False)
+    assert [name for name, _ in found.ranked] == ["b", "a", "d", "c"]
+    assert reranker.seen == []
+
+
+# ── use
+
+
+def test_without_an_event_loop() -> None:
+    system = {"runs": RUNS, "blend": REPLACE}
+    pipeline = Pipeline(system, rerankers={"r": Numbers()}, settings=PATIENT)
+    with pipeline:
+        assert pipeline.search_sync("q", LISTS).provider == "numbers/m"
+        calls = pipeline.summarize_calls()["r"]
+        assert (calls["calls"], calls["documents"], calls["cost"]) == (1, 4, None)
+        assert pipeline.search_sync("q", LISTS).provider == "numbers/m"
+        assert pipeline.summarize_calls()["r"]["calls"] == 1  # the scores were known
+    with pipeline:  # again
+        assert len(pipeline.search_sync("q", LISTS).documents) == 4
+
+
+def test_many_queries_at_once_share_nothing_but_the_reranker() -> None:
+    system = {"runs": ["s"], "blend": REPLACE}
+
+    async def go() -> list[LiveResult]:
+        chain = {"r": Numbers(seconds=0.01)}
+        async with Pipeline(system, rerankers=chain, settings=PATIENT) as pipeline:
+            return await asyncio.gather(
+                *(
+                    pipeline.search(f"q{i}", {"s": [("a", 2.0, f"0.{i}"), ("b", 1.0, "0.45")]})
+                    for i in range(1, 10)
+                )
+            )
+
+    firsts = [found.ranked[0][0] for found in asyncio.run(go())]
+    assert firsts == ["b"] * 4 + ["a"] * 5
+
+
+def test_results_are_plain_data_for_json() -> None:
+    said = search({"runs": RUNS}).to_dict()
+    assert said["documents"][0]["id"] == "b"
+    assert said["documents"][0]["sources"][0] == {
+        "list": "bm25", "rank": 2, "score": 8.0, "weight": 1.0,
+    }  # fmt: skip
+
+
+# ── errors
+
+
+TRAINED = {"runs": RUNS, "fusion": {"method": "map_fuse"}}
 
 
 @pytest.mark.parametrize(
-    ("space", "scores", "unit"),
+    ("system", "options", "problem"),
     [
-        ("unit", [0.3, 0.7], [0.3, 0.7]),
-        ("unbounded", [5.0, 15.0, 10.0], [0, 1, 0.5]),
-        ("unbounded", [5.0, 5.0], [1, 1]),
-        ("log_prob", [0.0, -1e9], [1, 0]),
-        ("order", [9.0, 3.0, 3.0, 20.0], [0.75, 0.5, 0.25, 1.0]),
-        ("order", [], []),
+        (TRAINED, {}, "system 'live' is trained and not fitted: Pipeline.from_experiment fits it"),
+        ({"runs": RUNS, "fusoin": "rrf"}, {}, "live.fusoin: unknown key 'fusoin'; did you mean"),
+        ({"runs": RUNS, "fusion": "rrf_v2"}, {}, "live.fusion: rrf_v2 needs a source of role"),
+        ({"runs": RUNS}, {"roles": {"bm25": "keyword"}}, "roles: bm25: give a list of names"),
+        ({"runs": RUNS}, {"rerankers": {"r": "jina"}}, "rerankers: unknown reranker 'r'"),
+        ({"runs": RUNS, "blend": REPLACE}, {"rerankers": {"r": "jinna"}}, "did you mean 'jina'"),
+        ({"runs": RUNS, "blend": REPLACE}, {"rerankers": {"r": []}}, "r: the chain is empty"),
+        ({"runs": RUNS, "blend": REPLACE}, {"rerankers": {"r": 7}}, "7 is no reranker"),
+        ({"runs": RUNS}, {"retrievers": {"bm": []}}, "unknown list 'bm'"),
+        ({"runs": RUNS}, {"settings": {"top_k": 3}}, "'top_k' is now the system's top_k"),
+        ({"runs": RUNS}, {"settings": {"timeout_ms": 0}}, "settings.timeout_ms: input should be"),
     ],
 )
-def test_scores_on_the_unit_scale(
-    space: ScoreSpace, scores: list[float], unit: list[float]
+def test_what_a_pipeline_refuses(
+    system: Mapping[str, Any], options: Mapping[str, Any], problem: str
 ) -> None:
-    assert to_unit_scale(scores, space).tolist() == unit
+    with pytest.raises(ConfigError) as caught:
+        Pipeline(system, **options)
+    assert problem in str(caught.value)
 
 
-# ── cutting documents
+@pytest.mark.parametrize(
+    ("lists", "given", "problem"),
+    [
+        ({"bm25": []}, {}, "no list 'dense': hand it over, [] where it returned nothing"),
+        ({**LISTS, "graph": []}, {}, "unknown list 'graph' (known: bm25, dense)"),
+        ({**LISTS, "bm25": None}, {}, "list 'bm25': give a list of (id, score), not NoneType"),
+        ({**LISTS, "bm25": "abc"}, {}, "list 'bm25': give a list of (id, score), not str"),
+        ({**LISTS, "bm25": [("a",)]}, {}, "list 'bm25', item 1: 1 fields, and (id, score)"),
+        ({**LISTS, "bm25": [("a", math.nan)]}, {}, "a score is a finite number, given nan"),
+        ({**LISTS, "bm25": [("a", "9")]}, {}, "a score is a finite number, given '9'"),
+        ({**LISTS, "bm25": [("a", True)]}, {}, "a score is a finite number, given True"),
+        ({**LISTS, "bm25": [("", 1)]}, {}, "an id is text or a whole number, given ''"),
+        ({**LISTS, "bm25": [("a", 1, 2)]}, {}, "text is text or None, given 2"),
+        ({**LISTS, "bm25": [("a", 1, "", 2)]}, {}, "metadata is a mapping or None, given 2"),
+        ({**LISTS, "bm25": [{"id": "a"}]}, {}, "'id' and 'score' are needed"),
+        ({**LISTS, "bm25": [{"id": 1, "scores": 1}]}, {}, "did you mean 'score'?"),
+        ({**LISTS, "bm25": ["a", ("b", 1)]}, {}, "item 1: 'id' and 'score' are needed"),
+        (LISTS, {"limit": 0}, "limit: a whole number from 1 on is needed, given 0"),
+    ],
+)
+def test_what_a_query_refuses(
+    lists: Mapping[str, Any], given: Mapping[str, Any], problem: str
+) -> None:
+    with pytest.raises(FusionBenchError) as caught:
+        search({"runs": RUNS}, lists, given=given)
+    assert problem in str(caught.value)
 
 
-def test_documents_are_cut_at_tokens() -> None:
-    assert Truncation(None)("a b c") == "a b c"
-    assert Truncation(2)("one, two") == "one,"
-    assert Truncation(2)("検索結果") == "検索"
-    assert Truncation(3)("relevance") == "relevance"
-    assert Truncation(2)("relevance") == "relevanc"
-    assert approximate_tokens("") == 0
-    assert Truncation(2048).label == "2048 tokens, estimated"
-    assert Truncation(None).label == "none"
+def test_a_reranker_that_nobody_gives(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    with pytest.raises(ConfigError, match="rerank list 'r': nobody scores it: give rerankers="):
+        search({"runs": RUNS, "blend": REPLACE})
 
 
-@settings(max_examples=40)
-@given(st.text(max_size=60), st.integers(1, 20))
-def test_what_is_kept_is_a_beginning_that_fits(text: str, tokens: int) -> None:
-    kept = Truncation(tokens)(text)
-    assert text.startswith(kept)
-    assert approximate_tokens(kept) <= tokens
-    if approximate_tokens(text) <= tokens:
-        assert kept == text
+def test_a_pipeline_has_to_be_open() -> None:
+    pipeline = Pipeline({"runs": RUNS})
+    with pytest.raises(ConfigError, match="not open: search inside 'async with pipeline'"):
+        asyncio.run(pipeline.search("q", LISTS))
+    with pytest.raises(ConfigError, match="not open: search_sync inside 'with pipeline'"):
+        pipeline.search_sync("q", LISTS)
 
 
-def test_a_tokenizer_counts_exactly(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    words = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))  # noqa: S106
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.enable_padding(length=9)
-    words.save(str(path))
-    cut = Truncation(2, path)
-    assert cut("incomprehensibilities a b") == "incomprehensibilities a"
-    assert cut.label.startswith("2 tokens, sha256 ")
-    with pytest.raises(DataError, match=r"none\.json: cannot be read"):
-        _ = Truncation(2, tmp_path / "none.json").label
+def test_a_missing_key_is_said_before_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JINA_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="JINA_API_KEY is not set"):
+        reranked({}, "jina")

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
+from fusion_bench import Pipeline
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import ListMeta, describe_unread, read_meta
-from fusion_bench.live.pipeline import LiveResult, rerank_candidates
-from fusion_bench.rerank.chain import ProviderChain
 from fusion_bench.rerank.clients import providers
 from fusion_bench.rerank.clients._score_answer import parse_scores
 from fusion_bench.rerank.clients.chat import Chat
-from fusion_bench.rerank.protocol import Candidate, Reply
+from fusion_bench.rerank.protocol import Reply
 from fusion_bench.rerank.session import ProviderSession
 from fusion_bench.rerank.settings import RerankSettings
 from tests.rerank.collection import YAML, make
@@ -117,16 +116,12 @@ def test_conv_07_05_parser_is_not_followed_where_it_returns_5() -> None:
 
 def test_conv_07_05_scores_in_batches() -> None:
     """CONV-07-05, section 6, LLMReranker: "8,7,9,6,5" puts the third of five first, with .9."""
-    candidates = [Candidate(f"c{i}", f"content {i}", 0.1 - 0.01 * i) for i in range(5)]
-    settings = RerankSettings(top_k=3)
-
-    async def go(state: Loopback) -> LiveResult:
-        async with chat(base_url=state.url, batch=5).open_reranker() as reranker:
-            chain = ProviderChain([ProviderSession(reranker, settings)], settings)
-            return await rerank_candidates("test query", candidates, chain, settings)
-
+    candidates = [(f"c{i}", 0.1 - 0.01 * i, f"content {i}") for i in range(5)]
+    system = {"runs": ["fused"], "blend": {"method": "replace", "reranker": "llm"}, "top_k": 3}
     with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
-        result = asyncio.run(go(state))
+        asked = {"llm": chat(base_url=state.url, batch=5)}
+        with Pipeline(system, rerankers=asked, settings=RerankSettings()) as pipeline:
+            result = pipeline.search_sync("test query", {"fused": candidates})
     assert result.ranked == (("c2", 0.9), ("c0", 0.8), ("c1", 0.7))
     assert len(state.requests) == 1
 

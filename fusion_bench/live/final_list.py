@@ -1,0 +1,99 @@
+"""The final list of one query, ranked by the functions that ``eval`` ranks with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusion_bench.blend import RerankBlend
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.system_ranking import (
+    SystemRanking,
+    fused_list,
+    name_system_in_errors,
+    rank_candidates,
+)
+from fusion_bench.experiment.system import System
+from fusion_bench.live.hits import Hit
+from fusion_bench.live.query_lists import candidate_ids
+from fusion_bench.live.results import LiveDocument, SourceHit
+
+
+def rank_documents(
+    system: System,
+    runs: AlignedRuns,
+    spaces: Mapping[str, ScoreSpace],
+    lists: Mapping[str, Sequence[Hit]],
+) -> tuple[LiveDocument, ...]:
+    """The documents that a system returns for one query, best first.
+
+    Args:
+        system: The system.
+        runs: Of the query, with every rerank list that the system reads.
+        spaces: Score space of each rerank list.
+        lists: What was handed over, by name, in the caller's order.
+
+    Raises:
+        AlignmentError: A candidate has no rerank score, under ``missing: error``.
+        ConfigError: The system does not fit the lists.
+    """
+    plain, part = plain_system_of(system, runs, runs.queries[0], spaces)
+    ranking = rank_candidates(plain, part, spaces)
+    view = ranking.runs
+    fused = fused_list(view, plain.fusion)
+    weights = plain.fusion.source_weights(view.sources, view.roles).tolist()
+    rerank = _rerank_scores(plain, ranking, spaces)
+    ids, extras = candidate_ids(view), _merge_extras(lists)
+    rows = np.flatnonzero(ranking.positions > 0)
+    return tuple(
+        LiveDocument(
+            id=ids[row],
+            score=float(ranking.scores[row]),
+            fused_score=float(fused.scores[row]),
+            rerank_score=None if np.isnan(rerank[row]) else float(rerank[row]),
+            sources=tuple(_source_hits(view, weights, row)),
+            text=extras[ids[row]][0],
+            metadata=extras[ids[row]][1],
+        )
+        for row in rows[np.argsort(ranking.positions[rows])].tolist()
+    )
+
+
+def _rerank_scores(
+    system: System, ranking: SystemRanking, spaces: Mapping[str, ScoreSpace]
+) -> FloatArray:
+    """(N,): rerank scores on the unit scale; NaN = not scored."""
+    runs, blend = ranking.runs, system.blend
+    if not isinstance(blend, RerankBlend):
+        return np.full(len(runs.documents), np.nan)
+    with name_system_in_errors(system):
+        fused = fused_list(runs, system.fusion)
+        _, unit, _ = blend.score_candidates(runs, fused, spaces)
+    raw = runs.rerank[runs.rerankers.index(blend.reranker)]
+    return np.where(np.isnan(raw), np.nan, unit)
+
+
+def _source_hits(runs: AlignedRuns, weights: Sequence[float], row: int) -> list[SourceHit]:
+    ranks, scores = runs.ranks[:, row].tolist(), runs.scores[:, row].tolist()
+    return [
+        SourceHit(name, rank, score, weight)
+        for name, rank, score, weight in zip(runs.sources, ranks, scores, weights, strict=True)
+        if rank > 0
+    ]
+
+
+def _merge_extras(
+    lists: Mapping[str, Sequence[Hit]],
+) -> dict[str, tuple[str | None, dict[str, Any]]]:
+    """Document → its first text and its merged metadata, in which later lists win."""
+    merged: dict[str, tuple[str | None, dict[str, Any]]] = {}
+    for hits in lists.values():
+        for hit in hits:
+            text, metadata = merged.get(hit.id, (None, {}))
+            merged[hit.id] = hit.text if text is None else text, {**metadata, **hit.metadata}
+    return merged

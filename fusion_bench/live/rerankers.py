@@ -1,0 +1,155 @@
+"""The rerankers of a pipeline: what a caller names, and the chains of providers it becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.rerank.chain import ProviderChain
+from fusion_bench.rerank.clients import HttpProvider, Provider, providers
+from fusion_bench.rerank.config import RerankConfig, read_rerank_config, select_providers
+from fusion_bench.rerank.protocol import Reply, Reranker
+from fusion_bench.rerank.recent_scores import RecentScores
+from fusion_bench.rerank.session import UNLIMITED, ProviderSession
+from fusion_bench.rerank.settings import RerankSettings
+
+log = logging.getLogger("fusion_bench.live")
+
+#: Seconds that a server may take to be connected before the first query.
+OPENING_SECONDS = 5.0
+#: A provider's method or its keys, an object that scores, several of these in the order they are
+#: asked, or a YAML file with ``providers`` and a ``chain``.
+RerankerLike: TypeAlias = (
+    str | os.PathLike[str] | Mapping[str, Any] | Provider | Reranker | RerankConfig | Sequence[Any]
+)
+
+
+@dataclass(frozen=True)
+class ChainConfig:
+    """A chain of providers that is not connected yet.
+
+    Attributes:
+        providers: In the order they are asked.
+        settings: Timeouts, deadline, retries, breaker.
+    """
+
+    providers: tuple[Provider | Reranker, ...]
+    settings: RerankSettings
+
+
+def read_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    """The chain that a caller names.
+
+    Args:
+        name: The rerank list that it stands for.
+        given: See :data:`RerankerLike`.
+        settings: Where ``given`` has none.
+
+    Raises:
+        ConfigError: It is no reranker, or a key of it breaks a rule.
+    """
+    try:
+        return _read_chain(given, settings)
+    except ConfigError as error:
+        raise ConfigError(f"rerankers: {name}: {error}") from None
+
+
+def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
+        given = read_rerank_config(Path(given))
+    if isinstance(given, RerankConfig):
+        return ChainConfig(tuple(select_providers(given, None, (), ())), given.live_settings())
+    is_several = isinstance(given, Sequence) and not isinstance(given, str)
+    items = cast("Sequence[Any]", given) if is_several else [given]
+    if not items:
+        raise ConfigError("the chain is empty: name at least one provider")
+    return ChainConfig(tuple(map(_read_provider, items)), settings)
+
+
+def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
+    if isinstance(given, str | Mapping):
+        return providers.build(given)
+    is_reranker = all(hasattr(given, key) for key in ("identity", "batch", "score"))
+    if isinstance(given, Provider) or is_reranker:
+        return cast("Provider | Reranker", given)
+    raise ConfigError(
+        f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
+        "object with identity, batch and score"
+    )
+
+
+async def open_chain(
+    name: str, config: ChainConfig, stack: AsyncExitStack, store: RecentScores
+) -> ProviderChain:
+    """Connect the providers of a chain.
+
+    A provider that cannot be reached now is connected when it is first asked, unless the settings
+    are strict.
+
+    Args:
+        name: The rerank list that it stands for.
+        config: The chain.
+        stack: Releases what is opened.
+        store: Keeps scores and events.
+
+    Raises:
+        ConfigError: A key is missing, or the score spaces have no common scale.
+        MissingExtraError: A library is missing.
+        ProviderError: A provider cannot be reached, and the settings are strict.
+    """
+    sessions = []
+    for provider in config.providers:
+        limits: Provider = UNLIMITED
+        if isinstance(provider, Provider):
+            limits, reranker = provider, await _open_provider(provider, config.settings, stack)
+        else:
+            reranker = provider
+        session = ProviderSession(reranker, config.settings, provider=limits, store=store, run=name)
+        sessions.append(session)
+    return ProviderChain(sessions, config.settings)
+
+
+async def _open_provider(
+    provider: Provider, settings: RerankSettings, stack: AsyncExitStack
+) -> Reranker:
+    if settings.strict or not isinstance(provider, HttpProvider):
+        return await stack.enter_async_context(provider.open_reranker())
+    try:
+        async with asyncio.timeout(OPENING_SECONDS):
+            return await stack.enter_async_context(provider.open_reranker())
+    except (ProviderError, TimeoutError) as error:
+        log.warning("%s is connected later: %s", provider.model_identity.label, error)
+        return LateReranker(provider, stack)
+
+
+class LateReranker:
+    """A provider that could not be reached: connected when it is asked.
+
+    Args:
+        provider: The provider.
+        stack: Releases the connection.
+    """
+
+    def __init__(self, provider: Provider, stack: AsyncExitStack) -> None:
+        self.identity, self.batch = provider.model_identity, provider.batch
+        self._provider, self._stack = provider, stack
+        self._opened: Reranker | None = None
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        """Connect, then score.
+
+        Raises:
+            ProviderError: It cannot be reached, or the call failed.
+        """
+        if self._opened is None:
+            self._opened = await self._stack.enter_async_context(self._provider.open_reranker())
+            self.batch = self._opened.batch
+        reply = await self._opened.score(query, documents)
+        return replace(reply, model=reply.model or self._opened.identity.model)

@@ -1,0 +1,191 @@
+"""The rerank scores that a system needs for one query, from the stages up."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fusion_bench.blend import RerankBlend
+from fusion_bench.blend.none import NoBlend
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import Query, ScoreSpace
+from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.evaluation.ranking.plain_systems import plain_system_of
+from fusion_bench.evaluation.ranking.system_ranking import fused_list, name_system_in_errors
+from fusion_bench.experiment.system import System
+from fusion_bench.io.provenance import FUSED_ORDER
+from fusion_bench.live.hits import Hit
+from fusion_bench.live.query_lists import ListRules, add_rerank_list, candidate_ids
+from fusion_bench.rerank.chain import ProviderChain
+from fusion_bench.rerank.recent_scores import RecentScores
+from fusion_bench.rerank.session import RerankAnswer
+from fusion_bench.rerank.settings import Deadline
+
+log = logging.getLogger("fusion_bench.live")
+
+
+@dataclass(frozen=True)
+class ScoringTools:
+    """What the scoring of every query shares.
+
+    Attributes:
+        chains: By name of the rerank list.
+        deadlines: By name of the rerank list; None = none.
+        spaces: Score space of each rerank list.
+        rules: How lists are read.
+        store: Keeps the events.
+    """
+
+    chains: Mapping[str, ProviderChain]
+    deadlines: Mapping[str, Deadline | None]
+    spaces: Mapping[str, ScoreSpace]
+    rules: ListRules
+    store: RecentScores
+
+
+@dataclass
+class QueryScoring:
+    """The scoring of one query.
+
+    Attributes:
+        tools: What all queries share.
+        query: The query.
+        lists: Its lists by name, rerank lists that were handed over included.
+        started: When the query began, on the monotonic clock.
+        answers: What the chains answered, in order.
+        is_skipped: Whether a blend had too few candidates.
+        took_ms: Milliseconds of all chains.
+    """
+
+    tools: ScoringTools
+    query: Query
+    lists: Mapping[str, Sequence[Hit]]
+    started: float
+    answers: list[RerankAnswer] = field(default_factory=list, init=False)
+    is_skipped: bool = field(default=False, init=False)
+    took_ms: float = field(default=0.0, init=False)
+    _scores: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
+
+    def add_given_scores(self, runs: AlignedRuns) -> AlignedRuns:
+        """The runs with the rerank lists that were handed over."""
+        for name, hits in self.lists.items():
+            if name not in runs.sources:
+                runs = add_rerank_list(runs, name, hits, self.tools.rules)
+        return runs
+
+    async def score_system(self, system: System, runs: AlignedRuns) -> tuple[System, AlignedRuns]:
+        """The plain system of this query, and the runs with the scores that it needs.
+
+        Where no provider scores, the system keeps the fused order.
+
+        Args:
+            system: Any system whose trained parts are fitted.
+            runs: Of this query alone.
+
+        Raises:
+            ConfigError: A rerank list is needed that nobody gives.
+            DataError: A candidate has no text.
+            ProviderError: A refusal, when settings are strict.
+        """
+        stages = {}
+        for name, stage in (system.stages or {}).items():
+            stages[name], runs = await self.score_system(stage, runs)
+        if stages:
+            system = system.model_copy(update={"stages": stages})
+        spaces = self.tools.spaces
+        plain, part = plain_system_of(system, runs, self.query.id, spaces)
+        blend = plain.blend
+        if not isinstance(blend, RerankBlend) or blend.reranker in self.lists:
+            return plain, runs
+        with name_system_in_errors(plain):
+            view = plain.active_runs(part)
+            fused = fused_list(view, plain.fusion)
+            rows = np.flatnonzero(blend.select_candidates(view, fused))
+        ids = candidate_ids(view)
+        candidates = [ids[row] for row in rows[np.argsort(fused.positions[rows])]]
+        if not candidates:
+            self.is_skipped = True
+        elif not await self._score_candidates(blend, candidates):
+            return plain.model_copy(update={"blend": NoBlend()}), runs
+        scores = self._scores.get(blend.reranker, {})
+        hits = [Hit(document, score) for document, score in scores.items()]
+        return plain, add_rerank_list(runs, blend.reranker, hits, self.tools.rules)
+
+    async def _score_candidates(self, blend: RerankBlend, candidates: Sequence[str]) -> bool:
+        """Ask for the scores of candidates, best first; whether a provider gave them."""
+        name = blend.reranker
+        if name not in self.tools.chains:
+            raise ConfigError(
+                f"rerank list {name!r}: nobody scores it: give rerankers={{{name!r}: …}}, or hand "
+                "its scores over beside the other lists"
+            )
+        known = self._scores.setdefault(name, {})
+        texts = self._find_texts(candidates, blend)
+        space = self.tools.spaces[name]
+        if space == "order":  # two calls have no common scale: ask for all again
+            texts = {**self._find_texts(list(known), blend), **texts}
+        else:
+            texts = {document: texts[document] for document in texts if document not in known}
+        if not texts:
+            return True
+        answer = await self._ask_chain(name, list(texts.values()))
+        known.update(zip(texts, answer.scores_in(space), strict=False))
+        return answer.scores is not None
+
+    def _find_texts(self, documents: Sequence[str], blend: RerankBlend) -> dict[str, str]:
+        """Document → its text, of the first list that has one."""
+        found: dict[str, str] = {}
+        for hits in self.lists.values():
+            for hit in hits:
+                if hit.text is not None:
+                    found.setdefault(hit.id, hit.text)
+        for document in documents:
+            if document not in found and blend.missing == "error":
+                raise DataError(
+                    f"document {document!r}, a candidate of query {self.query.text!r:.80}, has no "
+                    "text to rerank by: hand over (id, score, text), or set the blend's 'missing' "
+                    "to zero or below"
+                )
+        return {document: found[document] for document in documents if document in found}
+
+    async def _ask_chain(self, name: str, texts: Sequence[str]) -> RerankAnswer:
+        chain, deadline = self.tools.chains[name], self.tools.deadlines[name]
+        began = time.monotonic()
+        left = None
+        if deadline is not None:
+            left = deadline.remaining_ms(1e3 * (began - self.started))
+        if left is not None and left <= 0:
+            log.warning("no time left to rerank after %.0f ms", 1e3 * (began - self.started))
+            answer = RerankAnswer(failures=((chain.first_identity.label, "timeout"),))
+        else:
+            seconds = None if left is None else left / 1e3
+            answer = await chain.score_documents(self.query.text or "", texts, seconds)
+        took = 1e3 * (time.monotonic() - began)
+        self.took_ms += took
+        self.answers.append(answer)
+        event = {
+            "kind": "query",
+            "provider": answer.provider_label,
+            "candidates": len(texts),
+            "asked": answer.documents_asked,
+            "latency_ms": took,
+            "degraded": answer.degraded_reason,
+        }
+        self.tools.store.record_event(name, event)
+        return answer
+
+    @property
+    def provider(self) -> str:
+        """Who scored: ``provider/model``, each once, or ``fused order``."""
+        labels = dict.fromkeys(a.provider_label for a in self.answers if a.scores is not None)
+        return ", ".join(labels) or FUSED_ORDER
+
+    @property
+    def degraded(self) -> str:
+        """Why scores are not those of the first provider; empty if they are."""
+        reasons = dict.fromkeys(a.degraded_reason for a in self.answers if a.degraded_reason)
+        return "; ".join(reasons)

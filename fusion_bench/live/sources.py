@@ -1,0 +1,75 @@
+"""The lists of all sources for one query: as handed over, or from retrievers, asked at once."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from fusion_bench.errors import DataError
+from fusion_bench.live.hits import Hit, read_hits
+
+log = logging.getLogger("fusion_bench.live")
+
+#: Takes the query's text and returns its list; may be a coroutine function.
+Retriever: TypeAlias = Callable[[str], Any]
+#: A list in a form that ``read_hits`` takes, or a retriever.
+Source: TypeAlias = Iterable[Any] | Mapping[str, float] | Retriever
+
+
+@dataclass(frozen=True)
+class GatheredLists:
+    """The lists of one query.
+
+    Attributes:
+        hits: By name; empty where a retriever failed.
+        failures: Name of a retriever that failed → what happened.
+    """
+
+    hits: Mapping[str, list[Hit]]
+    failures: Mapping[str, str]
+
+
+async def gather_lists(sources: Mapping[str, Source], query: str, *, strict: bool) -> GatheredLists:
+    """Ask all retrievers at once, and read what was handed over.
+
+    Args:
+        sources: By name.
+        query: The query's text.
+        strict: Whether a retriever that fails is an error; else its list is empty.
+
+    Raises:
+        DataError: A list that was handed over breaks a rule, or a retriever failed.
+    """
+    asked = {name: source for name, source in sources.items() if callable(source)}
+    hits = {name: read_hits(sources[name], name) for name in sources if name not in asked}
+    calls = (_ask_retriever(name, source, query) for name, source in asked.items())
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    failures = {}
+    for name, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, Exception):
+            problem = f"{type(answer).__name__}: {answer}"
+            if strict:
+                raise DataError(f"retriever {name!r} failed: {problem}") from answer
+            log.warning("retriever %r failed: %s", name, problem)
+            failures[name] = problem
+            hits[name] = []
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            hits[name] = answer
+    return GatheredLists({name: hits[name] for name in sources}, failures)
+
+
+async def _ask_retriever(name: str, retriever: Retriever, query: str) -> list[Hit]:
+    called = getattr(retriever, "__call__", retriever)  # noqa: B004 - an object may be one
+    if inspect.iscoroutinefunction(retriever) or inspect.iscoroutinefunction(called):
+        answer = await retriever(query)
+    else:
+        answer = await asyncio.to_thread(retriever, query)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+    return read_hits(answer, name)
