@@ -160,6 +160,7 @@ STUDIES = (
     "choices",
     "front",
     "front_example",
+    "guidance",
     "python_calls",
     "salts",
     "scaling",
